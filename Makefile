@@ -1,0 +1,56 @@
+# The first Python >= 3.11 that runs; a name on PATH may be a shim that does not.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	then echo $$p; break; fi; done)
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench lock format clean
+
+help: ## Print the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+$(STAMP): requirements.lock pyproject.toml
+	@python='$(PYTHON)'; \
+	if [ -z "$$python" ]; then echo "no Python >= 3.11 found; set PYTHON=..." >&2; exit 1; fi; \
+	test -x $(BIN)/pip || "$$python" -m venv --clear $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(STAMP) ## Run the quick experiments and write report/
+	$(BIN)/clickrank reproduce --scale quick --out report
+
+test: $(STAMP) ## Run the tests (PYTEST_ARGS="..." adds arguments)
+	$(BIN)/pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+
+check: $(STAMP) ## Run the linters, the type checker, the import contracts and the tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory test
+
+bench: $(STAMP) ## Measure the speed of the simulation
+	$(BIN)/python benchmarks/speed.py
+
+lock: ## Renew requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade moves every pin)
+	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && \
+	$(PYTHON) -m venv "$$tmp" && "$$tmp/bin/pip" install --quiet uv && \
+	"$$tmp/bin/uv" pip compile pyproject.toml --no-config --quiet --universal \
+		--python-version 3.11 --all-extras --group dev --generate-hashes \
+		--no-emit-index-url --no-emit-find-links --no-annotate \
+		--custom-compile-command "make lock" $(LOCK_ARGS) --output-file requirements.lock
+
+format: $(STAMP) ## Format the code and apply the safe fixes
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## Remove the environment, the caches and the generated files
+	rm -rf $(VENV) report build dist .hypothesis .import_linter_cache .mypy_cache \
+		.pytest_cache .ruff_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,18 @@
+"""clickrank learns from clicks which items to show and in which order."""
+
+from clickrank import clickmodels, policies
+from clickrank.policies import Learner, policy
+from clickrank.simulate import Comparison, Result, compare, simulate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Comparison",
+    "Learner",
+    "Result",
+    "clickmodels",
+    "compare",
+    "policies",
+    "policy",
+    "simulate",
+]

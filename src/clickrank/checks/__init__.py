@@ -1,0 +1,18 @@
+"""Checks that policies and click models pass, ours or yours; they raise AssertionError."""
+
+from clickrank.checks.clickmodels import (
+    CLICK_MODEL_CHECKS,
+    check_click_model,
+    example_models,
+    example_parameters,
+)
+from clickrank.checks.policies import POLICY_CHECKS, check_policy
+
+__all__ = [
+    "CLICK_MODEL_CHECKS",
+    "POLICY_CHECKS",
+    "check_click_model",
+    "check_policy",
+    "example_models",
+    "example_parameters",
+]

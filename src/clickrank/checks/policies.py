@@ -1,0 +1,355 @@
+"""Checks that every policy passes, whoever wrote it.
+
+    from clickrank.checks import check_policy
+    check_policy(MyPolicy)
+
+Each check raises AssertionError with a message that names the policy, the rule and the numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clickrank import _jit
+from clickrank._rng import streams
+from clickrank.checks.clickmodels import example_parameters
+from clickrank.clickmodels import CLICK_MODELS, ClickModel
+from clickrank.errors import InvalidValue
+from clickrank.policies import Learner, Policy, Uniform
+from clickrank.policies import policy as make_policy
+from clickrank.policies.base import update
+from clickrank.simulate import simulate
+from clickrank.types import Ints, scratch_fields, statistic_fields
+
+#: Builds the policy to check for a click model and a horizon.
+Make = Callable[[ClickModel, int], Policy]
+
+#: (n_items, n_positions) of the edge cases.
+EDGE_SHAPES = ((1, 1), (2, 1), (4, 1), (4, 4), (7, 3))
+HORIZON = 400
+# One-sided normal quantile of 1e-6: what counts as evidence below.
+Z = 4.75
+
+
+def by_name(cls: type[Policy]) -> Make:
+    """Return the builder that fills a spec's known parameters from the model, and defaults."""
+    return lambda model, horizon: make_policy(cls.name, model=model, horizon=horizon)
+
+
+def matched_model(cls: type[Policy], n_items: int, n_positions: int) -> ClickModel:
+    """Return an easy click model that the policy assumes: attractions far apart."""
+    assumed = CLICK_MODELS[(*cls.assumes.click_models, "pbm")[0]]
+    values = example_parameters(assumed, n_items, n_positions, seed=0)[0]
+    for name, value in values.items():
+        if name == "attraction":
+            values[name] = np.linspace(0.9, 0.1, n_items)
+        elif np.ndim(value) == 1:
+            values[name] = np.linspace(0.9, 0.5, n_positions)
+    build: Any = assumed
+    made: ClickModel = build(**values)
+    return made
+
+
+def check_valid_rankings(cls: type[Policy], make: Make) -> None:
+    """Rankings hold distinct items at every edge shape, with and without clicks."""
+    for n_items, n_positions in EDGE_SHAPES:
+        model = matched_model(cls, n_items, n_positions)
+        learner = Learner(make(model, HORIZON), n_items, n_positions)
+        for ranking, _, _ in _play(learner, model, 60, seed=1):
+            items = ranking.tolist()
+            good = len(set(items)) == n_positions and all(0 <= i < n_items for i in items)
+            assert good, f"{cls.__name__}: invalid ranking {items} of {n_items} items"
+
+
+def check_rank_keeps_statistics(cls: type[Policy], make: Make) -> None:
+    """`rank` may touch scratch, never statistics."""
+    learner, model = _learner(cls, make)
+    _play(learner, model, 50, seed=2)
+    before = learner.statistics()
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        learner.rank(rng)
+    _assert_same(before, learner.statistics(), f"{cls.__name__}: rank changed the statistic")
+
+
+def check_inputs_untouched(cls: type[Policy], make: Make) -> None:
+    """Neither `rank` nor `update` keeps or changes the arrays it is given."""
+    learner, model = _learner(cls, make)
+    compiled = _jit.kernel_for(_update_kernel, _jit.source_file(cls))
+    rng = streams(3, 0)
+    for _ in range(30):
+        ranking, memo = learner.rank(rng.policy)
+        clicks = model.sample(ranking, rng.users)
+        given = (ranking.copy(), memo.copy(), clicks.copy())
+        compiled(learner.params, learner.state, ranking, memo, clicks)
+        for now, then in zip((ranking, memo, clicks), given, strict=True):
+            assert np.array_equal(now, then), f"{cls.__name__}: update changed {then} to {now}"
+        before = learner.arrays()
+        ranking[:], memo[:], clicks[:] = -1, -1, -1
+        _assert_same(before, learner.arrays(), f"{cls.__name__}: an input was kept in")
+
+
+def check_same_seed(cls: type[Policy], make: Make) -> None:
+    """The same seed gives the same run, whatever ran before and on how many threads."""
+    model = matched_model(cls, 6, 3)
+    policy = make(model, HORIZON)
+    first = simulate(policy, model, HORIZON, runs=3, seed=5, threads=1).regret
+    simulate(policy, model, HORIZON, runs=1, seed=6)
+    second = simulate(policy, model, HORIZON, runs=3, seed=5, threads=2).regret
+    assert np.array_equal(first, second), f"{cls.__name__}: the same seed gave another run"
+
+
+def check_save_and_restore(cls: type[Policy], make: Make) -> None:
+    """A run that is saved and restored in the middle equals the uninterrupted one."""
+    learner, model = _learner(cls, make)
+    rng = streams(7, 0)
+    _play_with(learner, model, 60, rng.policy, rng.users)
+    file = io.BytesIO()
+    np.savez(file, **learner.arrays())  # type: ignore[arg-type]
+    generators = [g.bit_generator.state for g in (rng.policy, rng.users)]
+    uninterrupted = _play_with(learner, model, 60, rng.policy, rng.users)
+
+    file.seek(0)
+    other, _ = _learner(cls, make)
+    with np.load(file, allow_pickle=False) as saved:
+        other.restore({name: saved[name] for name in saved.files})
+    rng.policy.bit_generator.state, rng.users.bit_generator.state = generators
+    restored = _play_with(other, model, 60, rng.policy, rng.users)
+    for one, two in zip(uninterrupted, restored, strict=True):
+        same = all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+        assert same, f"{cls.__name__}: after restoring, {two} instead of {one}"
+
+
+def check_replay(cls: type[Policy], make: Make) -> None:
+    """Folding the log of a run into a new state gives the run's statistics."""
+    learner, model = _learner(cls, make)
+    log = _play(learner, model, 100, seed=8)
+    other, _ = _learner(cls, make)
+    for ranking, memo, clicks in log:
+        other.update(ranking, memo, clicks)
+    _assert_same(learner.statistics(), other.statistics(), f"{cls.__name__}: replay changed")
+
+
+def check_lost_scratch(cls: type[Policy], make: Make) -> None:
+    """Statistics alone are enough to go on from."""
+    learner, model = _learner(cls, make)
+    _play(learner, model, 80, seed=9)
+    fresh = learner.policy.init(learner.n_items, learner.n_positions)
+    for name in scratch_fields(type(learner.state)):
+        getattr(learner.state, name)[...] = getattr(fresh, name)
+    _play(learner, model, 80, seed=10)
+    _assert_finite(learner)
+
+
+def check_delayed_feedback(cls: type[Policy], make: Make) -> None:
+    """With late or batched feedback everything stays finite, and the policy still learns."""
+    for delay, batch in ((1, 1), (10, 1), (0, 50), (100, 7)):
+        learner, model = _learner(cls, make)
+        flying = []
+        rng = streams(11, 0)
+        for t in range(1, 400):
+            ranking, memo = learner.rank(rng.policy)
+            flying.append((ranking, memo, model.sample(ranking, rng.users)))
+            if t % batch == 0:
+                while len(flying) > delay:
+                    learner.update(*flying.pop(0))
+        _assert_finite(learner)
+        _beats_uniform(cls, make, delay=delay, batch=batch)
+
+
+def check_extreme_clicks(cls: type[Policy], make: Make) -> None:
+    """Streams without any click and with nothing but clicks break nothing."""
+    for click in (0, 1):
+        for n_items, n_positions in ((1, 1), (5, 3), (3, 3)):
+            model = matched_model(cls, n_items, n_positions)
+            learner = Learner(make(model, HORIZON), n_items, n_positions)
+            clicks = np.full(n_positions, click, dtype=np.int64)
+            rng = np.random.default_rng(12)
+            for _ in range(200):
+                ranking, memo = learner.rank(rng)
+                learner.update(ranking, memo, clicks)  # raises on an invalid ranking
+            _assert_finite(learner)
+
+
+def check_relabelling(cls: type[Policy], make: Make) -> None:
+    """Relabelling the items relabels the result: how often an item is shown where, over many runs.
+
+    Compared by a normal test for each item and position; with all cells together a false alarm has
+    a probability below 1e-6.
+    """
+    n_items, n_positions, runs, horizon = 5, 2, 300, 40
+    model = matched_model(cls, n_items, n_positions)
+    order = np.array([3, 0, 4, 1, 2])
+    shown = []
+    for labels in (np.arange(n_items), order):
+        policy = make(model, horizon).relabelled(labels)
+        users = model.relabelled(labels)
+        counts = np.zeros((runs, n_items, n_positions))
+        for run in range(runs):
+            rng = streams(13, run if labels is order else run + runs)
+            learner = Learner(policy, n_items, n_positions)
+            for ranking, _, _ in _play_with(learner, users, horizon, rng.policy, rng.users):
+                counts[run, labels[ranking], np.arange(n_positions)] += 1
+        shown.append(counts)
+    difference = np.abs(shown[0].mean(axis=0) - shown[1].mean(axis=0))
+    error = np.sqrt(sum(c.var(axis=0, ddof=1) for c in shown) / runs)
+    worst = float((difference - 5.8 * error).max())  # 2·(1 - Φ(5.8)) · 10 cells < 1e-6
+    assert worst <= 1e-9, f"{cls.__name__}: depends on the labels of the items, {difference}"
+
+
+def check_learns(cls: type[Policy], make: Make) -> None:
+    """The policy beats uniform rankings on an easy matched instance."""
+    _beats_uniform(cls, make)
+
+
+def check_parameters(cls: type[Policy], make: Make) -> None:
+    """Parameters out of bounds raise an error that names the policy and the parameter."""
+    policy = make(matched_model(cls, 5, 3), HORIZON)
+    for field in dataclasses.fields(policy):
+        value = getattr(policy, field.name)
+        if isinstance(value, bool):
+            continue
+        if isinstance(value, (int, float)):
+            bad: list[Any] = [math.nan, -math.inf, "many", None]
+        elif isinstance(value, tuple):
+            bad = [[], [math.nan], [[0.5]], ["x"], None, [-1.0, 0.5]]
+        else:
+            continue
+        for wrong in bad:
+            message = _complaint(policy, field.name, wrong)
+            begins = f"{cls.__name__}: {field.name}"
+            assert message, f"{begins} accepts {wrong!r}"
+            assert message.startswith(begins), f"{message} should begin with {begins!r}"
+            assert ", got " in message, f"{message} should say what it got"
+
+
+def check_docstring(cls: type[Policy], make: Make) -> None:
+    """The docstring has the sections that make policies comparable."""
+    text = cls.__doc__ or ""
+    for section in ("Assumes", "Source", "Differences", "Complexity", "Guarantee"):
+        assert f"**{section}**:" in text, f"{cls.__name__}: the docstring has no **{section}**"
+    assert ">>> " in text, f"{cls.__name__}: the docstring has no example"
+    own = [field.name for field in dataclasses.fields(cls)]
+    assert not own or "Parameters\n" in text, f"{cls.__name__}: the docstring has no Parameters"
+    for name in own:
+        assert re.search(rf"^\s+{name}\b", text, re.MULTILINE), (
+            f"{cls.__name__}: {name} undocumented"
+        )
+
+
+def check_state_fields(cls: type[Policy], make: Make) -> None:
+    """Every field of the state is a float64 or int64 array marked as statistic or scratch."""
+    learner, _ = _learner(cls, make)
+    kind = type(learner.state)
+    marked = {*statistic_fields(kind), *scratch_fields(kind)}
+    assert marked == set(kind._fields), f"{cls.__name__}: unmarked {set(kind._fields) - marked}"
+    for name, array in learner.state._asdict().items():
+        good = isinstance(array, np.ndarray) and array.dtype in (np.float64, np.int64)
+        assert good, f"{cls.__name__}: {name} is not an array of float64 or int64"
+
+
+POLICY_CHECKS: tuple[Callable[[type[Policy], Make], None], ...] = (
+    check_docstring,
+    check_state_fields,
+    check_parameters,
+    check_valid_rankings,
+    check_rank_keeps_statistics,
+    check_inputs_untouched,
+    check_same_seed,
+    check_save_and_restore,
+    check_replay,
+    check_lost_scratch,
+    check_extreme_clicks,
+    check_relabelling,
+    check_delayed_feedback,
+    check_learns,
+)
+
+
+def check_policy(cls: type[Policy], make: Make | None = None) -> None:
+    """Run all checks on a registered policy.
+
+    ``make`` builds the policy for a click model and a horizon; by default what the policy says it
+    must know is taken from them, and everything else has its default.
+    """
+    for check in POLICY_CHECKS:
+        check(cls, make or by_name(cls))
+
+
+Log = list[tuple[Ints, Ints, Ints]]
+
+
+def _learner(cls: type[Policy], make: Make) -> tuple[Learner, ClickModel]:
+    model = matched_model(cls, 6, 3)
+    return Learner(make(model, HORIZON), 6, 3), model
+
+
+def _play(learner: Learner, model: ClickModel, rounds: int, seed: int) -> Log:
+    rng = streams(seed, 0)
+    return _play_with(learner, model, rounds, rng.policy, rng.users)
+
+
+def _play_with(
+    learner: Learner,
+    model: ClickModel,
+    rounds: int,
+    policy_rng: np.random.Generator,
+    user_rng: np.random.Generator,
+) -> Log:
+    log: Log = []
+    for _ in range(rounds):
+        ranking, memo = learner.rank(policy_rng)
+        clicks = model.sample(ranking, user_rng)
+        learner.update(ranking, memo, clicks)
+        log.append((ranking, memo, clicks))
+    return log
+
+
+def _update_kernel(params: Any, state: Any, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    update(params, state, ranking, memo, clicks)
+
+
+def _complaint(policy: Policy, field: str, wrong: Any) -> str:
+    """Return the message of the error that a parameter raises, empty if it raises none."""
+    try:
+        dataclasses.replace(policy, **{field: wrong})
+    except InvalidValue as error:
+        return str(error)
+    return ""
+
+
+def _beats_uniform(cls: type[Policy], make: Make, delay: int = 0, batch: int = 1) -> None:
+    """Compare paired runs; a policy that learns nothing passes with a probability below 1e-6.
+
+    The instance is easy enough for a policy that learns to be dozens of standard errors away.
+    """
+    model = matched_model(cls, 6, 3)
+    horizon, runs = 3000, 16
+    policy = make(model, horizon)
+    ours = simulate(policy, model, horizon, runs, seed=14, delay=delay, batch=batch)
+    theirs = simulate(Uniform(), model, horizon, runs, seed=14)
+    gain = theirs.regret[:, -1] - ours.regret[:, -1]
+    z = float(gain.mean() / (gain.std(ddof=1) / math.sqrt(runs) + 1e-300))
+    if cls.learns:
+        assert z > Z, f"{cls.__name__}: does not beat uniform rankings, {gain.mean()=}, {z=}"
+    else:  # a deviation that is declared must be real
+        assert z < Z, f"{cls.__name__}: says it does not learn, but does, {z=}"
+
+
+def _assert_same(one: dict[str, NDArray[Any]], two: dict[str, NDArray[Any]], message: str) -> None:
+    for name, array in one.items():
+        assert np.array_equal(array, two[name]), f"{message} {name!r}"
+
+
+def _assert_finite(learner: Learner) -> None:
+    """NaN is nowhere; infinity only where the policy starts with it."""
+    for name, array in learner.arrays().items():
+        assert not np.isnan(array).any(), f"{type(learner.policy).__name__}: NaN in {name}"

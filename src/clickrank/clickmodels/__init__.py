@@ -1,0 +1,22 @@
+"""Click models: how people click on a ranked list. One file a model."""
+
+from clickrank.clickmodels.attraction import LinearAttraction
+from clickrank.clickmodels.base import CLICK_MODELS, ClickModel, Kernels, register
+from clickrank.clickmodels.cascade import Cascade
+from clickrank.clickmodels.dcm import DCM
+from clickrank.clickmodels.dctr import DCTR
+from clickrank.clickmodels.mnl import MNL
+from clickrank.clickmodels.pbm import PBM
+
+__all__ = [
+    "CLICK_MODELS",
+    "DCM",
+    "DCTR",
+    "MNL",
+    "PBM",
+    "Cascade",
+    "ClickModel",
+    "Kernels",
+    "LinearAttraction",
+    "register",
+]

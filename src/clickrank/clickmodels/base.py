@@ -1,0 +1,189 @@
+"""What every click model offers, and how compiled loops find a model's kernels."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from clickrank._jit import generic, kernel_for, named_tuple_class, source_file, tell_apart
+from clickrank.errors import invalid
+from clickrank.registry import Registry
+from clickrank.types import Floats, Ints, clicks_of, frozen, ranking_of, whole
+
+M = TypeVar("M", bound="ClickModel")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Kernels(NamedTuple):
+    """The functions of one click model, compiled where they are used.
+
+    ``params`` is the model's NamedTuple, ``ranking`` an int64 vector of items, and the last
+    argument of ``sample``, ``click_probabilities`` and ``best_ranking`` is where the answer goes.
+    """
+
+    sample: Callable[[Any, Ints, np.random.Generator, Ints], None]
+    log_prob: Callable[[Any, Ints, Ints], float]
+    click_probabilities: Callable[[Any, Ints, Floats], None]
+    value: Callable[[Any, Ints], float]
+    best_ranking: Callable[[Any, Ints], None]
+
+
+class ClickModel(abc.ABC):
+    """How people click: the verbs that all click models share.
+
+    A subclass validates its parameters in ``__init__``, sets ``n_items`` and ``n_positions``,
+    keeps a NamedTuple of arrays in ``params`` and registers its kernels with ``register``.
+    """
+
+    name: ClassVar[str]
+    #: What ``value`` counts: "clicks" (their sum), "any click", or "satisfaction".
+    reward: ClassVar[str]
+    #: Names of the click models of which this one is a special case, itself included.
+    is_a: ClassVar[tuple[str, ...]]
+    n_items: int
+    n_positions: int
+    params: Any
+
+    @abc.abstractmethod
+    def relabelled(self: M, order: Ints) -> M:
+        """Return the model whose item i is this model's item ``order[i]``."""
+
+    def sample(
+        self, ranking: ArrayLike, rng: np.random.Generator | int, n: int | None = None
+    ) -> Ints:
+        """Draw click vectors: shape (n_positions,), or (n, n_positions) if ``n`` is given."""
+        shown = self._ranking(ranking)
+        size = 1 if n is None else whole(type(self).__name__, "n", n, 0)
+        out = np.zeros((size, self.n_positions), dtype=np.int64)
+        self._compiled(_sample_many)(self.params, shown, np.random.default_rng(rng), out)
+        return out[0] if n is None else out
+
+    def log_prob(self, ranking: ArrayLike, clicks: ArrayLike) -> float:
+        """Log-probability of a click vector; minus infinity if it cannot happen."""
+        vector = clicks_of(type(self).__name__, clicks, self.n_positions)
+        return float(self._compiled(_log_prob_once)(self.params, self._ranking(ranking), vector))
+
+    def click_probabilities(self, ranking: ArrayLike) -> Floats:
+        """Probability of a click at each position."""
+        out = np.zeros(self.n_positions)
+        self._compiled(_click_probabilities_once)(self.params, self._ranking(ranking), out)
+        return out
+
+    def value(self, ranking: ArrayLike) -> float:
+        """Expected reward of a ranking; ``reward`` says of what."""
+        return float(self._compiled(_value_once)(self.params, self._ranking(ranking)))
+
+    def best_ranking(self) -> Ints:
+        """Return a ranking of the largest value."""
+        out = np.zeros(self.n_positions, dtype=np.int64)
+        self._compiled(_best_ranking_once)(self.params, out)
+        return out
+
+    def best_value(self) -> float:
+        """Return the value of the best ranking."""
+        return self.value(self.best_ranking())
+
+    def _compiled(self, function: Callable[P, R]) -> Callable[P, R]:
+        return kernel_for(function, source_of(self))
+
+    def _ranking(self, ranking: ArrayLike) -> Ints:
+        return ranking_of(type(self).__name__, ranking, self.n_items, self.n_positions)
+
+    def _set_shape(self, attraction: Floats, n_positions: object) -> None:
+        """Set the number of items and positions, checking that the list is not too long."""
+        owner = type(self).__name__
+        positions = whole(owner, "n_positions", n_positions, 1)
+        if positions > attraction.size:
+            rule = f"n_positions must be between 1 and n_items ({attraction.size})"
+            raise invalid(owner, rule, positions)
+        self.n_items = int(attraction.size)
+        self.n_positions = positions
+        self.attraction: Floats = frozen(attraction)
+
+    def __repr__(self) -> str:
+        """Show the model's name and shape; its parameters may be long."""
+        return f"{type(self).__name__}(n_items={self.n_items}, n_positions={self.n_positions})"
+
+
+CLICK_MODELS: Registry[ClickModel] = Registry("click model")
+_KERNELS: dict[type, Kernels] = {}
+_SOURCES: dict[type, Path | None] = {}
+
+
+def register(cls: type[ClickModel], params: type, kernels: Kernels) -> None:
+    """Make a click model known by its name, and its kernels to compiled code."""
+    tell_apart(params)
+    CLICK_MODELS.add(cls.name, cls)
+    _KERNELS[params] = kernels
+    _SOURCES[params] = source_file(cls)
+
+
+def source_of(model: ClickModel) -> Path | None:
+    """Return the file that holds the model's kernels, if there is one."""
+    return _SOURCES[type(model.params)]
+
+
+# The verbs, as compiled loops call them: each is dispatched on the class of ``params``. The bodies
+# run when Numba is switched off (NUMBA_DISABLE_JIT=1).
+
+
+def sample(params: Any, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
+    """Draw one click vector into ``out``, always with the same number of uniforms."""
+    _KERNELS[type(params)].sample(params, ranking, rng, out)
+
+
+def log_prob(params: Any, ranking: Ints, clicks: Ints) -> float:
+    """Log-probability of a click vector."""
+    return _KERNELS[type(params)].log_prob(params, ranking, clicks)
+
+
+def click_probabilities(params: Any, ranking: Ints, out: Floats) -> None:
+    """Write the click probability of each position into ``out``."""
+    _KERNELS[type(params)].click_probabilities(params, ranking, out)
+
+
+def value(params: Any, ranking: Ints) -> float:
+    """Expected reward of a ranking."""
+    return _KERNELS[type(params)].value(params, ranking)
+
+
+def best_ranking(params: Any, out: Ints) -> None:
+    """Write a ranking of the largest value into ``out``."""
+    _KERNELS[type(params)].best_ranking(params, out)
+
+
+generic(sample, lambda params, ranking, rng, out: _KERNELS[named_tuple_class(params)].sample)
+generic(log_prob, lambda params, ranking, clicks: _KERNELS[named_tuple_class(params)].log_prob)
+generic(
+    click_probabilities,
+    lambda params, ranking, out: _KERNELS[named_tuple_class(params)].click_probabilities,
+)
+generic(value, lambda params, ranking: _KERNELS[named_tuple_class(params)].value)
+generic(best_ranking, lambda params, out: _KERNELS[named_tuple_class(params)].best_ranking)
+
+
+def _sample_many(params: Any, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
+    for i in range(out.shape[0]):
+        sample(params, ranking, rng, out[i])
+
+
+def _log_prob_once(params: Any, ranking: Ints, clicks: Ints) -> float:
+    return log_prob(params, ranking, clicks)
+
+
+def _click_probabilities_once(params: Any, ranking: Ints, out: Floats) -> None:
+    click_probabilities(params, ranking, out)
+
+
+def _value_once(params: Any, ranking: Ints) -> float:
+    return value(params, ranking)
+
+
+def _best_ranking_once(params: Any, out: Ints) -> None:
+    best_ranking(params, out)

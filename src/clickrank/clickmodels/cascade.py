@@ -1,0 +1,89 @@
+"""The cascade model: people scan from the top and leave with the first attractive item."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from clickrank.clickmodels import dcm
+from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
+from clickrank.clickmodels.base import ClickModel, Kernels, register
+from clickrank.types import Floats, Ints, frozen
+
+
+class CascadeParams(NamedTuple):
+    """What the kernels need."""
+
+    # The class has its own name because Numba's dispatcher takes two NamedTuples for the same type
+    # if their names and their fields are the same, wherever they are defined.
+
+    attraction: Floats  # (n_items,)
+    satisfaction: Floats  # (n_positions,): ones, for the kernels of the DCM
+
+
+class Cascade(ClickModel):
+    """Cascade model: the first attractive item from the top gets the only click.
+
+    P(click at l) = attraction[k_l] · ∏ (1 − attraction[k_j]) over the positions j above l.
+
+    The reward is whether there is a click, in expectation 1 − ∏ (1 − attraction[k_l]): it depends
+    on which items are shown and not on their order. This is the DCM in which every click satisfies.
+
+    **Source**: kveton2022, section 5.1; gauthier2022, section 1.1.2.
+
+    Parameters
+    ----------
+    attraction
+        Probability that item k is attractive (θ_k in 003 and 004); or a `LinearAttraction`.
+    n_positions
+        Length of the list (K in 003 and 004).
+
+    Examples
+    --------
+    >>> model = Cascade(attraction=[0.25, 0.125, 0.5], n_positions=2)
+    >>> model.best_ranking()
+    array([2, 0])
+    >>> model.value([2, 0])
+    0.625
+    >>> model.click_probabilities([2, 0])
+    array([0.5  , 0.125])
+    """
+
+    name = "cascade"
+    reward = "any click"
+    is_a = ("cascade", "dcm")
+
+    def __init__(self, attraction: ArrayLike | LinearAttraction, n_positions: int) -> None:
+        """Check the parameters and keep read-only copies."""
+        self._set_shape(attraction_of("Cascade", attraction), n_positions)
+        self.params = CascadeParams(self.attraction, frozen(np.ones(self.n_positions)))
+
+    @property
+    def satisfaction(self) -> Floats:
+        """Probability that a click satisfies: one, everywhere."""
+        satisfied: Floats = self.params.satisfaction
+        return satisfied
+
+    def relabelled(self, order: Ints) -> Cascade:
+        """Return the model whose item i is this model's item ``order[i]``."""
+        return Cascade(self.attraction[order], self.n_positions)
+
+
+def _sample(params: CascadeParams, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
+    # Not the DCM's: satisfaction is certain, so one uniform a position does.
+    examined = True
+    for position in range(ranking.shape[0]):
+        # Drawn even for a user who has left: every round takes as many uniforms.
+        attracted = rng.random() < params.attraction[ranking[position]]
+        clicked = examined and attracted
+        out[position] = 1 if clicked else 0
+        examined = examined and not attracted
+
+
+register(
+    Cascade,
+    CascadeParams,
+    Kernels(_sample, dcm._log_prob, dcm._click_probabilities, dcm._value, dcm._best_ranking),
+)

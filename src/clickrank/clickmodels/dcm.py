@@ -1,0 +1,139 @@
+"""The dependent click model: people scan from the top, click, and leave once satisfied."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from clickrank._select import match_by_rank
+from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
+from clickrank.clickmodels.base import ClickModel, Kernels, register
+from clickrank.types import Floats, Ints, frozen, probabilities
+
+
+class DCMParams(NamedTuple):
+    """What the kernels need."""
+
+    attraction: Floats  # (n_items,)
+    satisfaction: Floats  # (n_positions,)
+
+
+class DCM(ClickModel):
+    """Dependent click model: every attractive item met is clicked, until a click satisfies.
+
+    The first position is examined. An examined position l with item k is clicked with probability
+    attraction[k]; a click there satisfies with probability satisfaction[l], and then the user
+    leaves. Otherwise the next position is examined:
+
+    P(l + 1 examined | l examined) = 1 − satisfaction[l] · attraction[k].
+
+    The reward is whether the user leaves satisfied, in expectation
+    1 − ∏ (1 − satisfaction[l] · attraction[k_l]). Clicks do not show it: the last one may have
+    satisfied or not.
+
+    **Source**: kveton2022, section 6.1.
+
+    Parameters
+    ----------
+    attraction
+        Probability that item k is attractive (θ_k in 004); or a `LinearAttraction`.
+    satisfaction
+        Probability that a click at position l satisfies (v_l in 004); it need not decrease.
+
+    Examples
+    --------
+    >>> model = DCM(attraction=[0.5, 0.25, 0.125], satisfaction=[0.5, 1.0])
+    >>> model.best_ranking()
+    array([1, 0])
+    >>> model.value([1, 0])
+    0.5625
+    >>> model.click_probabilities([1, 0])
+    array([0.25  , 0.4375])
+    """
+
+    name = "dcm"
+    reward = "satisfaction"
+    is_a = ("dcm",)
+
+    def __init__(self, attraction: ArrayLike | LinearAttraction, satisfaction: ArrayLike) -> None:
+        """Check the parameters and keep read-only copies."""
+        satisfied = probabilities("DCM", "satisfaction", satisfaction)
+        self._set_shape(attraction_of("DCM", attraction), satisfied.size)
+        self.satisfaction: Floats = frozen(satisfied)
+        self.params = DCMParams(self.attraction, self.satisfaction)
+
+    def relabelled(self, order: Ints) -> DCM:
+        """Return the model whose item i is this model's item ``order[i]``."""
+        return DCM(self.attraction[order], self.satisfaction)
+
+
+def _sample(params: DCMParams, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
+    examined = True
+    for position in range(ranking.shape[0]):
+        # Both are drawn even for a user who has left: every round takes as many uniforms.
+        attracted = rng.random() < params.attraction[ranking[position]]
+        satisfied = rng.random() < params.satisfaction[position]
+        clicked = examined and attracted
+        out[position] = 1 if clicked else 0
+        if clicked and satisfied:
+            examined = False
+
+
+# The kernels below also serve the cascade, which is this model with satisfaction one.
+
+
+def _log_prob(params: DCMParams, ranking: Ints, clicks: Ints) -> float:
+    last = -1
+    for position in range(ranking.shape[0]):
+        if clicks[position] == 1:
+            last = position
+    total = 0.0
+    unattractive = 1.0  # probability that nothing after the last click would have been clicked
+    for position in range(ranking.shape[0]):
+        attraction = params.attraction[ranking[position]]
+        if position > last:
+            unattractive *= 1.0 - attraction
+            continue
+        p = attraction if clicks[position] == 1 else 1.0 - attraction
+        if clicks[position] == 1 and position < last:
+            p *= 1.0 - params.satisfaction[position]  # went on after this click
+        if p <= 0.0:
+            return -math.inf
+        total += math.log(p)
+    # After the last click: satisfied and gone, or still looking and never attracted.
+    p = unattractive
+    if last >= 0:
+        satisfied = params.satisfaction[last]
+        p = satisfied + (1.0 - satisfied) * unattractive
+    if p <= 0.0:
+        return -math.inf
+    return total + math.log(p)
+
+
+def _click_probabilities(params: DCMParams, ranking: Ints, out: Floats) -> None:
+    examined = 1.0
+    for position in range(ranking.shape[0]):
+        attraction = params.attraction[ranking[position]]
+        out[position] = examined * attraction
+        examined *= 1.0 - params.satisfaction[position] * attraction
+
+
+def _value(params: DCMParams, ranking: Ints) -> float:
+    unsatisfied = 1.0
+    for position in range(ranking.shape[0]):
+        unsatisfied *= 1.0 - params.satisfaction[position] * params.attraction[ranking[position]]
+    return 1.0 - unsatisfied
+
+
+def _best_ranking(params: DCMParams, out: Ints) -> None:
+    # The k-th best item belongs to the k-th most satisfying position, in whatever order these run
+    # down the list. For items α ≥ β at positions v ≥ w, (1 − vα)(1 − wβ) differs from the
+    # product after a swap, (1 − vβ)(1 − wα), only in vα + wβ ≥ vβ + wα: the term vwαβ is in both. A
+    # better item in place of a worse one shrinks its factor too.
+    match_by_rank(params.attraction, params.satisfaction, out)
+
+
+register(DCM, DCMParams, Kernels(_sample, _log_prob, _click_probabilities, _value, _best_ranking))

@@ -1,0 +1,59 @@
+"""The document-based model: people look at everything and click what attracts them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
+from clickrank.clickmodels.base import CLICK_MODELS, ClickModel
+from clickrank.clickmodels.pbm import Params
+from clickrank.types import Floats, Ints, frozen
+
+
+class DCTR(ClickModel):
+    """Document-based model: a click depends on the item alone, wherever it is shown.
+
+    P(click at l | item k shown there) = attraction[k], independently over positions. The reward is
+    the number of clicks. This is the PBM with every position examined.
+
+    **Source**: kveton2022, section 4.1.
+
+    Parameters
+    ----------
+    attraction
+        Probability that item k is attractive (θ_k in 004); or a `LinearAttraction`.
+    n_positions
+        Length of the list (K in 004).
+
+    Examples
+    --------
+    >>> model = DCTR(attraction=[0.25, 0.125, 0.5], n_positions=2)
+    >>> model.best_ranking()
+    array([2, 0])
+    >>> model.value([2, 0])
+    0.75
+    """
+
+    name = "dctr"
+    reward = "clicks"
+    is_a = ("dctr", "pbm")
+
+    def __init__(self, attraction: ArrayLike | LinearAttraction, n_positions: int) -> None:
+        """Check the parameters and keep read-only copies."""
+        self._set_shape(attraction_of("DCTR", attraction), n_positions)
+        self.params = Params(self.attraction, frozen(np.ones(self.n_positions)))
+
+    @property
+    def examination(self) -> Floats:
+        """Probability that a position is examined: one, everywhere."""
+        examined: Floats = self.params.examination
+        return examined
+
+    def relabelled(self, order: Ints) -> DCTR:
+        """Return the model whose item i is this model's item ``order[i]``."""
+        return DCTR(self.attraction[order], self.n_positions)
+
+
+# Only the name is new: compiled code finds the PBM's kernels by the class of ``params``.
+CLICK_MODELS.add(DCTR.name, DCTR)

@@ -1,0 +1,47 @@
+"""The errors clickrank raises, and their one template: who, which rule, what was given."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ClickRankError(Exception):
+    """Base of every error that clickrank raises on purpose."""
+
+
+class InvalidValue(ClickRankError, ValueError):
+    """A value breaks a rule; the message names the object, the rule and the value."""
+
+
+class UnknownName(ClickRankError, LookupError):
+    """A name is not registered; the message suggests the nearest one."""
+
+
+class DoesNotApply(InvalidValue):
+    """A policy's assumptions do not hold for a click model; the message says which."""
+
+
+class MissingExtra(ClickRankError, ImportError):
+    """An optional dependency is not installed; the message says how to get it."""
+
+
+def invalid(owner: str, rule: str, value: object) -> InvalidValue:
+    """Build the error "owner: rule, got value.".
+
+    >>> str(invalid("GRAB", "n_positions must be between 1 and n_items (10)", 12))
+    'GRAB: n_positions must be between 1 and n_items (10), got 12.'
+    """
+    return InvalidValue(f"{owner}: {rule}, got {value!r}.")
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
+    """Build the error for a name that is not registered.
+
+    >>> str(unknown("policy", "cascade-ucb", ["cascade-ucb1", "grab"]))
+    "Unknown policy 'cascade-ucb'. Did you mean 'cascade-ucb1'?"
+    """
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(names)}."
+    return UnknownName(f"Unknown {kind} {name!r}. {hint}")

@@ -1,0 +1,1 @@
+"""Numerical kernels that more than one policy uses."""

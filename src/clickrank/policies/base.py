@@ -1,0 +1,191 @@
+"""The contract of a policy: a frozen spec, a NamedTuple state, and two kernels.
+
+    rank(params, state, rng, ranking, memo)        writes a ranking, and what to remember of it
+    update(params, state, ranking, memo, clicks)   the only thing that changes the statistics
+
+`rank` may change the scratch fields of the state, never its statistics: so many rankings can be in
+flight before the first feedback arrives, and replaying the log rebuilds the state.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import numpy as np
+
+from clickrank._jit import generic, named_tuple_class, source_file, tell_apart
+from clickrank.errors import DoesNotApply, InvalidValue, invalid
+from clickrank.registry import Registry
+from clickrank.types import Floats, Ints, probabilities, statistic_fields
+
+P = TypeVar("P", bound="Policy")
+
+
+class KnownModel(Protocol):
+    """What a policy may ask of a click model: its kind, and whatever its spec says it knows."""
+
+    name: ClassVar[str]
+    is_a: ClassVar[tuple[str, ...]]
+    n_items: int
+    n_positions: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Assumes:
+    """What a policy takes for granted.
+
+    Parameters
+    ----------
+    click_models
+        Names of the click models its guarantee covers; empty means any.
+    known
+        Parameters of the page it must be told ("examination", "position_bias", ...). Each is a
+        field of the spec, and is filled from the click model of that attribute when left open.
+    horizon
+        Whether it must be told the number of rounds.
+    features
+        Whether it needs a feature vector for each item.
+    priors
+        Whether it accepts prior knowledge about items.
+    """
+
+    click_models: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    horizon: bool = False
+    features: bool = False
+    priors: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy(abc.ABC):
+    """The spec of a policy: its hyper-parameters, checked when it is made, and never changed.
+
+    A subclass is a frozen dataclass that defines `params` and `init`, and is made known with
+    `register`. See ``docs/developer/adding-a-policy.md``.
+    """
+
+    name: ClassVar[str]
+    assumes: ClassVar[Assumes]
+    #: Whether clicks change what is shown: baselines say no, and the checks hold them to it.
+    learns: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def params(self, n_items: int, n_positions: int) -> Any:
+        """Return the NamedTuple of constants that the kernels read."""
+
+    @abc.abstractmethod
+    def init(self, n_items: int, n_positions: int) -> Any:
+        """Return the state before the first round, a NamedTuple of arrays."""
+
+    def memo_size(self, n_positions: int) -> int:
+        """Return how many whole numbers must be remembered of one ranking to learn from it."""
+        return 0
+
+    def relabelled(self: P, order: Ints) -> P:
+        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
+        return self
+
+    def why_not(self, model: KnownModel) -> str | None:
+        """Say why the policy's assumptions do not hold for a click model; None if they do."""
+        covered = self.assumes.click_models
+        if covered and not set(covered) & set(model.is_a):
+            return f"it assumes {' or '.join(covered)} clicks, not {model.name}"
+        return None
+
+
+POLICIES: Registry[Policy] = Registry("policy")
+_RANK: dict[type, Callable[..., None]] = {}
+_UPDATE: dict[type, Callable[..., None]] = {}
+_SOURCES: dict[type[Policy], Path | None] = {}
+
+
+def register(
+    cls: type[Policy], state: type, rank: Callable[..., None], update: Callable[..., None]
+) -> None:
+    """Make a policy known by its name, and its kernels to compiled code."""
+    if not statistic_fields(state):
+        raise invalid(cls.__name__, "the state must have a field marked as statistic", state)
+    tell_apart(state)
+    POLICIES.add(cls.name, cls)
+    _RANK[state] = rank
+    _UPDATE[state] = update
+    _SOURCES[cls] = source_file(cls)
+
+
+def source_of(policy: Policy) -> Path | None:
+    """Return the file that holds the policy's kernels, if there is one."""
+    return _SOURCES[type(policy)]
+
+
+def policy(
+    name: str, *, model: KnownModel | None = None, horizon: int | None = None, **settings: Any
+) -> Policy:
+    """Make a registered policy by name.
+
+    What the policy must know and the call leaves open is taken from ``model`` and ``horizon``.
+
+    >>> policy("pbm-ucb", examination=[1.0, 0.5])
+    PBMUCB(examination=(1.0, 0.5), epsilon=0.0)
+    >>> policy("pbm-ubc")
+    Traceback (most recent call last):
+    clickrank.errors.UnknownName: Unknown policy 'pbm-ubc'. Did you mean 'pbm-ucb'?
+    """
+    cls = POLICIES[name]
+    fields = {field.name: field for field in dataclasses.fields(cls)}
+    for key in settings:
+        if key not in fields:
+            rule = f"{cls.__name__}: unknown parameter {key!r}"
+            raise InvalidValue(f"{rule}; it has {', '.join(fields) or 'none'}.")
+    for key in cls.assumes.known:
+        if key not in settings and hasattr(model, key):
+            found = getattr(model, key)
+            settings[key] = found() if callable(found) else found
+    if cls.assumes.horizon and "horizon" not in settings and horizon is not None:
+        settings["horizon"] = horizon
+    for key, field in fields.items():
+        required = field.default is dataclasses.MISSING
+        if required and field.default_factory is dataclasses.MISSING and key not in settings:
+            without = "" if model is None else f", which click model {model.name!r} does not have"
+            raise DoesNotApply(f"{cls.__name__}: {key} must be given{without}.")
+    return cls(**settings)
+
+
+def set_probabilities(spec: Policy, field: str, low_open: bool = True) -> None:
+    """Check a spec's vector of probabilities and keep it as a tuple, so specs compare and hash."""
+    owner = type(spec).__name__
+    values = probabilities(owner, field, getattr(spec, field))
+    if low_open and not (values > 0).all():
+        where = int(np.argmin(values))
+        raise invalid(owner, f"{field}[{where}] must be above 0", float(values[where]))
+    object.__setattr__(spec, field, tuple(values.tolist()))
+
+
+def check_length(spec: Policy, field: str, n_positions: int) -> Floats:
+    """Return a spec's vector with one entry a position as an array, checking its length."""
+    values: Floats = np.array(getattr(spec, field), dtype=np.float64)
+    if values.size != n_positions:
+        rule = f"{field} must have one entry a position ({n_positions})"
+        raise invalid(type(spec).__name__, rule, values.size)
+    return values
+
+
+# The two verbs as compiled loops call them, dispatched on the class of ``state``. The bodies run
+# when Numba is switched off (NUMBA_DISABLE_JIT=1).
+
+
+def rank(params: Any, state: Any, rng: np.random.Generator, ranking: Ints, memo: Ints) -> None:
+    """Write a ranking and its memo; may change scratch, never statistics."""
+    _RANK[type(state)](params, state, rng, ranking, memo)
+
+
+def update(params: Any, state: Any, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    """Fold one settled impression into the statistics."""
+    _UPDATE[type(state)](params, state, ranking, memo, clicks)
+
+
+generic(rank, lambda params, state, rng, ranking, memo: _RANK[named_tuple_class(state)])
+generic(update, lambda params, state, ranking, memo, clicks: _UPDATE[named_tuple_class(state)])

@@ -1,0 +1,96 @@
+"""Oracle: always shows the best ranking, the line at zero of every regret figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank.errors import invalid
+from clickrank.policies.base import Assumes, Policy, register
+from clickrank.types import Ints, IntStatistic, ranking_of
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    ranking: Ints  # (n_positions,)
+
+
+class State(NamedTuple):
+    """Nothing is learned; the rounds are counted."""
+
+    rounds: IntStatistic  # (1,)
+
+
+@dataclass(frozen=True)
+class Oracle(Policy):
+    """Oracle knows the model and shows its best ranking in every round.
+
+    Its regret is zero: what no policy that learns can reach.
+
+    A_t = argmax over rankings of their value.
+
+    **Assumes**: that the best ranking is known.
+
+    **Source**: folklore.
+
+    **Differences**: none.
+
+    **Complexity**: O(n_positions) a round.
+
+    **Guarantee**: no regret, if the ranking is the model's best.
+
+    Parameters
+    ----------
+    best_ranking
+        The ranking to show.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> model = cr.clickmodels.PBM([0.2, 0.4], [1.0])
+    >>> float(cr.simulate("oracle", model, horizon=10).regret[0, -1])
+    0.0
+    """
+
+    name = "oracle"
+    assumes = Assumes(known=("best_ranking",))
+
+    best_ranking: Sequence[int]
+
+    def __post_init__(self) -> None:
+        """Check the ranking, as far as it can be without the catalogue."""
+        items = np.asarray(self.best_ranking)
+        if items.ndim != 1 or items.size == 0 or items.dtype.kind not in "iu" or items.min() < 0:
+            raise invalid("Oracle", "best_ranking must be a vector of items", self.best_ranking)
+        object.__setattr__(self, "best_ranking", tuple(items.tolist()))
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        return Params(ranking_of("Oracle", self.best_ranking, n_items, n_positions))
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round."""
+        return State(rounds=np.zeros(1, dtype=np.int64))
+
+    def relabelled(self, order: Ints) -> Oracle:
+        """Return the oracle of a catalogue whose item i is this one's item ``order[i]``."""
+        label = np.argsort(order)
+        return Oracle(label[list(self.best_ranking)].tolist())
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    for position in range(ranking.shape[0]):
+        ranking[position] = params.ranking[position]
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    state.rounds[0] += 1
+
+
+register(Oracle, State, _rank, _update)

@@ -1,0 +1,82 @@
+"""Uniform: a random list every round, the baseline that learns nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank.policies.base import Assumes, Policy, register
+from clickrank.types import Ints, IntScratch, IntStatistic
+
+
+class Params(NamedTuple):
+    """No constants; Numba wants a field."""
+
+    n_items: int
+
+
+class State(NamedTuple):
+    """Nothing is learned; the rounds are counted."""
+
+    rounds: IntStatistic  # (1,)
+    items: IntScratch  # (n_items,), a permutation
+
+
+@dataclass(frozen=True)
+class Uniform(Policy):
+    """Uniform shows a uniformly random list in every round.
+
+    It is what learning must beat, and the exploration that off-policy evaluation likes best.
+
+    P(ranking) = (n_items - n_positions)! / n_items!
+
+    **Assumes**: nothing.
+
+    **Source**: folklore.
+
+    **Differences**: none.
+
+    **Complexity**: O(n_positions) a round.
+
+    **Guarantee**: none; the regret is linear unless all rankings are equally good.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> learner = cr.Learner(cr.policies.Uniform(), n_items=5, n_positions=3)
+    >>> len(set(learner.rank(rng=0)[0].tolist()))
+    3
+    """
+
+    name = "uniform"
+    assumes = Assumes()
+    learns = False
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        return Params(n_items)
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round."""
+        return State(rounds=np.zeros(1, dtype=np.int64), items=np.arange(n_items))
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    # The first steps of a Fisher–Yates shuffle; it may start from any permutation.
+    for position in range(ranking.shape[0]):
+        other = position + int(rng.random() * (params.n_items - position))
+        item = state.items[other]
+        state.items[other] = state.items[position]
+        state.items[position] = item
+        ranking[position] = item
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    state.rounds[0] += 1
+
+
+register(Uniform, State, _rank, _update)

@@ -1,0 +1,172 @@
+"""`compare`: several policies, the same users, one table."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from clickrank.clickmodels.base import ClickModel
+from clickrank.errors import invalid
+from clickrank.plots import Curve, regret_figure
+from clickrank.policies.base import Policy
+from clickrank.simulate.result import Result, load_results, save_results
+from clickrank.simulate.run import check_applies, resolve, simulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Row(NamedTuple):
+    """One policy's line of the summary: regret at the horizon over runs, and speed."""
+
+    policy: str
+    mean: float
+    low: float
+    high: float
+    median: float
+    q05: float
+    q95: float
+    runs: int
+    microseconds: float
+
+
+class Summary(tuple[Row, ...]):
+    """Rows by increasing mean regret; printing it shows a table."""
+
+    def table(self) -> Table:
+        """Return the rows as a rich table."""
+        table = Table()
+        heads = ("policy", "regret", "95 % interval", "median", "5 %", "95 %", "runs", "µs/round")
+        for i, head in enumerate(heads):
+            table.add_column(head, justify="left" if i == 0 else "right")
+        for row in self:
+            table.add_row(
+                row.policy,
+                f"{row.mean:,.1f}",
+                f"{row.low:,.1f} – {row.high:,.1f}",
+                *(f"{x:,.1f}" for x in (row.median, row.q05, row.q95)),
+                f"{row.runs:,}",
+                f"{row.microseconds:.2f}",
+            )
+        return table
+
+    def __str__(self) -> str:
+        """Return the table as text."""
+        console = Console(file=io.StringIO(), width=110)
+        console.print(self.table())
+        assert isinstance(console.file, io.StringIO)
+        return console.file.getvalue().rstrip()
+
+
+class Comparison(Mapping[str, Result]):
+    """Results by label, of policies that met the same users."""
+
+    def __init__(self, results: dict[str, Result]) -> None:
+        """Keep the results in the order given."""
+        self._results = results
+
+    def __getitem__(self, label: str) -> Result:
+        """Return the result of one policy."""
+        return self._results[label]
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the labels, in the order given to `compare`."""
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        """Return how many policies were compared."""
+        return len(self._results)
+
+    def summary(self) -> Summary:
+        """Return regret at the horizon and speed, best policy first."""
+        rows = []
+        for label, result in self.items():
+            mean, low, high = (float(x[-1]) for x in result.interval())
+            median, q05, q95 = (float(result.quantile(q)[-1]) for q in (0.5, 0.05, 0.95))
+            speed = result.microseconds_per_round
+            rows.append(Row(label, mean, low, high, median, q05, q95, result.runs, speed))
+        return Summary(sorted(rows, key=lambda row: row.mean))
+
+    def curves(self) -> list[Curve]:
+        """Return what a figure needs of each result."""
+        return [
+            Curve(label, result.checkpoints, *result.interval()) for label, result in self.items()
+        ]
+
+    def plot(self, path: str | Path | None = None, **options: Any) -> Figure:
+        """Draw mean regret with confidence bands; save it if a path is given."""
+        figure = regret_figure(self.curves(), **options)
+        if path is not None:
+            figure.savefig(path)
+        return figure
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one ``.npz`` file."""
+        save_results(Path(path), self._results)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Comparison:
+        """Read what `save` wrote."""
+        return cls(load_results(Path(path)))
+
+
+def compare(
+    policies: Iterable[Policy | str] | Mapping[str, Policy | str],
+    model: ClickModel,
+    horizon: int,
+    runs: int = 1,
+    seed: int = 0,
+    **options: Any,
+) -> Comparison:
+    """Simulate several policies on the same users; options are those of `simulate`.
+
+    Policies are labelled by their names; give a mapping from labels to policies to choose others,
+    as two policies of one name must. Nothing runs unless every policy applies. Ctrl-C returns
+    what is finished.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> model = cr.clickmodels.PBM([0.6, 0.4, 0.2], [0.9, 0.5])
+    >>> table = cr.compare(["uniform", "pbm-ucb"], model, horizon=2000, runs=4, seed=0)
+    >>> [row.policy for row in table.summary()]
+    ['pbm-ucb', 'uniform']
+    """
+    named = _labelled(policies, model, horizon)
+    for policy in named.values():
+        check_applies(policy, model, options.get("allow_mismatch", False))
+    results: dict[str, Result] = {}
+    for label, policy in named.items():
+        try:
+            results[label] = simulate(policy, model, horizon, runs, seed, **options)
+        except KeyboardInterrupt:
+            break
+        if results[label].interrupted:
+            break
+    if not results:
+        raise KeyboardInterrupt
+    return Comparison(results)
+
+
+def _labelled(
+    policies: Iterable[Policy | str] | Mapping[str, Policy | str], model: ClickModel, horizon: int
+) -> dict[str, Policy]:
+    if isinstance(policies, Mapping):
+        return {label: resolve(policy, model, horizon) for label, policy in policies.items()}
+    if isinstance(policies, (str, Policy)):
+        policies = [policies]
+    named: dict[str, Policy] = {}
+    for given in policies:
+        policy = resolve(given, model, horizon)
+        if policy.name in named:
+            rule = "policies must have different labels (give a mapping from labels to policies)"
+            raise invalid("compare", rule, policy.name)
+        named[policy.name] = policy
+    if not named:
+        raise invalid("compare", "policies must not be empty", list(named))
+    return named

@@ -1,0 +1,87 @@
+"""The loop: rank, click, learn. One function for every policy and click model."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clickrank.clickmodels.base import sample, value
+from clickrank.policies.base import rank, update
+from clickrank.types import Floats, Ints
+
+
+class Progress(NamedTuple):
+    """How far a run is, and what it has in flight: all that `advance` keeps between calls."""
+
+    counters: Ints  # (3,): rounds shown, impressions settled, checkpoints passed
+    total: Floats  # (1,): cumulative expected regret
+    rankings: Ints  # (slots, n_positions): impressions in flight, a ring
+    memos: Ints  # (slots, memo size)
+    clicks: Ints  # (slots, n_positions)
+
+
+def new_progress(n_positions: int, memo_size: int, delay: int, batch: int) -> Progress:
+    """Return the progress of a run that has not begun."""
+    slots = delay + batch
+    return Progress(
+        counters=np.zeros(3, dtype=np.int64),
+        total=np.zeros(1),
+        rankings=np.zeros((slots, n_positions), dtype=np.int64),
+        memos=np.zeros((slots, memo_size), dtype=np.int64),
+        clicks=np.zeros((slots, n_positions), dtype=np.int64),
+    )
+
+
+def advance(
+    policy_params: Any,
+    state: Any,
+    model_params: Any,
+    best: float,
+    policy_rng: np.random.Generator,
+    user_rng: np.random.Generator,
+    progress: Progress,
+    rounds: int,
+    delay: int,
+    batch: int,
+    checkpoints: Ints,
+    regret: Floats,
+) -> None:
+    """Play some rounds; write the cumulative regret into ``regret`` at each checkpoint passed.
+
+    Feedback on a round arrives ``delay`` rounds later, and is handed over when the number of rounds
+    is a multiple of ``batch``; impressions settle in the order they were shown.
+    """
+    shown, settled, passed = progress.counters
+    total = progress.total[0]
+    slots = progress.rankings.shape[0]
+    # Counters instead of remainders: a division costs as much as ranking a few items.
+    new = shown % slots
+    old = settled % slots
+    batched = shown % batch
+    for t in range(shown + 1, shown + rounds + 1):
+        ranking = progress.rankings[new]
+        rank(policy_params, state, policy_rng, ranking, progress.memos[new])
+        sample(model_params, ranking, user_rng, progress.clicks[new])
+        total += best - value(model_params, ranking)
+        new = new + 1 if new + 1 < slots else 0
+        batched += 1
+        if batched == batch:
+            batched = 0
+            while settled < t - delay:
+                update(
+                    policy_params,
+                    state,
+                    progress.rankings[old],
+                    progress.memos[old],
+                    progress.clicks[old],
+                )
+                settled += 1
+                old = old + 1 if old + 1 < slots else 0
+        if t == checkpoints[passed]:
+            regret[passed] = total
+            passed += 1
+    progress.counters[0] = shown + rounds
+    progress.counters[1] = settled
+    progress.counters[2] = passed
+    progress.total[0] = total

@@ -1,0 +1,32 @@
+"""Progress bars for long work, silent where nobody is looking."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+Tick = Callable[[int], None]
+
+
+@contextlib.contextmanager
+def progress_bar(label: str, total: int, show: bool | None) -> Iterator[Tick]:
+    """Yield a function to call with the work done since the last call.
+
+    ``show`` of None means: if the standard error stream is a terminal.
+    """
+    if not (sys.stderr.isatty() if show is None else show):
+        yield lambda done: None
+        return
+    columns = (
+        TextColumn("{task.description:<18}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda done: bar.update(task, advance=done)

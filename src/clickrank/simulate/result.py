@@ -1,0 +1,151 @@
+"""What a simulation returns, and how it is kept on disk."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from clickrank.errors import invalid
+from clickrank.types import Floats, Ints
+
+FORMAT = 1
+
+
+class Interval(NamedTuple):
+    """A mean with its 95 % confidence interval."""
+
+    mean: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """The regret of one policy on one click model, run by run.
+
+    Parameters
+    ----------
+    policy, model
+        How they are written, for tables and files.
+    checkpoints
+        Rounds at which the regret was recorded, shape (checkpoints,).
+    regret
+        Cumulative expected regret, shape (runs, checkpoints).
+    run_ids
+        Number of each run, which with the seed decides all that is random in it, shape (runs,).
+    seed
+        The seed.
+    seconds
+        Time spent in the loop, summed over runs, without compilation.
+    wanted
+        How many runs were asked for; more than there are if the simulation was interrupted.
+    """
+
+    policy: str
+    model: str
+    checkpoints: Ints
+    regret: Floats
+    run_ids: Ints
+    seed: int
+    seconds: float
+    wanted: int
+
+    @property
+    def horizon(self) -> int:
+        """The last round."""
+        return int(self.checkpoints[-1])
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return int(self.run_ids.size)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether runs are missing because the simulation was stopped."""
+        return self.runs < self.wanted
+
+    @property
+    def microseconds_per_round(self) -> float:
+        """Time in the loop divided by the number of rounds."""
+        return 1e6 * self.seconds / (self.runs * self.horizon)
+
+    def interval(self) -> Interval:
+        """Mean regret at each checkpoint, with Student's 95 % confidence interval."""
+        mean = self.regret.mean(axis=0)
+        if self.runs == 1:
+            nan = np.full_like(mean, np.nan)
+            return Interval(mean, nan, nan)
+        error = self.regret.std(axis=0, ddof=1) / np.sqrt(self.runs)
+        half = float(stdtrit(self.runs - 1, 0.975)) * error
+        return Interval(mean, mean - half, mean + half)
+
+    def quantile(self, q: float) -> Floats:
+        """Return the quantile of the regret over runs at each checkpoint."""
+        found: Floats = np.quantile(self.regret, q, axis=0)
+        return found
+
+    def merged(self, other: Result) -> Result:
+        """Return the runs of both, in order; they must be of one simulation."""
+        same = ("policy", "model", "seed", "wanted")
+        if any(getattr(self, k) != getattr(other, k) for k in same) or not np.array_equal(
+            self.checkpoints, other.checkpoints
+        ):
+            raise invalid("Result", "only runs of the same simulation can be merged", other.policy)
+        ids = np.concatenate([self.run_ids, other.run_ids])
+        order = np.argsort(ids, kind="stable")
+        return dataclasses.replace(
+            self,
+            run_ids=ids[order],
+            regret=np.concatenate([self.regret, other.regret])[order],
+            seconds=self.seconds + other.seconds,
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays, by name."""
+        return {"checkpoints": self.checkpoints, "regret": self.regret, "run_ids": self.run_ids}
+
+    def facts(self) -> dict[str, Any]:
+        """Return all that is not an array, by name."""
+        names = ("policy", "model", "seed", "seconds", "wanted")
+        return {name: getattr(self, name) for name in names}
+
+
+def save_results(path: Path, results: dict[str, Result]) -> None:
+    """Write results to one ``.npz`` file: arrays, and the rest as JSON. Never half a file."""
+    arrays = {f"{i}/{k}": a for i, r in enumerate(results.values()) for k, a in r.arrays().items()}
+    facts = {
+        "format": FORMAT,
+        "names": list(results),
+        "facts": [r.facts() for r in results.values()],
+    }
+    text = np.array(msgspec.json.encode(facts).decode())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".part")
+    with partial.open("wb") as file:
+        np.savez_compressed(file, facts=text, **arrays)  # type: ignore[arg-type]
+    partial.replace(path)
+
+
+def load_results(path: Path) -> dict[str, Result]:
+    """Read what `save_results` wrote."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            facts = msgspec.json.decode(str(file["facts"]))
+            if facts["format"] != FORMAT:
+                raise invalid("load", f"the file must be of format {FORMAT}", facts["format"])
+            return {
+                name: Result(
+                    **facts["facts"][i],
+                    **{k: file[f"{i}/{k}"] for k in ("checkpoints", "regret", "run_ids")},
+                )
+                for i, name in enumerate(facts["names"])
+            }
+    except (KeyError, ValueError, EOFError, msgspec.DecodeError) as error:
+        raise invalid("load", f"{path} must be a file that save wrote", str(error)) from error

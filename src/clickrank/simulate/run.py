@@ -1,0 +1,242 @@
+"""`simulate`: one policy on one click model, many runs."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from clickrank import _jit
+from clickrank._rng import streams
+from clickrank.clickmodels.base import ClickModel
+from clickrank.clickmodels.base import source_of as model_source
+from clickrank.errors import DoesNotApply, invalid
+from clickrank.policies.base import Policy
+from clickrank.policies.base import policy as make_policy
+from clickrank.policies.base import source_of as policy_source
+from clickrank.policies.learner import Learner
+from clickrank.simulate.loop import advance, new_progress
+from clickrank.simulate.progress import Tick, progress_bar
+from clickrank.simulate.result import Result
+from clickrank.types import Floats, Ints, whole
+
+_jit.start()
+
+SLICE_SECONDS = 0.05  # between two looks at the stop flag
+
+
+def simulate(
+    policy: Policy | str,
+    model: ClickModel,
+    horizon: int,
+    runs: int = 1,
+    seed: int = 0,
+    *,
+    checkpoints: ArrayLike | None = None,
+    delay: int = 0,
+    batch: int = 1,
+    threads: int | None = None,
+    progress: bool | None = None,
+    allow_mismatch: bool = False,
+    run_ids: Sequence[int] | None = None,
+) -> Result:
+    """Let a policy learn on simulated users, and measure what it loses against the best ranking.
+
+    The same seed gives the same numbers whatever the number of threads, and policies simulated
+    with the same seed meet the same users. The items are relabelled at random in every run.
+    Ctrl-C returns the finished runs.
+
+    Parameters
+    ----------
+    policy
+        A policy, or the name of one, which is then told what it must know of the model.
+    model
+        The click model.
+    horizon
+        Number of rounds.
+    runs
+        Number of independent runs.
+    seed
+        Decides, with the number of the run, everything that is random.
+    checkpoints
+        Rounds at which to record the regret; by default about ten a decade. The horizon is added.
+    delay
+        Feedback on a round arrives this many rounds later.
+    batch
+        Feedback is handed over once in this many rounds.
+    threads
+        How many runs to play at once; by default one a core.
+    progress
+        Whether to show a progress bar; by default if the standard error stream is a terminal.
+    allow_mismatch
+        Run the policy even on clicks that it does not assume.
+    run_ids
+        Play just these runs, to complete a simulation that was interrupted.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> model = cr.clickmodels.PBM([0.6, 0.4, 0.2], [0.9, 0.5])
+    >>> result = cr.simulate("pbm-ucb", model, horizon=1000, runs=2, seed=0)
+    >>> result.regret.shape == (2, result.checkpoints.size)
+    True
+    """
+    horizon = whole("simulate", "horizon", horizon, 1)
+    runs = whole("simulate", "runs", runs, 1)
+    seed = whole("simulate", "seed", seed, 0)
+    delay = whole("simulate", "delay", delay, 0)
+    batch = whole("simulate", "batch", batch, 1)
+    count = whole("simulate", "threads", default_threads() if threads is None else threads, 1)
+    spec = resolve(policy, model, horizon)
+    check_applies(spec, model, allow_mismatch)
+    ids = (
+        list(range(runs)) if run_ids is None else [whole("simulate", "run", r, 0) for r in run_ids]
+    )
+    job = _Job(
+        spec, model, model.best_value(), seed, delay, batch, recording_rounds(horizon, checkpoints)
+    )
+    job.compile()
+    with progress_bar(spec.name, horizon * len(ids), progress) as tick:
+        played = _play_all(job, ids, count, tick)
+    done = sorted(played)
+    return Result(
+        policy=repr(spec),
+        model=repr(model),
+        checkpoints=job.checkpoints,
+        regret=np.array([played[run].regret for run in done]),
+        run_ids=np.array(done, dtype=np.int64),
+        seed=seed,
+        seconds=sum(played[run].seconds for run in done),
+        wanted=runs,
+    )
+
+
+def resolve(policy: Policy | str, model: ClickModel, horizon: int) -> Policy:
+    """Return the policy itself, or the one of that name, told what it must know."""
+    if isinstance(policy, str):
+        return make_policy(policy, model=model, horizon=horizon)
+    if isinstance(policy, Policy):
+        return policy
+    raise invalid("simulate", "policy must be a policy or the name of one", policy)
+
+
+def check_applies(policy: Policy, model: ClickModel, allow_mismatch: bool) -> None:
+    """Raise if the policy cannot run on the model, or assumes other clicks."""
+    owner = type(policy).__name__
+    if not isinstance(model, ClickModel):
+        raise invalid("simulate", "model must be a click model", model)
+    reason = policy.why_not(model)
+    if reason is not None and not allow_mismatch:
+        raise DoesNotApply(
+            f"{owner} does not apply to {type(model).__name__}: {reason}. "
+            "Pass allow_mismatch=True to run it all the same."
+        )
+    Learner(policy, model.n_items, model.n_positions)  # its checks name what does not fit
+
+
+def recording_rounds(horizon: int, checkpoints: ArrayLike | None) -> Ints:
+    """Return increasing rounds from 1 to the horizon, which is always among them.
+
+    >>> recording_rounds(30, None)
+    array([ 1,  2,  3,  4,  5,  6,  8, 10, 13, 16, 20, 25, 30])
+    """
+    if checkpoints is None:
+        exponents = np.arange(0, 10 * np.log10(horizon) + 1e-9) / 10
+        rounds = np.round(10**exponents).astype(np.int64)
+    else:
+        given = np.asarray(checkpoints)
+        if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+            raise invalid("simulate", "checkpoints must be a vector of rounds", checkpoints)
+        if given.min() < 1 or given.max() > horizon:
+            rule = f"checkpoints must lie between 1 and the horizon ({horizon})"
+            raise invalid("simulate", rule, [int(given.min()), int(given.max())])
+        rounds = given.astype(np.int64)
+    return np.unique(np.append(rounds, horizon))
+
+
+def default_threads() -> int:
+    """Return the number of cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Played(NamedTuple):
+    regret: Floats
+    seconds: float
+
+
+class _Job(NamedTuple):
+    """What all runs of a simulation share."""
+
+    policy: Policy
+    model: ClickModel
+    best: float
+    seed: int
+    delay: int
+    batch: int
+    checkpoints: Ints
+
+    def compile(self) -> None:
+        """Play no round, so that compilation is over before the clock starts."""
+        self.play(0, lambda done: None, threading.Event(), horizon=0)
+
+    def play(
+        self, run: int, tick: Tick, stop: threading.Event, horizon: int | None = None
+    ) -> _Played | None:
+        """Play one run; None if stopped before its end."""
+        rng = streams(self.seed, run)
+        order = rng.items.permutation(self.model.n_items)
+        learner = Learner(self.policy.relabelled(order), self.model.n_items, self.model.n_positions)
+        users = self.model.relabelled(order).params
+        state = new_progress(learner.n_positions, learner.memo_size, self.delay, self.batch)
+        regret = np.zeros(self.checkpoints.size)
+        compiled = _jit.kernel_for(advance, policy_source(self.policy), model_source(self.model))
+        left = int(self.checkpoints[-1]) if horizon is None else horizon
+        seconds = 0.0
+        rounds = min(left, 64)
+        while True:
+            if stop.is_set():
+                return None
+            begin = time.perf_counter()
+            compiled(
+                learner.params, learner.state, users, self.best, rng.policy, rng.users, state,
+                rounds, self.delay, self.batch, self.checkpoints, regret,
+            )  # fmt: skip
+            took = time.perf_counter() - begin
+            seconds += took
+            left -= rounds
+            tick(rounds)
+            if left == 0:
+                return _Played(regret, seconds)
+            grown = min(8.0, SLICE_SECONDS / max(took, 1e-6))
+            rounds = min(left, max(1, int(rounds * grown)))
+
+
+def _play_all(job: _Job, ids: list[int], threads: int, tick: Tick) -> dict[int, _Played]:
+    stop = threading.Event()
+    played: dict[int, _Played] = {}
+    with ThreadPoolExecutor(threads) as pool:
+        futures: dict[Future[_Played | None], int] = {
+            pool.submit(job.play, run, tick, stop): run for run in ids
+        }
+        try:
+            for future in as_completed(futures):
+                future.result()  # an error in a run ends the simulation
+        except BaseException as error:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+        for future, run in futures.items():
+            if future.done() and not future.cancelled():
+                result = future.result()
+                if result is not None:
+                    played[run] = result
+    if not played:
+        raise KeyboardInterrupt
+    return played

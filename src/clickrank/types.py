@@ -1,0 +1,156 @@
+"""Array types, the marks of statistics and scratch, and the checks of values from outside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeAlias, get_type_hints
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from clickrank.errors import invalid
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+#: A state's field that is part of the fold over settled impressions; only ``update`` writes it.
+FloatStatistic = Annotated[Floats, "statistic"]
+IntStatistic = Annotated[Ints, "statistic"]
+#: A state's field that can be lost without losing what was learned; ``rank`` may write it too.
+FloatScratch = Annotated[Floats, "scratch"]
+IntScratch = Annotated[Ints, "scratch"]
+
+
+def statistic_fields(state_class: type) -> tuple[str, ...]:
+    """Names of the fields of a state class that are statistics, in order."""
+    return _fields_marked(state_class, "statistic")
+
+
+def scratch_fields(state_class: type) -> tuple[str, ...]:
+    """Names of the fields of a state class that are scratch, in order."""
+    return _fields_marked(state_class, "scratch")
+
+
+def _fields_marked(state_class: type, mark: str) -> tuple[str, ...]:
+    hints = get_type_hints(state_class, include_extras=True)
+    return tuple(k for k, hint in hints.items() if mark in getattr(hint, "__metadata__", ()))
+
+
+def probabilities(owner: str, name: str, values: ArrayLike) -> Floats:
+    """Check and copy a non-empty vector of probabilities.
+
+    >>> probabilities("PBM", "attraction", [0.2, 1.2])
+    Traceback (most recent call last):
+    clickrank.errors.InvalidValue: PBM: attraction[1] must be between 0 and 1, got 1.2.
+    """
+    return bounded_vector(owner, name, values, 0.0, 1.0)
+
+
+def numbers(owner: str, name: str, values: ArrayLike) -> Floats:
+    """Copy an array of numbers as float64; anything else is an error, numerals in text too."""
+    try:
+        array = np.array(values)
+    except ValueError:  # ragged
+        array = np.array("ragged")
+    if array.dtype.kind not in "fiub":
+        raise invalid(owner, f"{name} must be a sequence of numbers", values)
+    return array.astype(np.float64)
+
+
+def bounded_vector(
+    owner: str, name: str, values: ArrayLike, low: float, high: float, open_low: bool = False
+) -> Floats:
+    """Check and copy a non-empty vector whose entries lie in [low, high] (or (low, high])."""
+    array = numbers(owner, name, values)
+    if array.ndim != 1 or array.size == 0:
+        raise invalid(owner, f"{name} must be a non-empty vector", values)
+    good = (array > low if open_low else array >= low) & (array <= high)  # false for NaN
+    if not good.all():
+        where = int(np.argmin(good))
+        rule = (
+            f"must be above {low:g} and at most {high:g}"
+            if open_low
+            else (f"must be between {low:g} and {high:g}")
+        )
+        raise invalid(owner, f"{name}[{where}] {rule}", float(array[where]))
+    return array
+
+
+def number(owner: str, name: str, value: object, low: float, high: float = math.inf) -> float:
+    """Check a finite number within [low, high].
+
+    >>> number("PBMUCB", "epsilon", -1, 0.0)
+    Traceback (most recent call last):
+    clickrank.errors.InvalidValue: PBMUCB: epsilon must be a number of at least 0, got -1.
+    """
+    found = math.nan
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        found = float(value)
+    if not math.isfinite(found) or not low <= found <= high:
+        limit = f"of at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+        raise invalid(owner, f"{name} must be a number {limit}", value)
+    return found
+
+
+def whole(owner: str, name: str, value: object, low: int, high: int | None = None) -> int:
+    """Check a whole number of at least low (and at most high).
+
+    >>> whole("simulate", "runs", 0, 1)
+    Traceback (most recent call last):
+    clickrank.errors.InvalidValue: simulate: runs must be a whole number of at least 1, got 0.
+    """
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        found = int(value)
+    elif isinstance(value, (float, np.floating)) and float(value).is_integer():
+        found = int(value)  # 1e5 is how people write horizons
+    else:
+        found = low - 1
+    if found < low or (high is not None and found > high):
+        limit = f"of at least {low}" if high is None else f"between {low} and {high}"
+        raise invalid(owner, f"{name} must be a whole number {limit}", value)
+    return found
+
+
+def shape(owner: str, n_items: object, n_positions: object) -> tuple[int, int]:
+    """Check the number of items and of positions: 1 ≤ n_positions ≤ n_items."""
+    items = whole(owner, "n_items", n_items, 1)
+    positions = whole(owner, "n_positions", n_positions, 1)
+    if positions > items:
+        raise invalid(owner, f"n_positions must be between 1 and n_items ({items})", positions)
+    return items, positions
+
+
+def ranking_of(owner: str, ranking: ArrayLike, n_items: int, n_positions: int) -> Ints:
+    """Check and copy a ranking: n_positions distinct items."""
+    array = _whole_vector(owner, "ranking", ranking, n_positions)
+    inside = bool(((array >= 0) & (array < n_items)).all())
+    if not inside or len(set(array.tolist())) != n_positions:
+        rule = f"ranking must hold distinct items between 0 and {n_items - 1}"
+        raise invalid(owner, rule, array.tolist())
+    return array
+
+
+def clicks_of(owner: str, clicks: ArrayLike, n_positions: int) -> Ints:
+    """Check and copy a click vector: n_positions entries, each 0 or 1."""
+    array = _whole_vector(owner, "clicks", clicks, n_positions)
+    if not ((array == 0) | (array == 1)).all():
+        raise invalid(owner, "clicks must be 0 or 1", array.tolist())
+    return array
+
+
+def _whole_vector(owner: str, name: str, values: ArrayLike, length: int) -> Ints:
+    rule = f"{name} must hold {length} whole numbers"
+    try:
+        array = np.asarray(values)
+    except ValueError:  # ragged
+        raise invalid(owner, rule, values) from None
+    if array.shape != (length,) or array.dtype.kind not in "iub":
+        raise invalid(owner, rule, values if isinstance(values, Sequence) else array.tolist())
+    return array.astype(np.int64)
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array, made read-only."""
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,184 @@
+"""The KL index and the posterior sampler against brute-force numerics."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from clickrank._jit import kernel
+from clickrank.numerics.kl_index import SLACK, divergence, divergence_constant, kl_index
+from clickrank.numerics.posterior import (
+    HAT_SIZE,
+    build_hat,
+    log_density,
+    near_mode,
+    sample_posterior,
+)
+from clickrank.types import Floats, Ints
+from tests.twins import index_by_bisection, kl
+
+COUNTS = st.lists(
+    st.tuples(
+        st.one_of(st.integers(0, 30), st.integers(0, 10**6)),  # clicks
+        st.one_of(st.integers(0, 30), st.integers(0, 10**6)),  # misses
+        st.one_of(st.just(1.0), st.floats(0.01, 1.0)),  # examination
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def index_of(clicks: Ints, misses: Ints, kappa: Floats, delta: float) -> tuple[float, float]:
+    constant = sum(
+        divergence_constant(s, f, k) for s, f, k in zip(clicks, misses, kappa, strict=True)
+    )
+    return kl_index(int(clicks.sum()), misses, kappa, constant, delta)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(COUNTS, st.floats(0.0, 40.0))
+def test_index_is_the_root(rows: list[tuple[int, int, float]], delta: float) -> None:
+    """Φ crosses δ between q - ε and q + ε, evaluated term by term; or the index is 1."""
+    clicks, misses = (np.array([r[i] for r in rows]) for i in (0, 1))
+    kappa = np.array([r[2] for r in rows])
+    if clicks.sum() + misses.sum() == 0:
+        return
+    q, slope = index_of(clicks, misses, kappa, delta)
+    views = clicks + misses
+    brute = index_by_bisection(clicks, views, kappa, delta)
+    # Φ is a sum of about `views` terms of order one: its rounding, over its slope at the index, or
+    # (at a minimum, δ near 0) the root of its rounding over its curvature, bounds the error.
+    noise = 1e-15 * (views.sum() + 1) * 50
+    reach = min(
+        noise * slope if slope > 0 else math.inf, 3 * math.sqrt(noise / (views @ kappa + 1))
+    )
+    assert abs(q - brute) <= 1e-9 + max(reach, math.sqrt(noise / (views @ kappa + 1)))
+    assert 0.0 < q <= 1.0
+
+
+def test_index_known_values() -> None:
+    # One position, no click in n views: (1 - q)^n = e^-δ.
+    q, _ = index_of(np.array([0]), np.array([20]), np.array([1.0]), 3.0)
+    assert q == pytest.approx(-math.expm1(-3.0 / 20), abs=1e-12)
+    # Clicks alone are compatible with certainty.
+    assert index_of(np.array([5]), np.array([0]), np.array([1.0]), 1.0) == (1.0, 0.0)
+    # Fewer than κ·n misses at a hidden position leave attraction 1 possible.
+    assert index_of(np.array([1]), np.array([1]), np.array([0.5]), 1.0)[0] == 1.0
+    # Half the views clicked at κ = 1/2: the minimum is at 1, so is the index.
+    assert index_of(np.array([10]), np.array([10]), np.array([0.5]), 0.0)[0] == pytest.approx(1.0)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(COUNTS, st.floats(0.1, 20.0), st.floats(0.0, 10.0))
+def test_tangent_bounds_the_index(
+    rows: list[tuple[int, int, float]], delta: float, more: float
+) -> None:
+    clicks, misses = (np.array([r[i] for r in rows]) for i in (0, 1))
+    if clicks.sum() + misses.sum() == 0:
+        return
+    kappa = np.array([r[2] for r in rows])
+    q, slope = index_of(clicks, misses, kappa, delta)
+    later, _ = index_of(clicks, misses, kappa, delta + more)
+    assert q - SLACK <= later <= q + slope * more + SLACK
+
+
+def test_divergence_equals_its_definition() -> None:
+    clicks, misses, kappa = np.array([3, 0, 7]), np.array([10, 4, 1]), np.array([0.9, 0.5, 0.8])
+    constant = sum(map(divergence_constant, clicks, misses, kappa))
+    for q in (0.05, 0.4, 0.9):
+        want = sum(
+            (s + f) * kl(s / (s + f), k * q) for s, f, k in zip(clicks, misses, kappa, strict=True)
+        )
+        value, slope = divergence(10, misses, kappa, constant, q)
+        assert value == pytest.approx(want, abs=1e-12)
+        up, _ = divergence(10, misses, kappa, constant, q + 1e-6)
+        down, _ = divergence(10, misses, kappa, constant, q - 1e-6)
+        assert slope == pytest.approx((up - down) / 2e-6, rel=1e-6)
+
+
+@kernel
+def _many(
+    clicks: int,
+    misses: Ints,
+    kappa: Floats,
+    hat: Floats,
+    rng: np.random.Generator,
+    out: Floats,
+) -> None:
+    for i in range(out.shape[0]):
+        out[i] = sample_posterior(clicks, misses, kappa, hat, rng)
+
+
+POSTERIORS = [
+    (0, [0], [1.0]),  # the prior
+    (1, [0], [1.0]),
+    (0, [1], [1.0]),
+    (0, [7, 3], [0.3, 0.9]),  # mode at 0
+    (3, [0, 0], [0.5, 0.2]),  # no miss: mode at 1
+    (100, [2, 3, 5], [0.3, 0.2, 0.1]),  # misses, but mode at 1
+    (1, [1], [1.0]),
+    (2, [5, 7], [0.9, 0.3]),
+    (1, [500, 100], [1.0, 0.5]),
+    (30, [1, 2], [0.99, 0.5]),  # mode near 1
+    (100, [100, 200, 0], [0.9, 0.6, 0.3]),
+    (50_000, [3, 10**7], [1.0, 0.01]),
+    (10**6, [10**6, 3 * 10**6, 5], [1.0, 0.6, 0.3]),
+]
+
+
+@pytest.mark.parametrize(("clicks", "misses", "kappa"), POSTERIORS)
+def test_posterior_sampler(clicks: int, misses: list[int], kappa: list[float]) -> None:
+    """Kolmogorov–Smirnov against numerical integration, each with a false alarm of 1e-6."""
+    failed, examined = np.array(misses), np.array(kappa)
+    hat = np.zeros(HAT_SIZE)
+    build_hat(clicks, failed, examined, hat)
+    draws = np.zeros(50_000)
+    _many(clicks, failed, examined, hat, np.random.default_rng(1), draws)
+    assert draws.min() >= 0.0
+    assert draws.max() <= 1.0
+    cdf = _cdf(clicks, failed, examined)
+    assert stats.kstest(draws, cdf).pvalue > 1e-6
+
+
+def _cdf(clicks: int, misses: Ints, kappa: Floats):  # type: ignore[no-untyped-def]
+    mode = near_mode(clicks, misses, kappa)
+    top = log_density(clicks, misses, kappa, mode)
+    spread = 40.0 / math.sqrt(clicks + misses.sum() + 1)  # more than 40 standard deviations
+    x = np.unique(np.clip(np.linspace(mode - spread, mode + spread, 200_001), 0.0, 1.0))
+    density = np.exp([log_density(clicks, misses, kappa, v) - top for v in x])
+    area = integrate.cumulative_trapezoid(density, x, initial=0.0)
+    return lambda values: np.interp(values, x, area / area[-1])
+
+
+@pytest.mark.parametrize(("clicks", "misses"), [(0, 0), (4, 0), (0, 9), (3, 5), (400, 1000)])
+def test_posterior_of_one_certain_position_is_beta(clicks: int, misses: int) -> None:
+    hat = np.zeros(HAT_SIZE)
+    failed, examined = np.array([misses]), np.ones(1)
+    build_hat(clicks, failed, examined, hat)
+    draws = np.zeros(50_000)
+    _many(clicks, failed, examined, hat, np.random.default_rng(2), draws)
+    assert stats.kstest(draws, stats.beta(clicks + 1, misses + 1).cdf).pvalue > 1e-6
+
+
+def test_posterior_agrees_with_the_papers_proposal() -> None:
+    """Rejection from the Beta of the most used position's counts, as 001 describes it."""
+    clicks, views = np.array([3, 2, 0]), np.array([12, 5, 4])
+    kappa = np.array([0.9, 0.6, 0.3])
+    misses = views - clicks
+    rng = np.random.default_rng(3)
+    # Proposal: x = Beta(1 + S_0, 1 + F_0)/κ_0 cut to [0, 1]; the rest of the likelihood decides.
+    x = rng.beta(1 + clicks[0], 1 + misses[0], size=2_000_000) / kappa[0]
+    x = x[x <= 1]
+    log_rest = clicks[1:].sum() * np.log(x) + sum(
+        f * np.log1p(-k * x) for f, k in zip(misses[1:], kappa[1:], strict=True)
+    )
+    theirs = x[np.log(rng.random(x.size)) < log_rest - log_rest.max()]
+    ours = np.zeros(theirs.size)
+    hat = np.zeros(HAT_SIZE)
+    build_hat(5, misses, kappa, hat)
+    _many(5, misses, kappa, hat, rng, ours)
+    assert theirs.size > 50_000
+    assert stats.ks_2samp(ours, theirs).pvalue > 1e-6

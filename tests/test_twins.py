@@ -1,0 +1,40 @@
+"""Kernels show the same rankings as their naive twins, round by round, with the same seed."""
+
+import numpy as np
+import pytest
+
+from clickrank._rng import streams
+from clickrank.clickmodels import PBM
+from clickrank.policies import POLICIES, Learner, policy
+from tests.twins import TWINS
+
+MODELS = {
+    "001": PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3]),
+    "near one": PBM([0.95, 0.85, 0.75, 0.65, 0.55], [0.9, 0.6, 0.3]),
+    "increasing": PBM([0.5, 0.4, 0.3, 0.2], [0.2, 1.0]),
+    "one": PBM([0.3, 0.6, 0.9], [1.0]),
+    "all": PBM([0.3, 0.6, 0.9], [0.5, 1.0, 0.7]),
+    "certain": PBM([1.0, 0.0, 1.0, 0.5], [1.0, 0.5]),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", TWINS)
+def test_same_rankings(name: str, model: str) -> None:
+    users = MODELS[model]
+    learner = Learner(policy(name, model=users), users.n_items, users.n_positions)
+    twin = TWINS[name](users.n_items, np.array(users.examination))
+    ours, theirs = streams(3, 0), streams(3, 0)
+    for t in range(400):
+        ranking, memo = learner.rank(ours.policy)
+        want, want_memo = twin.rank(theirs.policy)
+        assert ranking.tolist() == want, f"round {t}"
+        assert memo.tolist() == want_memo, f"round {t}"
+        clicks = users.sample(ranking, ours.users)
+        learner.update(ranking, memo, clicks)
+        twin.update(want, want_memo, clicks)
+
+
+def test_every_policy_that_learns_has_a_twin() -> None:
+    own = {n for n, cls in POLICIES.items() if cls.__module__.startswith("clickrank.policies")}
+    assert own - set(TWINS) == {"oracle", "uniform"}  # which have nothing to recompute

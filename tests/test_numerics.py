@@ -31,11 +31,12 @@ COUNTS = st.lists(
 )
 
 
-def index_of(clicks: Ints, misses: Ints, kappa: Floats, delta: float) -> tuple[float, float]:
+def index_of(clicks: Ints, misses: Ints, kappa: Floats, delta: float) -> tuple[float, float, float]:
     constant = sum(
         divergence_constant(s, f, k) for s, f, k in zip(clicks, misses, kappa, strict=True)
     )
-    return kl_index(int(clicks.sum()), misses, kappa, constant, delta)
+    seen = float(kappa @ (clicks + misses))
+    return kl_index(int(clicks.sum()), misses, kappa, constant, seen, delta)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -46,7 +47,7 @@ def test_index_is_the_root(rows: list[tuple[int, int, float]], delta: float) -> 
     kappa = np.array([r[2] for r in rows])
     if clicks.sum() + misses.sum() == 0:
         return
-    q, slope = index_of(clicks, misses, kappa, delta)
+    q, slope, _ = index_of(clicks, misses, kappa, delta)
     views = clicks + misses
     brute = index_by_bisection(clicks, views, kappa, delta)
     # Φ is a sum of about `views` terms of order one: its rounding, over its slope at the index, or
@@ -61,10 +62,10 @@ def test_index_is_the_root(rows: list[tuple[int, int, float]], delta: float) -> 
 
 def test_index_known_values() -> None:
     # One position, no click in n views: (1 - q)^n = e^-δ.
-    q, _ = index_of(np.array([0]), np.array([20]), np.array([1.0]), 3.0)
+    q, _, _ = index_of(np.array([0]), np.array([20]), np.array([1.0]), 3.0)
     assert q == pytest.approx(-math.expm1(-3.0 / 20), abs=1e-12)
     # Clicks alone are compatible with certainty.
-    assert index_of(np.array([5]), np.array([0]), np.array([1.0]), 1.0) == (1.0, 0.0)
+    assert index_of(np.array([5]), np.array([0]), np.array([1.0]), 1.0) == (1.0, 0.0, math.inf)
     # Fewer than κ·n misses at a hidden position leave attraction 1 possible.
     assert index_of(np.array([1]), np.array([1]), np.array([0.5]), 1.0)[0] == 1.0
     # Half the views clicked at κ = 1/2: the minimum is at 1, so is the index.
@@ -80,9 +81,10 @@ def test_tangent_bounds_the_index(
     if clicks.sum() + misses.sum() == 0:
         return
     kappa = np.array([r[2] for r in rows])
-    q, slope = index_of(clicks, misses, kappa, delta)
-    later, _ = index_of(clicks, misses, kappa, delta + more)
-    assert q - SLACK <= later <= q + slope * more + SLACK
+    q, rate, until = index_of(clicks, misses, kappa, delta)
+    later, _, _ = index_of(clicks, misses, kappa, delta + more)
+    grown = rate * (delta + more - until) + SLACK if delta + more > until else 0.0
+    assert q - SLACK <= later <= q + grown
 
 
 def test_divergence_equals_its_definition() -> None:
@@ -92,11 +94,12 @@ def test_divergence_equals_its_definition() -> None:
         want = sum(
             (s + f) * kl(s / (s + f), k * q) for s, f, k in zip(clicks, misses, kappa, strict=True)
         )
-        value, slope = divergence(10, misses, kappa, constant, q)
+        value, slope, curvature = divergence(10, misses, kappa, constant, q)
         assert value == pytest.approx(want, abs=1e-12)
-        up, _ = divergence(10, misses, kappa, constant, q + 1e-6)
-        down, _ = divergence(10, misses, kappa, constant, q - 1e-6)
+        up, slope_up, _ = divergence(10, misses, kappa, constant, q + 1e-6)
+        down, slope_down, _ = divergence(10, misses, kappa, constant, q - 1e-6)
         assert slope == pytest.approx((up - down) / 2e-6, rel=1e-6)
+        assert curvature == pytest.approx((slope_up - slope_down) / 2e-6, rel=1e-6)
 
 
 @kernel
@@ -134,7 +137,7 @@ def test_posterior_sampler(clicks: int, misses: list[int], kappa: list[float]) -
     """Kolmogorov–Smirnov against numerical integration, each with a false alarm of 1e-6."""
     failed, examined = np.array(misses), np.array(kappa)
     hat = np.zeros(HAT_SIZE)
-    build_hat(clicks, failed, examined, hat)
+    build_hat(clicks, failed, examined, 0.3, hat)
     draws = np.zeros(50_000)
     _many(clicks, failed, examined, hat, np.random.default_rng(1), draws)
     assert draws.min() >= 0.0
@@ -144,12 +147,12 @@ def test_posterior_sampler(clicks: int, misses: list[int], kappa: list[float]) -
 
 
 def _cdf(clicks: int, misses: Ints, kappa: Floats):  # type: ignore[no-untyped-def]
-    mode = near_mode(clicks, misses, kappa)
+    mode = near_mode(clicks, misses, kappa, 0.5)
     top = log_density(clicks, misses, kappa, mode)
     spread = 40.0 / math.sqrt(clicks + misses.sum() + 1)  # more than 40 standard deviations
     x = np.unique(np.clip(np.linspace(mode - spread, mode + spread, 200_001), 0.0, 1.0))
     density = np.exp([log_density(clicks, misses, kappa, v) - top for v in x])
-    area = integrate.cumulative_trapezoid(density, x, initial=0.0)
+    area = integrate.cumulative_trapezoid(density, x=x, initial=0)
     return lambda values: np.interp(values, x, area / area[-1])
 
 
@@ -157,7 +160,7 @@ def _cdf(clicks: int, misses: Ints, kappa: Floats):  # type: ignore[no-untyped-d
 def test_posterior_of_one_certain_position_is_beta(clicks: int, misses: int) -> None:
     hat = np.zeros(HAT_SIZE)
     failed, examined = np.array([misses]), np.ones(1)
-    build_hat(clicks, failed, examined, hat)
+    build_hat(clicks, failed, examined, 0.3, hat)
     draws = np.zeros(50_000)
     _many(clicks, failed, examined, hat, np.random.default_rng(2), draws)
     assert stats.kstest(draws, stats.beta(clicks + 1, misses + 1).cdf).pvalue > 1e-6
@@ -178,7 +181,7 @@ def test_posterior_agrees_with_the_papers_proposal() -> None:
     theirs = x[np.log(rng.random(x.size)) < log_rest - log_rest.max()]
     ours = np.zeros(theirs.size)
     hat = np.zeros(HAT_SIZE)
-    build_hat(5, misses, kappa, hat)
+    build_hat(5, misses, kappa, 0.3, hat)
     _many(5, misses, kappa, hat, rng, ours)
     assert theirs.size > 50_000
     assert stats.ks_2samp(ours, theirs).pvalue > 1e-6

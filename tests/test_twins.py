@@ -25,7 +25,7 @@ def test_same_rankings(name: str, model: str) -> None:
     learner = Learner(policy(name, model=users), users.n_items, users.n_positions)
     twin = TWINS[name](users.n_items, np.array(users.examination))
     ours, theirs = streams(3, 0), streams(3, 0)
-    for t in range(400):
+    for t in range(250):
         ranking, memo = learner.rank(ours.policy)
         want, want_memo = twin.rank(theirs.policy)
         assert ranking.tolist() == want, f"round {t}"

@@ -16,19 +16,23 @@ from clickrank.types import Floats, Ints
 
 
 def shuffled_sort(values: Sequence[float], k: int, rng: np.random.Generator) -> list[int]:
-    """Top k with random ties: insert one by one into the full order, each tie at a random place."""
-    order: list[int] = []
-    for item, value in enumerate(values):
-        begin = sum(values[other] > value for other in order)
-        ties = sum(values[other] == value for other in order)
-        # The kernel forgets items that cannot reach the list any more; it draws nothing for them.
-        if begin >= k:
-            order.append(item)
-            order.sort(key=lambda i: -values[i])
-            continue
-        place = begin + (int(rng.random() * (ties + 1)) if ties else 0)
-        order.insert(place, item)
-    return order[:k]
+    """Top k with random ties: a stable sort, then each group of equal values shuffled."""
+    order = sorted(range(len(values)), key=lambda item: -values[item])
+    out: list[int] = []
+    while len(out) < k:
+        value = values[order[len(out)]]
+        group = [item for item in range(len(values)) if values[item] == value]
+        room = min(k - len(out), len(group))
+        kept = group[:room]
+        for met, item in enumerate(group[room:], start=room + 1):
+            place = int(rng.random() * met)
+            if place < room:
+                kept[place] = item
+        for i in range(room - 1, 0, -1):
+            other = int(rng.random() * (i + 1))
+            kept[i], kept[other] = kept[other], kept[i]
+        out += kept
+    return out
 
 
 def kl(p: float, q: float) -> float:
@@ -43,19 +47,18 @@ def index_by_bisection(clicks: Ints, views: Ints, kappa: Floats, delta: float) -
     """Eq. 7: the largest q ≤ 1 whose divergence is at most δ, right of the minimum."""
 
     def phi(q: float) -> float:
-        return sum(
-            n * kl(s / n, k * q) for s, n, k in zip(clicks, views, kappa, strict=True) if n > 0
-        )
+        rows = zip(clicks.tolist(), views.tolist(), kappa.tolist(), strict=True)
+        return math.fsum(n * kl(s / n, k * q) for s, n, k in rows if n > 0)
 
     low, high = 0.0, 1.0
-    for _ in range(200):  # the minimum, by golden-section-like ternary search on a convex function
+    for _ in range(90):  # the minimum, by ternary search on a convex function
         a, b = low + (high - low) / 3, high - (high - low) / 3
         if phi(a) < phi(b):
             high = b
         else:
             low = a
     low = (low + high) / 2
-    if phi(1.0) <= delta:
+    if phi(1.0) <= max(delta, phi(low)):  # feasible, or the minimum itself
         return 1.0
     high = 1.0
     for _ in range(100):
@@ -161,7 +164,7 @@ class PBMTSTwin(Twin):
             s = int(self.clicks[item].sum())
             misses = self.views[item] - self.clicks[item]
             hat = np.zeros(HAT_SIZE)
-            build_hat(s, misses, self.kappa, hat)
+            build_hat(s, misses, self.kappa, s / self.seen(item) if s else 0.0, hat)
             draws.append(sample_posterior(s, misses, self.kappa, hat, rng))
         return self.placed(shuffled_sort(draws, self.n_positions, rng)), []
 

@@ -24,8 +24,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _PACKAGE = Path(__file__).resolve().parent
-# Packages whose files hold kernels, besides the modules directly in clickrank.
-_KERNEL_PARTS = ("numerics", "clickmodels", "policies", "simulate")
+# What decides the machine code of kernels, and the numbers that simulations give.
+_KERNEL_FILES = (
+    "_*.py",
+    "types.py",
+    "numerics/*.py",
+    "clickmodels/*.py",
+    "policies/*.py",
+    "simulate/*.py",
+)
 
 
 def cache_root() -> Path:
@@ -51,9 +58,7 @@ def fingerprint(files: tuple[Path, ...] = ()) -> str:
 
 @functools.cache
 def _own_sources() -> list[tuple[str, bytes]]:
-    files = [*_PACKAGE.glob("*.py")]
-    for part in _KERNEL_PARTS:
-        files += (_PACKAGE / part).glob("*.py")
+    files = [path for pattern in _KERNEL_FILES for path in _PACKAGE.glob(pattern)]
     return [(str(p.relative_to(_PACKAGE)), p.read_bytes()) for p in sorted(files)]
 
 

@@ -12,45 +12,86 @@ from clickrank.types import Floats, Ints
 def top_k(values: Floats, rng: np.random.Generator, out: Ints) -> None:
     """Write the items with the largest values into ``out``, best first, ties at random.
 
-    Every order of tied items is equally likely. Random numbers are drawn only where values tie.
-    Values must not be NaN.
+    Every order of tied items is equally likely. Random numbers are drawn only for ties in the
+    list or at its end, so the draws depend on the values alone. Values must not be NaN.
     """
     k = out.shape[0]
     size = 0
-    # Items seen that tie with the last place but did not get it: a further tied item must
-    # compete with them as well.
-    left_out = 0
     for item in range(values.shape[0]):
         value = values[item]
-        full = size == k
-        if full and not value >= values[out[k - 1]]:
-            continue
-        end = size
-        while end > 0 and values[out[end - 1]] < value:
-            end -= 1
-        begin = end
-        while begin > 0 and values[out[begin - 1]] == value:
-            begin -= 1
-        place = end
-        ties = end - begin
-        if full and end == k:
-            ties += left_out
-        if ties > 0:
-            place = begin + int(rng.random() * (ties + 1))
-            if place >= k:
-                left_out += 1
-                continue
-        if full:
-            pushed = values[out[k - 1]]
-            for i in range(k - 1, place, -1):
-                out[i] = out[i - 1]
-            out[place] = item
-            left_out = left_out + 1 if values[out[k - 1]] == pushed else 0
-        else:
-            for i in range(size, place, -1):
-                out[i] = out[i - 1]
-            out[place] = item
+        if size < k:
             size += 1
+        elif not value > values[out[k - 1]]:
+            continue
+        place = size - 1
+        while place > 0 and values[out[place - 1]] < value:
+            out[place] = out[place - 1]
+            place -= 1
+        out[place] = item
+    _settle_ties(values, rng, out)
+
+
+@kernel
+def renew_top_k(values: Floats, rng: np.random.Generator, best: Ints) -> None:
+    """Do the same as `top_k` where ``best`` holds a list of items: faster if it is still right."""
+    k = best.shape[0]
+    falls = 0
+    for i in range(1, k):
+        falls += values[best[i - 1]] > values[best[i]]
+    if falls == k - 1:
+        last = values[best[k - 1]]
+        reach = 0
+        for value in values:
+            reach += value >= last
+        if reach == k:
+            return
+    top_k(values, rng, best)
+
+
+@kernel
+def _settle_ties(values: Floats, rng: np.random.Generator, out: Ints) -> None:
+    """Shuffle tied items of a sorted list; at its end, with those left out for no reason."""
+    k = out.shape[0]
+    begin = 0
+    while begin < k:
+        value = values[out[begin]]
+        end = begin + 1
+        while end < k and values[out[end]] == value:
+            end += 1
+        if end == k:
+            # Reservoir sampling from all items of this value, in or out of the list.
+            met = 0
+            for item in range(values.shape[0]):
+                if values[item] == value:
+                    met += 1
+                    if met <= k - begin:
+                        out[begin + met - 1] = item
+                    else:
+                        place = int(rng.random() * met)
+                        if place < k - begin:
+                            out[begin + place] = item
+        for i in range(end - 1, begin, -1):
+            other = begin + int(rng.random() * (i - begin + 1))
+            item = out[i]
+            out[i] = out[other]
+            out[other] = item
+        begin = end
+
+
+@kernel
+def kth_largest(values: Floats, largest: Floats) -> float:
+    """Return the k-th largest value, where ``largest`` is room for k numbers."""
+    k = largest.shape[0]
+    for i in range(k):
+        largest[i] = -np.inf
+    for value in values:
+        if value > largest[k - 1]:
+            place = k - 1
+            while place > 0 and largest[place - 1] < value:
+                largest[place] = largest[place - 1]
+                place -= 1
+            largest[place] = value
+    return float(largest[k - 1])
 
 
 def prominence(weights: Floats) -> Ints:

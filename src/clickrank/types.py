@@ -13,6 +13,8 @@ from clickrank.errors import invalid
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+#: What a spec takes for a vector; it keeps a tuple.
+Vector: TypeAlias = Sequence[float] | Floats
 
 #: A state's field that is part of the fold over settled impressions; only ``update`` writes it.
 FloatStatistic = Annotated[Floats, "statistic"]

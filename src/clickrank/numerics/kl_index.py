@@ -36,72 +36,97 @@ def divergence_constant(clicks: int, misses: int, examination: float) -> float:
 @kernel
 def divergence(
     clicks: int, misses: Ints, examination: Floats, constant: float, q: float
-) -> tuple[float, float]:
-    """Return Φ(q) and Φ'(q) for q > 0."""
+) -> tuple[float, float, float]:
+    """Return Φ(q), Φ'(q) and Φ''(q) for q > 0."""
     value = constant
     slope = 0.0
+    curvature = 0.0
     if clicks > 0:
         value -= clicks * math.log(q)
         slope -= clicks / q
+        curvature += clicks / (q * q)
     for position in range(misses.shape[0]):
         if misses[position] > 0:
             unseen = 1.0 - examination[position] * q
             if unseen <= 0.0:
-                return math.inf, math.inf
+                return math.inf, math.inf, math.inf
             value -= misses[position] * math.log(unseen)
-            slope += misses[position] * examination[position] / unseen
-    return value, slope
+            ratio = examination[position] / unseen
+            slope += misses[position] * ratio
+            curvature += misses[position] * ratio * ratio
+    return value, slope, curvature
+
+
+@kernel
+def best_fit(clicks: int, misses: Ints, examination: Floats) -> float:
+    """Return the q in (0, 1] that minimises Φ, where it fits the counts best (θ^min in 001)."""
+    low = 0.0
+    high = 1.0
+    while True:
+        q = 0.5 * (low + high)
+        if not low < q < high:
+            return high
+        slope = -clicks / q
+        for position in range(misses.shape[0]):
+            if misses[position] > 0:
+                slope += misses[position] * examination[position] / (1 - examination[position] * q)
+        if slope < 0.0:
+            low = q
+        else:
+            high = q
 
 
 @kernel
 def kl_index(
-    clicks: int, misses: Ints, examination: Floats, constant: float, delta: float
-) -> tuple[float, float]:
-    """Return the index U(δ) and its derivative in δ, for an item with at least one view.
+    clicks: int, misses: Ints, examination: Floats, constant: float, seen: float, delta: float
+) -> tuple[float, float, float]:
+    """Return the index U(δ) of an item with at least one view, with a bound for larger δ.
 
-    U is concave in δ where some q has Φ(q) ≤ δ, so U(δ') ≤ U(δ) + U'(δ)·(δ' - δ) for δ' ≥ δ: an
-    exact bound for items whose counts have not changed. Positions that contradict each other may
-    leave no such q; then U is the q that fits best, and `STEEP` stands for the derivative.
+    The bound is (U, rate, until): U(δ') ≤ U + rate · max(δ' - until, 0) for δ' ≥ δ, and U(δ') = U
+    if δ' ≤ until. It is the tangent, as U is concave in δ where some q has Φ(q) ≤ δ. Positions that
+    contradict each other may leave no such q; then U is the best fit until there is one.
 
-    The result depends on the arguments alone, not on earlier calls.
+    ``seen`` is Σ_l κ_l N_l, which only decides where the search begins. The result depends on the
+    arguments alone, not on earlier calls.
     """
-    # As if clicks had all been examined: only a starting point.
-    seen = float(clicks)
-    for position in range(misses.shape[0]):
-        seen += misses[position] * examination[position]
     mean = clicks / seen
-    q = mean + math.sqrt(2.0 * delta * mean / seen) + delta / seen
-
-    low = 0.0  # left of the index or of the minimum of Φ
-    low_fits = False  # Φ(low) ≤ δ
+    q = mean + math.sqrt(2.0 * delta * mean * max(1.0 - mean, 0.1) / seen) + delta / (3.0 * seen)
+    low = 0.0  # left of the index
     high = 1.0  # right of the index, once tried
     high_tried = False
-    slope = STEEP
-    while True:
+    rate = STEEP
+    for _ in range(200):
         if q >= high and not high_tried:
-            value, slope = divergence(clicks, misses, examination, constant, 1.0)
+            value, slope, curvature = divergence(clicks, misses, examination, constant, 1.0)
             if value <= delta or slope <= 0.0:
-                # The index stays at 1 as δ grows.
-                return 1.0, 0.0
+                return 1.0, 0.0, math.inf
             high_tried = True
         if not low < q < high:
             q = 0.5 * (low + high)
-            if not low < q < high or high - low <= 1e-15 * high:
-                break
-        value, slope = divergence(clicks, misses, examination, constant, q)
-        if value <= delta or slope <= 0.0:
-            low_fits = value <= delta
+        value, slope, curvature = divergence(clicks, misses, examination, constant, q)
+        if slope <= 0.0 and low == 0.0:  # left of the minimum: is there any q with Φ(q) ≤ δ?
+            low = best_fit(clicks, misses, examination)
+            least, slope, curvature = divergence(clicks, misses, examination, constant, low)
+            if least > delta:
+                return low, STEEP, least
+            q = low + math.sqrt(2.0 * (delta - least) / curvature)
+            continue
+        if value <= delta:
             low = q
         else:
             high = q
             high_tried = True
-        if slope <= 0.0:
-            q = high  # out of the bracket: halve it
-            continue
-        # Newton on sqrt(Φ) - sqrt(δ), which is nearly linear as Φ is nearly quadratic.
-        step = 2.0 * (value - math.sqrt(max(value, 0.0) * delta)) / slope
-        q -= step
-        # Convergence is quadratic: a further step would be below rounding.
-        if abs(step) <= 1e-8 * q and low <= q <= high:
-            return min(q, 1.0), 1.0 / slope
-    return low, 1.0 / slope if low_fits else STEEP
+        rate = 1.0 / slope if slope > 0.0 else STEEP
+        if value <= 0.0:  # rounding at the minimum
+            q = 0.5 * (low + high)
+            step = high - low
+        else:
+            # Halley's step for sqrt(Φ) - sqrt(δ), which is nearly linear as Φ is nearly quadratic.
+            short = 1.0 - math.sqrt(delta / value)
+            bend = 2.0 * value * curvature * rate * rate - 1.0
+            step = 2.0 * value * short * rate / (1.0 - 0.5 * short * bend)
+            q -= step
+        # Convergence is cubic: a further step would be below rounding.
+        if abs(step) <= 1e-6 * q and low <= q <= high:
+            break
+    return min(q, 1.0), rate, delta

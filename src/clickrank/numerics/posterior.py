@@ -67,21 +67,22 @@ def log_density_slopes(
 
 
 @kernel
-def near_mode(clicks: int, misses: Ints, examination: Floats) -> float:
-    """Return a point near the mode of the posterior, 0 or 1 if the mode is there."""
+def near_mode(clicks: int, misses: Ints, examination: Floats, start: float) -> float:
+    """Return a point near the mode of the posterior, 0 or 1 if the mode is there.
+
+    The search begins at ``start``: any number will do, an estimate of the attraction is best.
+    """
     if clicks == 0:
         return 0.0
-    seen = float(clicks)
-    largest = 0.0  # the support ends at 1/largest if that is below or at 1
+    largest = 0.0  # the density vanishes at 1 if a miss was certainly seen
     for position in range(misses.shape[0]):
         if misses[position] > 0:
-            seen += misses[position] * examination[position]
             largest = max(largest, examination[position])
     if largest < 1.0 and log_density_slopes(clicks, misses, examination, 1.0)[0] >= 0.0:
         return 1.0
     low = 0.0
     high = 1.0
-    x = clicks / seen
+    x = start if 0.0 < start < 1.0 else 0.5
     for _ in range(60):
         first, second = log_density_slopes(clicks, misses, examination, x)
         if first > 0.0:
@@ -93,7 +94,7 @@ def near_mode(clicks: int, misses: Ints, examination: Floats) -> float:
         x += step
         if not low < x < high:
             x = 0.5 * (low + high)
-        elif step * step * second < 1e-6:  # a thousandth of a standard deviation
+        elif step * step * second < 0.01:  # a tenth of a standard deviation; far less is left
             break
     return x
 
@@ -106,9 +107,9 @@ def _reach(slope: float, curvature: float) -> float:
 
 
 @kernel
-def build_hat(clicks: int, misses: Ints, examination: Floats, hat: Floats) -> None:
-    """Write the hat of a posterior into ``hat``."""
-    mode = near_mode(clicks, misses, examination)
+def build_hat(clicks: int, misses: Ints, examination: Floats, start: float, hat: Floats) -> None:
+    """Write the hat of a posterior into ``hat``; ``start`` as for `near_mode`."""
+    mode = near_mode(clicks, misses, examination, start)
     if mode > 0.0:
         slope, curvature = log_density_slopes(clicks, misses, examination, mode)
     else:

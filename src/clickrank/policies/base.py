@@ -28,10 +28,13 @@ P = TypeVar("P", bound="Policy")
 class KnownModel(Protocol):
     """What a policy may ask of a click model: its kind, and whatever its spec says it knows."""
 
-    name: ClassVar[str]
-    is_a: ClassVar[tuple[str, ...]]
-    n_items: int
-    n_positions: int
+    @property
+    def name(self) -> str:
+        """Its registered name."""
+
+    @property
+    def is_a(self) -> tuple[str, ...]:
+        """Names of the click models of which it is a special case, itself included."""
 
 
 @dataclasses.dataclass(frozen=True)

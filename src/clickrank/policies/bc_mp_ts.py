@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, top_k
+from clickrank._select import place, prominence, renew_top_k
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
-from clickrank.types import Floats, FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
+from clickrank.types import (
+    Floats,
+    FloatScratch,
+    FloatStatistic,
+    Ints,
+    IntScratch,
+    IntStatistic,
+    Vector,
+)
 
 
 class Params(NamedTuple):
@@ -67,7 +74,7 @@ class BCMPTS(Policy):
     name = "bc-mp-ts"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
 
-    examination: Sequence[float]
+    examination: Vector
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -95,7 +102,7 @@ def _rank(
         successes = state.clicks[item]
         failures = max(state.seen[item] - successes, 0.0)
         state.draws[item] = rng.beta(1.0 + successes, 1.0 + failures)
-    top_k(state.draws, rng, state.best)
+    renew_top_k(state.draws, rng, state.best)
     place(state.best, params.prominence, ranking)
 
 

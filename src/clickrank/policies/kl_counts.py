@@ -39,15 +39,15 @@ class KLCounts(Protocol):
 
     @property
     def value(self) -> Floats:
-        """Scratch (n_arms,), the index at `delta`; infinite without a view."""
+        """Scratch (n_arms,), the index when last computed; infinite without a view."""
 
     @property
-    def slope(self) -> Floats:
-        """Scratch (n_arms,), the derivative of the index in δ."""
+    def rate(self) -> Floats:
+        """Scratch (n_arms,), how fast the index grows with δ at most."""
 
     @property
-    def delta(self) -> Floats:
-        """Scratch (n_arms,), the δ of `value`."""
+    def until(self) -> Floats:
+        """Scratch (n_arms,), the δ up to which the index is `value`."""
 
 
 def no_counts(n_arms: int, n_positions: int) -> dict[str, Any]:
@@ -58,8 +58,8 @@ def no_counts(n_arms: int, n_positions: int) -> dict[str, Any]:
         "constant": np.zeros((n_arms, n_positions)),
         "stale": np.ones(n_arms, dtype=np.int64),
         "value": np.zeros(n_arms),
-        "slope": np.zeros(n_arms),
-        "delta": np.zeros(n_arms),
+        "rate": np.zeros(n_arms),
+        "until": np.zeros(n_arms),
     }
 
 
@@ -77,28 +77,33 @@ def count(counts: KLCounts, examination: Floats, arm: int, position: int, click:
 @kernel
 def refresh(counts: KLCounts, examination: Floats, arm: int, delta: float) -> float:
     """Return the arm's index at ``delta``, computed unless it is known."""
-    if counts.stale[arm] == 0 and counts.delta[arm] == delta:
+    if counts.stale[arm] == 0 and counts.until[arm] >= delta:
         return float(counts.value[arm])
     constant = 0.0
     clicks = 0
-    views = 0
+    seen = 0.0
     for position in range(examination.shape[0]):
         constant += counts.constant[arm, position]
         clicks += counts.clicks[arm, position]
-        views += counts.clicks[arm, position] + counts.misses[arm, position]
+        views = counts.clicks[arm, position] + counts.misses[arm, position]
+        seen += examination[position] * views
     value = math.inf
-    slope = 0.0
-    if views > 0:
-        value, slope = kl_index(clicks, counts.misses[arm], examination, constant, delta)
+    rate = 0.0
+    until = math.inf
+    if seen > 0.0:
+        value, rate, until = kl_index(
+            clicks, counts.misses[arm], examination, constant, seen, delta
+        )
     counts.stale[arm] = 0
-    counts.delta[arm] = delta
     counts.value[arm] = value
-    counts.slope[arm] = slope
+    counts.rate[arm] = rate
+    counts.until[arm] = until
     return value
 
 
 @kernel
 def upper(counts: KLCounts, arm: int, delta: float) -> float:
     """Return a bound on the index at ``delta`` of an arm that is not stale: its tangent in δ."""
-    grown = counts.slope[arm] * (delta - counts.delta[arm])
-    return float(counts.value[arm] + grown + SLACK)
+    if counts.until[arm] >= delta:
+        return float(counts.value[arm])
+    return float(counts.value[arm] + counts.rate[arm] * (delta - counts.until[arm]) + SLACK)

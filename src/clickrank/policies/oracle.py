@@ -59,7 +59,7 @@ class Oracle(Policy):
     name = "oracle"
     assumes = Assumes(known=("best_ranking",))
 
-    best_ranking: Sequence[int]
+    best_ranking: Sequence[int] | Ints
 
     def __post_init__(self) -> None:
         """Check the ranking, as far as it can be without the catalogue."""

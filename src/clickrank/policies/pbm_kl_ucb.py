@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, top_k
+from clickrank._select import kth_largest, place, prominence, renew_top_k
 from clickrank.numerics.kl_index import SLACK
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
 from clickrank.policies.kl_counts import count, no_counts, refresh, upper
@@ -20,6 +19,7 @@ from clickrank.types import (
     Ints,
     IntScratch,
     IntStatistic,
+    Vector,
     number,
 )
 
@@ -41,9 +41,10 @@ class State(NamedTuple):
     constant: FloatStatistic  # (n_items, n_positions); this and the next four: see kl_counts
     stale: IntScratch  # (n_items,)
     value: FloatScratch  # (n_items,), U_k when it was last computed
-    slope: FloatScratch  # (n_items,)
-    delta: FloatScratch  # (n_items,)
+    rate: FloatScratch  # (n_items,)
+    until: FloatScratch  # (n_items,)
     score: FloatScratch  # (n_items,), U_k now, or a bound on it below the list's indices
+    largest: FloatScratch  # (n_positions,), for kth_largest
     best: IntScratch  # (n_positions,), items by decreasing score
 
 
@@ -87,7 +88,7 @@ class PBMKLUCB(Policy):
     name = "pbm-kl-ucb"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
 
-    examination: Sequence[float]
+    examination: Vector
     epsilon: float = 0.0
 
     def __post_init__(self) -> None:
@@ -106,7 +107,8 @@ class PBMKLUCB(Policy):
             rounds=np.zeros(1, dtype=np.int64),
             **no_counts(n_items, n_positions),
             score=np.zeros(n_items),
-            best=np.arange(n_positions),
+            largest=np.zeros(n_positions),
+            best=np.zeros(n_positions, dtype=np.int64),
         )
 
 
@@ -118,17 +120,14 @@ def _rank(
     for item in range(n_items):
         if state.stale[item] == 1:
             refresh(state, params.examination, item, delta)
-    # Indices only grow with δ, so the last list's old ones bound the new list's from below, but
-    # for rounding.
-    needed = math.inf
-    for item in state.best:
-        needed = min(needed, state.value[item] - SLACK)
+    # Indices only grow with δ: old ones are lower bounds, but for rounding.
+    needed = kth_largest(state.value, state.largest) - SLACK
     for item in range(n_items):
         bound = upper(state, item, delta)
         if bound >= needed:
             bound = refresh(state, params.examination, item, delta)
         state.score[item] = bound
-    top_k(state.score, rng, state.best)
+    renew_top_k(state.score, rng, state.best)
     place(state.best, params.prominence, ranking)
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from clickrank._jit import kernel
-from clickrank._select import place, prominence, top_k
+from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.kl_index import SLACK
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
 from clickrank.policies.kl_counts import count, no_counts, refresh, upper
@@ -21,6 +20,7 @@ from clickrank.types import (
     Ints,
     IntScratch,
     IntStatistic,
+    Vector,
     number,
 )
 
@@ -46,8 +46,8 @@ class State(NamedTuple):
     constant: FloatStatistic  # (n_items, n_positions); this and the next four: see kl_counts
     stale: IntScratch  # (n_items,)
     value: FloatScratch  # (n_items,), U_k when it was last computed
-    slope: FloatScratch  # (n_items,)
-    delta: FloatScratch  # (n_items,)
+    rate: FloatScratch  # (n_items,)
+    until: FloatScratch  # (n_items,)
     is_leader: IntScratch  # (n_items,), 1 for the items of the list of leaders, else 0
     best: IntScratch  # (n_positions,), the leaders
     promising: IntScratch  # (n_items,), the set B, in its first places
@@ -99,7 +99,7 @@ class PBMPIE(Policy):
     name = "pbm-pie"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
 
-    examination: Sequence[float]
+    examination: Vector
     epsilon: float = 0.0
 
     def __post_init__(self) -> None:
@@ -136,7 +136,7 @@ def _rank(
         return
     for item in state.best:
         state.is_leader[item] = 0
-    top_k(state.mean, rng, state.best)
+    renew_top_k(state.mean, rng, state.best)
     for item in state.best:
         state.is_leader[item] = 1
     place(state.best, params.prominence, ranking)
@@ -151,7 +151,7 @@ def _rank(
             if upper(state, item, delta) < needed:
                 continue
             # The index grows with δ: if the old one was enough, so is the new one.
-            enough = state.value[item] - SLACK >= needed and state.delta[item] <= delta
+            enough = state.value[item] - SLACK >= needed
         else:
             enough = False
         if enough or refresh(state, params.examination, item, delta) >= needed:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, top_k
+from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.posterior import HAT_SIZE, build_hat, sample_posterior
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
-from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic
+from clickrank.types import (
+    Floats,
+    FloatScratch,
+    FloatStatistic,
+    Ints,
+    IntScratch,
+    IntStatistic,
+    Vector,
+)
 
 
 class Params(NamedTuple):
@@ -26,6 +33,7 @@ class State(NamedTuple):
 
     clicks: IntStatistic  # (n_items,), Σ_l α_kl = S_k
     misses: IntStatistic  # (n_items, n_positions), β_kl = N_kl - S_kl
+    seen: FloatStatistic  # (n_items,), views weighted by examination, Ñ_k
     stale: IntScratch  # (n_items,), 1 where the hat is not of these counts
     hats: FloatScratch  # (n_items, HAT_SIZE), see numerics.posterior
     draws: FloatScratch  # (n_items,), one draw from each posterior
@@ -71,7 +79,7 @@ class PBMTS(Policy):
     name = "pbm-ts"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
 
-    examination: Sequence[float]
+    examination: Vector
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -87,6 +95,7 @@ class PBMTS(Policy):
         return State(
             clicks=np.zeros(n_items, dtype=np.int64),
             misses=np.zeros((n_items, n_positions), dtype=np.int64),
+            seen=np.zeros(n_items),
             stale=np.ones(n_items, dtype=np.int64),
             hats=np.zeros((n_items, HAT_SIZE)),
             draws=np.zeros(n_items),
@@ -103,10 +112,11 @@ def _rank(
         misses = state.misses[item]
         hat = state.hats[item]
         if state.stale[item] == 1:
-            build_hat(clicks, misses, examination, hat)
+            estimate = clicks / state.seen[item] if clicks > 0 else 0.0
+            build_hat(clicks, misses, examination, estimate, hat)
             state.stale[item] = 0
         state.draws[item] = sample_posterior(clicks, misses, examination, hat, rng)
-    top_k(state.draws, rng, state.best)
+    renew_top_k(state.draws, rng, state.best)
     place(state.best, params.prominence, ranking)
 
 
@@ -115,6 +125,7 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
         item = ranking[position]
         state.clicks[item] += clicks[position]
         state.misses[item, position] += 1 - clicks[position]
+        state.seen[item] += params.examination[position]
         state.stale[item] = 1
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, top_k
+from clickrank._select import place, prominence, renew_top_k
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
 from clickrank.types import (
     Floats,
@@ -18,6 +17,7 @@ from clickrank.types import (
     Ints,
     IntScratch,
     IntStatistic,
+    Vector,
     number,
 )
 
@@ -85,7 +85,7 @@ class PBMUCB(Policy):
     name = "pbm-ucb"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
 
-    examination: Sequence[float]
+    examination: Vector
     epsilon: float = 0.0
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ def _rank(
     bonus = math.sqrt(params.exploration * math.log(state.rounds[0] + 1.0))
     for item in range(state.score.shape[0]):
         state.score[item] = state.mean[item] + state.width[item] * bonus
-    top_k(state.score, rng, state.best)
+    renew_top_k(state.score, rng, state.best)
     place(state.best, params.prominence, ranking)
 
 

@@ -39,8 +39,8 @@ class State(NamedTuple):
     constant: FloatStatistic  # (n_arms, 1); this and the next four: see kl_counts
     stale: IntScratch  # (n_arms,)
     value: FloatScratch  # (n_arms,), the arm's index when it was last computed
-    slope: FloatScratch  # (n_arms,)
-    delta: FloatScratch  # (n_arms,)
+    rate: FloatScratch  # (n_arms,)
+    until: FloatScratch  # (n_arms,)
     taken: IntScratch  # (n_items,), 1 for the items of the list so far, else 0
 
 
@@ -161,7 +161,7 @@ def _choose(
         skip = int(rng.random() * ties)
         while skip > 0:
             choice += 1
-            if state.delta[first + choice] == delta and state.value[first + choice] == best:
+            if upper(state, first + choice, delta) == best:
                 skip -= 1
     return choice
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import msgspec
 import numpy as np
@@ -136,7 +138,8 @@ def save_results(path: Path, results: dict[str, Result]) -> None:
 def load_results(path: Path) -> dict[str, Result]:
     """Read what `save_results` wrote."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here: given a path, NumPy leaves the file open when it is not a zip file.
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             facts = msgspec.json.decode(str(file["facts"]))
             if facts["format"] != FORMAT:
                 raise invalid("load", f"the file must be of format {FORMAT}", facts["format"])
@@ -147,5 +150,5 @@ def load_results(path: Path) -> dict[str, Result]:
                 )
                 for i, name in enumerate(facts["names"])
             }
-    except (KeyError, ValueError, EOFError, msgspec.DecodeError) as error:
+    except (KeyError, ValueError, EOFError, BadZipFile, zlib.error, msgspec.DecodeError) as error:
         raise invalid("load", f"{path} must be a file that save wrote", str(error)) from error

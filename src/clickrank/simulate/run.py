@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import NamedTuple
 
@@ -99,7 +99,14 @@ def simulate(
         list(range(runs)) if run_ids is None else [whole("simulate", "run", r, 0) for r in run_ids]
     )
     job = _Job(
-        spec, model, model.best_value(), seed, delay, batch, recording_rounds(horizon, checkpoints)
+        policy=spec,
+        model=model,
+        best=model.best_value(),
+        seed=seed,
+        delay=delay,
+        batch=batch,
+        checkpoints=recording_rounds(horizon, checkpoints),
+        advance=_jit.kernel_for(advance, policy_source(spec), model_source(model)),
     )
     job.compile()
     with progress_bar(spec.name, horizon * len(ids), progress) as tick:
@@ -180,6 +187,7 @@ class _Job(NamedTuple):
     delay: int
     batch: int
     checkpoints: Ints
+    advance: Callable[..., None]
 
     def compile(self) -> None:
         """Play no round, so that compilation is over before the clock starts."""
@@ -195,7 +203,6 @@ class _Job(NamedTuple):
         users = self.model.relabelled(order).params
         state = new_progress(learner.n_positions, learner.memo_size, self.delay, self.batch)
         regret = np.zeros(self.checkpoints.size)
-        compiled = _jit.kernel_for(advance, policy_source(self.policy), model_source(self.model))
         left = int(self.checkpoints[-1]) if horizon is None else horizon
         seconds = 0.0
         rounds = min(left, 64)
@@ -203,7 +210,7 @@ class _Job(NamedTuple):
             if stop.is_set():
                 return None
             begin = time.perf_counter()
-            compiled(
+            self.advance(
                 learner.params, learner.state, users, self.best, rng.policy, rng.users, state,
                 rounds, self.delay, self.batch, self.checkpoints, regret,
             )  # fmt: skip

@@ -1,0 +1,302 @@
+"""The command line. Each command imports what it needs when it runs, so that help comes at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from clickrank.errors import ClickRankError, InvalidValue
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from clickrank.clickmodels import ClickModel
+    from clickrank.policies import Policy
+    from clickrank.simulate import Comparison
+
+FAILED = 2
+INTERRUPTED = 130  # as the shell counts a process ended by Ctrl-C
+PBM_EXAMPLE = {"attraction": [0.45, 0.35, 0.25, 0.15, 0.05], "examination": [0.9, 0.6, 0.3]}
+
+
+class _Group(TyperGroup):
+    """All commands, and the one place where their errors become a line and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except ClickRankError as error:
+            typer.echo(f"clickrank: {error}", err=True)
+            raise typer.Exit(FAILED) from error
+        except KeyboardInterrupt:
+            typer.echo("clickrank: interrupted.", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+
+
+app = typer.Typer(
+    cls=_Group, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Threads = Annotated[
+    int | None, typer.Option(help="Runs to play at once.", show_default="one a core")
+]
+
+
+def _version(show: bool) -> None:
+    if show:
+        import clickrank
+
+        typer.echo(f"clickrank {clickrank.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Learn from clicks which items to show and in which order."""
+
+
+@app.command()
+def policies(as_json: AsJson = False) -> None:
+    """List the policies, what they assume and their parameters."""
+    from clickrank.catalogue import policy_entries
+
+    entries = policy_entries()
+    if as_json:
+        _print_json(entries)
+        return
+    rows = [(e.name, e.summary, e.assumes.text(), e.parameters_text()) for e in entries]
+    _print_table(("policy", "what it does", "assumes", "parameters"), rows)
+
+
+@app.command()
+def models(as_json: AsJson = False) -> None:
+    """List the click models and their parameters."""
+    from clickrank.catalogue import model_entries
+
+    entries = model_entries()
+    if as_json:
+        _print_json(entries)
+        return
+    rows = [(e.name, e.summary, e.reward, e.parameters_text()) for e in entries]
+    _print_table(("model", "how people click", "reward", "parameters"), rows)
+
+
+@app.command()
+def compare(
+    policies: Annotated[
+        str, typer.Option(help="Policies by name, parted by commas; or all that apply.")
+    ] = "all",
+    model: Annotated[str, typer.Option(help="Click model by name.")] = "pbm",
+    attraction: Annotated[
+        str | None, typer.Option(help="Attraction of each item, as in 0.4,0.3,0.2.")
+    ] = None,
+    examination: Annotated[
+        str | None, typer.Option(help="Probability that each position is looked at (pbm).")
+    ] = None,
+    satisfaction: Annotated[
+        str | None, typer.Option(help="Probability that a click satisfies, by position (dcm).")
+    ] = None,
+    position_bias: Annotated[
+        str | None, typer.Option(help="Prominence of each position (mnl).")
+    ] = None,
+    n_positions: Annotated[
+        int | None, typer.Option(help="Number of positions (models without position effects).")
+    ] = None,
+    model_file: Annotated[
+        Path | None, typer.Option(help="JSON or TOML file with 'model' and its parameters.")
+    ] = None,
+    horizon: Annotated[float, typer.Option(help="Number of rounds.")] = 1e4,
+    runs: Annotated[float, typer.Option(help="Number of independent runs.")] = 20,
+    seed: Annotated[int, typer.Option(help="Decides all that is random.")] = 0,
+    delay: Annotated[int, typer.Option(help="Rounds until feedback arrives.")] = 0,
+    batch: Annotated[int, typer.Option(help="Rounds between deliveries of feedback.")] = 1,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the regret into this file (png, pdf, svg).")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Save all results to this .npz file.")] = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate policies on the same users, and print what each loses.
+
+    Without options: every policy that applies, on a small position-based example.
+    """
+    from clickrank.experiments.models import build_model, load_model
+    from clickrank.plots import require_matplotlib
+    from clickrank.simulate import compare as run
+    from clickrank.types import whole
+
+    if plot is not None:
+        require_matplotlib()  # now, not after the simulation
+    given = {
+        "attraction": _numbers("attraction", attraction),
+        "examination": _numbers("examination", examination),
+        "satisfaction": _numbers("satisfaction", satisfaction),
+        "position_bias": _numbers("position-bias", position_bias),
+        "n_positions": n_positions,
+    }
+    parameters = {key: value for key, value in given.items() if value is not None}
+    if model_file is not None:
+        if parameters:
+            raise InvalidValue("compare: --model-file must not be mixed with model parameters.")
+        clicks = load_model(model_file)
+    else:
+        example = PBM_EXAMPLE if model == "pbm" and not parameters else {}
+        clicks = build_model(model, {**example, **parameters})
+    rounds = whole("compare", "horizon", horizon, 1)
+    chosen, skipped = _choose(policies, clicks, rounds)
+    count = whole("compare", "runs", runs, 1)
+    found = run(chosen, clicks, rounds, count, seed, delay=delay, batch=batch, threads=threads)
+    interrupted = len(found) < len(chosen) or any(r.interrupted for r in found.values())
+    if save is not None:
+        found.save(save)
+    if plot is not None:
+        found.plot(plot)
+    if as_json:
+        facts = {"model": repr(clicks), "horizon": rounds, "runs": count, "seed": seed}
+        _print_json({**facts, **_comparison_facts(found, skipped), "interrupted": interrupted})
+    else:
+        console = _console()
+        console.print(
+            f"{clicks!r}, {rounds:,} rounds, {count:,} runs, seed {seed}", highlight=False
+        )
+        console.print(found.summary().table())
+        for name, reason in skipped.items():
+            console.print(
+                f"without {name}: {reason}", highlight=False, markup=False, soft_wrap=True
+            )
+    if interrupted:
+        typer.echo("clickrank: interrupted; the table shows the finished runs.", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+@app.command()
+def reproduce(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PAPER[/FIGURE]]", help="What to run, as in lagree-2016/figure-1a; or all."
+        ),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(help="'quick' (seconds to minutes) or 'paper' (as published).")
+    ] = "quick",
+    out: Annotated[Path, typer.Option(help="Folder for results and report.")] = Path("report"),
+    list_only: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    threads: Threads = None,
+) -> None:
+    """Run the papers' experiments again, and check what the papers claim.
+
+    Results are saved as they finish: after an interruption the same command does the rest.
+    """
+    from clickrank.experiments import list_experiments
+    from clickrank.experiments import reproduce as run
+    from clickrank.experiments.spec import select
+    from clickrank.simulate import Comparison
+
+    console = _console()
+    if list_only:
+        rows = []
+        for e in select(target, list_experiments()):
+            scales = (f"{s.runs:,} × {s.horizon:,}" for s in e.figure.scale.values())
+            rows.append((e.name, e.figure.title, *scales, str(len(e.claims))))
+        heads = [f"{name}: runs × rounds" for name in ("quick", "paper")]
+        _print_table(("experiment", "what it shows", *heads, "claims"), rows)
+        return
+    errors = _console(stderr=True)
+
+    def say(text: str) -> None:
+        errors.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    done = run(target, scale=scale, out=out, threads=threads, say=say)
+    for outcome in done.outcomes:
+        console.print(f"\n[bold]{outcome.experiment.name}[/]: {outcome.experiment.figure.title}")
+        if outcome.results:
+            console.print(Comparison(outcome.results).summary().table())
+    console.print(done.claims_table())
+    console.print(f"Report: {done.report}", highlight=False, markup=False, soft_wrap=True)
+    if done.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _choose(text: str, model: ClickModel, horizon: int) -> tuple[dict[str, Policy], dict[str, str]]:
+    """Return the policies named, and with "all" why each of the others does not apply."""
+    from clickrank.policies import POLICIES, policy
+    from clickrank.simulate.run import check_applies
+
+    everything = text.strip() == "all"
+    names = list(POLICIES) if everything else [n.strip() for n in text.split(",") if n.strip()]
+    if not names:
+        raise InvalidValue("compare: --policies must name a policy, or be 'all'.")
+    chosen: dict[str, Policy] = {}
+    skipped: dict[str, str] = {}
+    for name in names:
+        try:
+            made = policy(name, model=model, horizon=horizon)
+            check_applies(made, model, allow_mismatch=False)
+        except InvalidValue as error:
+            if not everything:
+                raise
+            skipped[name] = str(error).split(" Pass allow_mismatch")[0]
+        else:
+            chosen[name] = made
+    if not chosen:
+        raise InvalidValue(f"compare: no policy applies to {model!r}.")
+    return chosen, skipped
+
+
+def _comparison_facts(found: Comparison, skipped: dict[str, str]) -> dict[str, Any]:
+    rows = [row._asdict() for row in found.summary()]
+    return {"policies": rows, "skipped": skipped}
+
+
+def _numbers(option: str, text: str | None) -> list[float] | None:
+    """Read numbers parted by commas.
+
+    >>> _numbers("attraction", "0.4, 0.2")
+    [0.4, 0.2]
+    """
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        rule = f"compare: --{option} must be numbers parted by commas, got {text!r}."
+        raise InvalidValue(rule) from None
+
+
+def _console(stderr: bool = False) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    # A pipe has no width; tables need some.
+    return Console(file=stream, width=None if stream.isatty() else 120)
+
+
+def _print_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(*heads)
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    _console().print(table)
+
+
+def _print_json(value: object) -> None:
+    import msgspec
+
+    text = msgspec.json.encode(value)
+    typer.echo(msgspec.json.format(text, indent=2).decode())

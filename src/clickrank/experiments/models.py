@@ -1,0 +1,68 @@
+"""Click models from data: a registered name and a table of parameters."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from clickrank.clickmodels import CLICK_MODELS, ClickModel
+from clickrank.errors import InvalidValue, unknown
+from clickrank.experiments.spec import DATA, Figure
+
+
+def parameters_of(name: str) -> dict[str, bool]:
+    """Return the parameters of a click model, each with whether it must be given.
+
+    >>> parameters_of("pbm")
+    {'attraction': True, 'examination': True}
+    """
+    signature = inspect.signature(CLICK_MODELS[name])
+    return {key: p.default is inspect.Parameter.empty for key, p in signature.parameters.items()}
+
+
+def build_model(name: str, parameters: Mapping[str, Any]) -> ClickModel:
+    """Make a click model by name.
+
+    >>> build_model("pbm", {"attraction": [0.5, 0.3], "examination": [1.0]})
+    PBM(n_items=2, n_positions=1)
+    >>> build_model("pbm", {"attraction": [0.5, 0.3]})
+    Traceback (most recent call last):
+    clickrank.errors.InvalidValue: PBM: examination must be given.
+    """
+    cls = CLICK_MODELS[name]
+    known = parameters_of(name)
+    for key in parameters:
+        if key not in known:
+            raise unknown(f"parameter of {cls.__name__}", key, known)
+    for key, required in known.items():
+        if required and key not in parameters:
+            raise InvalidValue(f"{cls.__name__}: {key} must be given.")
+    return cls(**parameters)
+
+
+def load_model(path: Path) -> ClickModel:
+    """Read a model from a JSON or TOML file: ``model``, its name, beside its parameters."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        table = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except OSError as error:
+        raise InvalidValue(f"{path}: the file must be readable: {error.strerror}.") from error
+    except ValueError as error:  # of both parsers, and of the encoding
+        raise InvalidValue(f"{path}: the file must be JSON or TOML: {error}.") from error
+    if not isinstance(table, dict) or not isinstance(table.get("model"), str):
+        raise InvalidValue(f"{path}: the file must be a table with the key 'model'.")
+    return build_model(table.pop("model"), table)
+
+
+def models_of(figure: Figure) -> dict[str, ClickModel]:
+    """Return the click models of a figure by label; a single one has the label ''."""
+    if figure.model is not None:
+        return {"": build_model(figure.model.name, figure.model.parameters)}
+    assert figure.model_set is not None  # Figure has checked it
+    name = figure.model_set.name
+    tables = json.loads((DATA / figure.model_set.file).read_text(encoding="utf-8"))
+    return {label: build_model(name, table) for label, table in tables.items()}

@@ -1,0 +1,183 @@
+"""The report: one HTML page that needs nothing else, the same for the same results."""
+
+from __future__ import annotations
+
+import html
+import platform
+import shlex
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from string import Template
+
+import numba
+import numpy as np
+import scipy
+
+import clickrank
+from clickrank._jit import fingerprint
+from clickrank.experiments.runner import Outcome
+from clickrank.experiments.spec import AnyClaim
+from clickrank.plots import Reference, Sample, regret_figure, survival_figure, svg
+from clickrank.simulate import Comparison
+
+HERE = Path(__file__).parent
+
+
+def write_report(out: Path, outcomes: list[Outcome], scale: str) -> Path:
+    """Write ``index.html`` into a folder; return its path."""
+    path = out / "index.html"
+    out.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(outcomes, scale, out), encoding="utf-8")
+    return path
+
+
+def page(outcomes: list[Outcome], scale: str, out: Path) -> str:
+    """Return the whole page."""
+    style = (HERE / "report.css").read_text(encoding="utf-8")
+    frame = Template((HERE / "report.html").read_text(encoding="utf-8"))
+    return frame.substitute(
+        style=style,
+        scale=_text(scale),
+        overview="\n".join(_overview(o) for o in outcomes),
+        sections="\n".join(_section(o, scale, out) for o in outcomes),
+        versions=_definitions(versions()),
+    )
+
+
+def versions() -> dict[str, str]:
+    """Return what the numbers depend on besides the experiment: versions and the code's hash."""
+    return {
+        "clickrank": f"{clickrank.__version__} (code {fingerprint()})",
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "Numba": numba.__version__,
+        "SciPy": scipy.__version__,
+    }
+
+
+def _overview(outcome: Outcome) -> str:
+    experiment = outcome.experiment
+    counts = Counter(verdict.outcome for _, verdict in outcome.verdicts)
+    badges = " ".join(
+        _badge(kind, f"{counts[kind]} {kind}")
+        for kind in ("holds", "fails", "undecided")
+        if counts[kind]
+    )
+    link = f'<a href="#{_anchor(outcome)}">{_text(experiment.name)}</a>'
+    return f"<tr><td>{link}</td><td>{_text(experiment.figure.title)}</td><td>{badges}</td></tr>"
+
+
+def _section(outcome: Outcome, scale: str, out: Path) -> str:
+    experiment, figure = outcome.experiment, outcome.experiment.figure
+    paper = experiment.paper
+    source = f"{paper.authors} ({paper.year}), {paper.title}. {_spoken(experiment.figure_id)}."
+    parts = [
+        f'<section id="{_anchor(outcome)}">',
+        f"<h2>{_text(figure.title)}</h2>",
+        f'<p class="source">{_text(source)}</p>',
+    ]
+    if not outcome.complete:
+        parts.append('<p class="warning">Incomplete: runs are missing. Run the command again.</p>')
+    if outcome.results:
+        parts += [_regret(outcome), _results(outcome)]
+        if figure.survival:
+            parts.append(_survival(outcome))
+    parts += ["<h3>Claims</h3>", *(_claim(claim, *verdict) for claim, verdict in outcome.verdicts)]
+    if figure.differences:
+        items = "".join(f"<li>{_text(d)}</li>" for d in figure.differences)
+        parts.append(f"<h3>Differences from the paper</h3><ul>{items}</ul>")
+    command = ["clickrank", "reproduce", experiment.name, "--scale", scale, "--out", str(out)]
+    facts = {
+        "command": shlex.join(command),
+        "scale": f"{scale}: {outcome.scale.runs:,} runs of {outcome.scale.horizon:,} rounds",
+        "seed": str(figure.seed),
+        "models": ", ".join(_described(outcome)),
+    }
+    parts += ["<h3>How it was made</h3>", _definitions(facts), "</section>"]
+    return "\n".join(parts)
+
+
+def _described(outcome: Outcome) -> Iterable[str]:
+    for label, model in outcome.evidence.models.items():
+        parameters = model.params._asdict() if not label else {}
+        listed = ", ".join(f"{k} {v.tolist()}" for k, v in parameters.items())
+        yield " ".join(part for part in (label, repr(model), listed) if part)
+
+
+def _regret(outcome: Outcome) -> str:
+    curves = Comparison(outcome.results).curves()
+    bounds = []
+    if np.isfinite(outcome.evidence.bound):
+        x = curves[0].x.astype(np.float64)
+        bounds.append(Reference("lower bound", x, outcome.evidence.bound * np.log(x)))
+    figure = regret_figure(curves, yscale=outcome.experiment.figure.yscale, bounds=bounds)
+    label = f"Mean regret over time of {', '.join(outcome.results)}"
+    return _figure(svg(figure, f"{outcome.experiment.name}/regret"), label)
+
+
+def _survival(outcome: Outcome) -> str:
+    samples = [Sample(name, r.regret[:, -1]) for name, r in outcome.results.items()]
+    figure = survival_figure(samples)
+    label = "How the regret at the horizon is spread over runs"
+    return f"<h3>{label}</h3>" + _figure(svg(figure, f"{outcome.experiment.name}/tail"), label)
+
+
+def _figure(element: str, label: str) -> str:
+    return f'<figure role="img" aria-label="{_text(label)}">{element}</figure>'
+
+
+def _results(outcome: Outcome) -> str:
+    beyond = {p.curve for p in outcome.experiment.figure.policies if p.beyond}
+    heads = ("policy", "mean", "95 % interval", "median", "5 %", "95 %", "runs", "µs a round")
+    rows = []
+    for row in Comparison(outcome.results).summary():
+        name = _text(row.policy)
+        if row.policy in beyond:
+            name += ' <span class="beyond">not in the paper’s figure</span>'
+        numbers = (
+            f"{row.mean:,.1f}",
+            f"{row.low:,.1f} – {row.high:,.1f}",
+            *(f"{x:,.1f}" for x in (row.median, row.q05, row.q95)),
+            f"{row.runs:,}",
+            f"{row.microseconds:.2f}",
+        )
+        cells = "".join(f"<td>{n}</td>" for n in numbers)
+        rows.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
+    head = "".join(f'<th scope="col">{h}</th>' for h in heads)
+    caption = "Regret at the horizon over runs; 5 % and 95 % are quantiles."
+    return (
+        f'<div class="wide"><table class="numbers"><caption>{caption}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _claim(claim: AnyClaim, outcome: str, measured: str) -> str:
+    note = f'<p class="note">{_text(claim.note)}</p>' if claim.note else ""
+    return (
+        f'<article class="claim {outcome}"><p>{_badge(outcome, outcome)} {_text(claim.text)} '
+        f'<span class="from">{_text(claim.source)}</span></p>'
+        f'<p class="measured">{_text(measured)}.</p>{note}</article>'
+    )
+
+
+def _badge(kind: str, text: str) -> str:
+    return f'<span class="badge {kind}">{text}</span>'
+
+
+def _definitions(facts: dict[str, str]) -> str:
+    rows = "".join(f"<dt>{_text(k)}</dt><dd>{_text(v)}</dd>" for k, v in facts.items())
+    return f"<dl>{rows}</dl>"
+
+
+def _anchor(outcome: Outcome) -> str:
+    return outcome.experiment.name.replace("/", "-")
+
+
+def _spoken(figure_id: str) -> str:
+    """Return an id as people write it: ``figure-1a`` is Figure 1a."""
+    return figure_id.replace("-", " ").capitalize()
+
+
+def _text(value: str) -> str:
+    return html.escape(value)

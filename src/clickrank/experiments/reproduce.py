@@ -1,0 +1,115 @@
+"""`reproduce`: run the experiments of the papers, judge their claims, write the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.table import Table
+
+from clickrank.errors import invalid
+from clickrank.experiments.report import write_report
+from clickrank.experiments.runner import Cell, Outcome, Say, cells, collect, run, work_left
+from clickrank.experiments.spec import Experiment, Scale, list_experiments, select
+from clickrank.plots import require_matplotlib
+
+BADGES = {"holds": "green", "fails": "red", "undecided": "yellow"}
+
+
+class Reproduction(NamedTuple):
+    """What `reproduce` did: an outcome for each experiment asked for, and where the report is."""
+
+    outcomes: list[Outcome]
+    report: Path
+    interrupted: bool
+
+    def claims_table(self) -> Table:
+        """Return the verdicts as a rich table."""
+        table = Table("claim", "verdict", "measured", show_lines=True)
+        for outcome in self.outcomes:
+            for claim, verdict in outcome.verdicts:
+                name = f"{outcome.experiment.name}\n{claim.id}"
+                badge = f"[{BADGES[verdict.outcome]}]{verdict.outcome}[/]"
+                note = f"\n[dim]{claim.note}[/]" if claim.note else ""
+                table.add_row(name, badge, f"{claim.text}\n{verdict.measured}{note}")
+        return table
+
+
+def reproduce(
+    target: str | None = None,
+    *,
+    scale: str | Scale = "quick",
+    out: str | Path = "report",
+    threads: int | None = None,
+    progress: bool | None = None,
+    say: Say = lambda text: None,
+    experiments: list[Experiment] | None = None,
+) -> Reproduction:
+    """Run what is missing of the experiments, and write ``OUT/index.html``.
+
+    Results are saved under ``OUT/results`` as they finish. A call that was interrupted, even by
+    Ctrl-C, is completed by the same call; a complete one only rebuilds the report.
+
+    Parameters
+    ----------
+    target
+        A paper, as in ``lagree-2016``, or a figure, as in ``lagree-2016/figure-1a``; by default
+        everything.
+    scale
+        "quick", "paper", or a `Scale` of one's own.
+    out
+        The folder of results and report.
+    threads, progress
+        As for `clickrank.simulate`.
+    say
+        Is called with a line of text whenever there is something to tell.
+    experiments
+        The experiments to choose from; by default those that come with clickrank.
+    """
+    require_matplotlib()  # now, not after the simulations
+    out = Path(out)
+    known = list_experiments() if experiments is None else experiments
+    chosen = select(target, known)
+    plan = {e.name: cells(e, scale_of(e, scale), out) for e in chosen}
+    interrupted = False
+    try:
+        _run(plan, threads, progress, say)
+    except KeyboardInterrupt:
+        interrupted = True
+        say("Interrupted. What is finished is saved; the same command does the rest.")
+    outcomes = [collect(e, scale_of(e, scale), out, say) for e in known]
+    # What an earlier call left of other experiments stays in the report.
+    names = {e.name for e in chosen}
+    shown = [o for o in outcomes if o.experiment.name in names or o.results]
+    report = write_report(out, shown, scale if isinstance(scale, str) else "custom")
+    return Reproduction([o for o in shown if o.experiment.name in names], report, interrupted)
+
+
+def scale_of(experiment: Experiment, scale: str | Scale) -> Scale:
+    """Return the horizon and runs of an experiment at a scale."""
+    if isinstance(scale, Scale):
+        return scale
+    for name, found in experiment.figure.scale.items():
+        if name == scale:
+            return found
+    raise invalid("reproduce", "scale must be 'quick' or 'paper'", scale)
+
+
+def _run(
+    plan: dict[str, dict[str, list[Cell]]], threads: int | None, progress: bool | None, say: Say
+) -> None:
+    total = sum(len(curves) for curves in plan.values())
+    count = 0
+    for name, curves in plan.items():
+        worked = False
+        for curve, parts in curves.items():
+            count += 1
+            left = [work for work in (work_left(cell, say) for cell in parts) if work.missing]
+            if left:
+                worked = True
+                runs = sum(len(work.missing) for work in left)
+                rounds = parts[0].scale.horizon
+                say(f"[{count}/{total}] {name} {curve}: {runs:,} runs of {rounds:,} rounds")
+            for work in left:
+                run(work, threads, progress)
+        say(f"{name}: done." if worked else f"{name}: done, nothing left to simulate.")

@@ -1,0 +1,441 @@
+"""Experiments as data: decoding, running, resuming, reporting; at a tiny scale."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
+from clickrank.experiments import Experiment, Scale, list_experiments, reproduce
+from clickrank.experiments import runner as runner_module
+from clickrank.experiments.models import build_model, load_model, models_of
+from clickrank.experiments.runner import cells, collect, joined, runs_by_model
+from clickrank.experiments.spec import DATA, PAPERS, Figure, read, select
+from clickrank.policies import POLICIES
+from clickrank.simulate import Result, simulate
+
+TINY = Scale(horizon=200, runs=4)
+FIGURE = """
+title = "Tiny"
+seed = 3
+bound = "pbm"
+survival = true
+differences = ["Tiny & quick."]
+
+[model]
+name = "pbm"
+parameters.attraction = [0.5, 0.3, 0.1]
+parameters.examination = [0.9, 0.5]
+
+[[policies]]
+name = "pbm-ucb"
+
+[[policies]]
+name = "pbm-ucb"
+label = "eager"
+settings = { epsilon = 1.0 }
+beyond = true
+
+[scale.quick]
+horizon = 200
+runs = 4
+
+[scale.paper]
+horizon = 400
+runs = 6
+"""
+EXPECTED = """
+[paper]
+title = "A <title>"
+authors = "Nobody"
+year = 2000
+key = "nobody2000"
+aliases = ["n"]
+
+[[claims]]
+kind = "order"
+figure = "tiny"
+id = "less"
+text = "The plain policy loses less."
+source = "stated in the text"
+policies = ["pbm-ucb", "eager"]
+"""
+
+
+class Said(list[str]):
+    """Collects what `reproduce` says."""
+
+    def __call__(self, text: str) -> None:
+        self.append(text)
+
+
+@pytest.fixture
+def papers(tmp_path: Path) -> Path:
+    folder = tmp_path / "papers" / "nobody-2000"
+    folder.mkdir(parents=True)
+    (folder / "tiny.toml").write_text(FIGURE)
+    (folder / "expected.toml").write_text(EXPECTED)
+    return tmp_path / "papers"
+
+
+@pytest.fixture
+def tiny(papers: Path) -> list[Experiment]:
+    return list_experiments(papers)
+
+
+def files(out: Path) -> list[Path]:
+    return sorted((out / "results").rglob("*.npz"))
+
+
+# The files that come with clickrank.
+
+
+@pytest.mark.parametrize("experiment", list_experiments(), ids=lambda e: e.name)
+def test_shipped_experiments_are_complete(experiment: Experiment, tmp_path: Path) -> None:
+    figure = experiment.figure
+    assert experiment.claims
+    assert all(policy.name in POLICIES for policy in figure.policies)
+    ids = [claim.id for claim in experiment.claims]
+    assert len(set(ids)) == len(ids)
+    assert figure.scale["quick"].runs <= figure.scale["paper"].runs
+    for scale in figure.scale.values():
+        parts = cells(experiment, scale, tmp_path)
+        for curve in parts.values():
+            ran = sorted(run for cell in curve for run in cell.run_ids)
+            assert ran == list(range(scale.runs))
+        paths = [cell.path for curve in parts.values() for cell in curve]
+        assert len(set(paths)) == len(paths)
+    assert not files(tmp_path)
+
+
+def test_a_paper_is_found_by_its_alias() -> None:
+    names = [e.name for e in select("001", list_experiments())]
+    assert names == [f"lagree-2016/figure-{f}" for f in ("1a", "1b", "2")]
+    assert select("001/figure-2", list_experiments())[0].name == "lagree-2016/figure-2"
+
+
+def test_the_data_come_with_their_licence() -> None:
+    assert "MIT License" in (DATA / "LICENSE-ranking_bandits.txt").read_text()
+    assert len(json.loads((DATA / "kdd2012-pbm.json").read_text())) == 8
+
+
+def test_unknown_names_suggest_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="Did you mean 'lagree-2016'"):
+        reproduce("lagre-2016")
+    with pytest.raises(UnknownName, match=r"Did you mean 'figure-1.'"):
+        reproduce("001/figure-1")
+
+
+# Decoding.
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('title = "Tiny"', 'titel = "Tiny"', "titel"),
+        ("runs = 4", "runs = 0", r"runs must be at least 1.*scale"),
+        ("runs = 4", 'runs = "many"', r"Expected `int`, got `str`.*runs"),
+        ("[scale.paper]", "[scale.huge]", "huge"),
+        ('label = "eager"', "", "label of its own"),
+        ("[model]", "[model_set]", "model_set"),
+        ('bound = "pbm"', 'bound = "yes"', "bound"),
+        ("seed = 3", "seed = ", "must be TOML"),
+    ],
+)
+def test_a_wrong_figure_is_told_by_file_and_key(
+    papers: Path, old: str, new: str, message: str
+) -> None:
+    path = papers / "nobody-2000" / "tiny.toml"
+    path.write_text(FIGURE.replace(old, new, 1))
+    with pytest.raises(InvalidValue, match=rf"tiny\.toml: .*{message}"):
+        list_experiments(papers)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('kind = "order"', 'kind = "odor"', "odor"),
+        ('source = "stated in the text"', 'source = "hearsay"', "hearsay"),
+        ('figure = "tiny"', 'figure = "9"', "figure must be one of tiny, got '9'"),
+        ('"eager"]', '"lazy"]', "policy must be one of pbm-ucb, eager, got 'lazy'"),
+    ],
+)
+def test_a_wrong_claim_is_told_by_file_and_key(
+    papers: Path, old: str, new: str, message: str
+) -> None:
+    path = papers / "nobody-2000" / "expected.toml"
+    path.write_text(EXPECTED.replace(old, new, 1))
+    with pytest.raises(InvalidValue, match=rf"expected\.toml: .*{message}"):
+        list_experiments(papers)
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match="must be readable"):
+        read(tmp_path / "none.toml", Figure)
+
+
+def test_models_are_built_from_data(tmp_path: Path) -> None:
+    as_json = tmp_path / "m.json"
+    as_json.write_text('{"model": "pbm", "attraction": [0.5, 0.2], "examination": [1.0]}')
+    as_toml = tmp_path / "m.toml"
+    as_toml.write_text('model = "cascade"\nattraction = [0.5, 0.2]\nn_positions = 2\n')
+    assert load_model(as_json).name == "pbm"
+    assert load_model(as_toml).name == "cascade"
+    for text, message in (("[]", "key 'model'"), ("{", "must be JSON or TOML")):
+        as_json.write_text(text)
+        with pytest.raises(InvalidValue, match=message):
+            load_model(as_json)
+    with pytest.raises(InvalidValue, match="must be readable"):
+        load_model(tmp_path / "none.json")
+    with pytest.raises(UnknownName, match="Did you mean 'examination'"):
+        build_model("pbm", {"attraction": [0.5], "examinations": [1.0]})
+
+
+# Running.
+
+
+def test_reproduce_runs_saves_and_reports(tiny: list[Experiment], tmp_path: Path) -> None:
+    said = Said()
+    done = reproduce(out=tmp_path, scale=TINY, experiments=tiny, say=said)
+    (outcome,) = done.outcomes
+    assert not done.interrupted
+    assert outcome.complete
+    assert list(outcome.results) == ["pbm-ucb", "eager"]
+    assert outcome.results["eager"].runs == TINY.runs
+    assert len(files(tmp_path)) == 2
+    assert said[-1] == "nobody-2000/tiny: done."
+    assert done.report == tmp_path / "index.html"
+    # The same as simulate alone, and half the horizon is recorded.
+    model = models_of(tiny[0].figure)[""]
+    alone = simulate("pbm-ucb", model, 200, 4, seed=3)
+    saved = outcome.results["pbm-ucb"]
+    assert (saved.regret[:, -1] == alone.regret[:, -1]).all()
+    assert 100 in saved.checkpoints
+
+
+def test_a_second_call_simulates_nothing(
+    tiny: list[Experiment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = reproduce(out=tmp_path, scale=TINY, experiments=tiny)
+    page = first.report.read_text()
+    first.report.unlink()
+    monkeypatch.setattr(runner_module, "simulate", _never)
+    said = Said()
+    second = reproduce(out=tmp_path, scale=TINY, experiments=tiny, say=said)
+    assert said == ["nobody-2000/tiny: done, nothing left to simulate."]
+    assert second.report.read_text() == page
+
+
+def _never(*args: Any, **options: Any) -> Result:
+    raise AssertionError("nothing is left to simulate")
+
+
+def test_ctrl_c_keeps_finished_runs_and_the_next_call_does_the_rest(
+    tiny: list[Experiment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = reproduce(out=tmp_path / "whole", scale=TINY, experiments=tiny).outcomes[0].results
+    asked: list[list[int]] = []
+
+    def stopped(*args: Any, run_ids: list[int], **options: Any) -> Result:
+        asked.append(run_ids)
+        return simulate(*args, run_ids=run_ids[:3], **options)
+
+    monkeypatch.setattr(runner_module, "simulate", stopped)
+    said = Said()
+    out = tmp_path / "out"
+    partial = reproduce(out=out, scale=TINY, experiments=tiny, say=said)
+    assert partial.interrupted
+    assert "the same command does the rest" in said[-1]
+    assert [r.runs for r in partial.outcomes[0].results.values()] == [3]
+    assert "Incomplete" in partial.report.read_text()
+
+    def watched(*args: Any, run_ids: list[int], **options: Any) -> Result:
+        asked.append(run_ids)
+        return simulate(*args, run_ids=run_ids, **options)
+
+    monkeypatch.setattr(runner_module, "simulate", watched)
+    done = reproduce(out=out, scale=TINY, experiments=tiny)
+    assert asked == [[0, 1, 2, 3], [3], [0, 1, 2, 3]]
+    for curve, result in done.outcomes[0].results.items():
+        assert (result.regret == whole[curve].regret).all()
+        assert (result.run_ids == whole[curve].run_ids).all()
+    assert "Incomplete" not in done.report.read_text()
+
+
+def test_ctrl_c_before_the_first_run_is_over(
+    tiny: list[Experiment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*args: Any, **options: Any) -> Result:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner_module, "simulate", stopped)
+    done = reproduce(out=tmp_path, scale=TINY, experiments=tiny)
+    assert done.interrupted
+    assert not files(tmp_path)
+    assert done.outcomes[0].verdicts[0][1].outcome == "undecided"
+
+
+@pytest.mark.parametrize("damage", ["empty", "text", "cut", "flipped", "foreign"])
+def test_a_damaged_file_is_computed_again(
+    tiny: list[Experiment], tmp_path: Path, damage: str
+) -> None:
+    before = reproduce(out=tmp_path, scale=TINY, experiments=tiny)
+    victim = next(p for p in files(tmp_path) if "eager" in p.name)
+    good = victim.read_bytes()
+    flipped = bytearray(good)
+    flipped[len(good) // 2] ^= 0xFF
+    other = next(p for p in files(tmp_path) if "eager" not in p.name).read_bytes()
+    victim.write_bytes(
+        {
+            "empty": b"",
+            "text": b"not a result",
+            "cut": good[: len(good) // 2],
+            "flipped": bytes(flipped),
+            "foreign": other,
+        }[damage]
+    )
+    said = Said()
+    after = reproduce(out=tmp_path, scale=TINY, experiments=tiny, say=said)
+    assert sum("cannot be read" in line for line in said) == 1
+    assert "[2/2] nobody-2000/tiny eager: 4 runs of 200 rounds" in said
+    old, new = (r.outcomes[0].results["eager"].regret for r in (before, after))
+    assert (old == new).all()
+
+
+def test_a_new_setting_or_code_is_a_new_result(
+    tiny: list[Experiment], papers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def paths(experiments: list[Experiment], scale: Scale) -> set[Path]:
+        return {c.path for p in cells(experiments[0], scale, tmp_path).values() for c in p}
+
+    base = paths(tiny, TINY)
+    assert paths(tiny, TINY) == base
+    assert not paths(tiny, Scale(horizon=200, runs=5)) & base
+    assert not paths(tiny, Scale(horizon=201, runs=4)) & base
+    file = papers / "nobody-2000" / "tiny.toml"
+    file.write_text(FIGURE.replace("epsilon = 1.0", "epsilon = 2.0"))
+    assert len(paths(list_experiments(papers), TINY) & base) == 1
+    file.write_text(FIGURE.replace("0.5, 0.3, 0.1", "0.5, 0.3, 0.2"))
+    assert not paths(list_experiments(papers), TINY) & base
+    monkeypatch.setattr(runner_module, "fingerprint", lambda: "other code")
+    assert not paths(tiny, TINY) & base
+
+
+def test_a_policy_that_does_not_apply_stops_before_any_simulation(
+    papers: Path, tmp_path: Path
+) -> None:
+    cascade = FIGURE.replace('name = "pbm"\n', 'name = "cascade"\n', 1)
+    cascade = cascade.replace("parameters.examination = [0.9, 0.5]", "parameters.n_positions = 2")
+    (papers / "nobody-2000" / "tiny.toml").write_text(cascade.replace('bound = "pbm"', ""))
+    with pytest.raises(DoesNotApply, match="PBMUCB"):
+        reproduce(out=tmp_path, scale=TINY, experiments=list_experiments(papers))
+
+
+# Sets of models.
+
+
+def test_each_run_draws_one_model_the_same_for_all_policies(tmp_path: Path) -> None:
+    experiment = select("001/figure-2", list_experiments())[0]
+    labels = list(models_of(experiment.figure))
+    runs = runs_by_model(experiment.figure, labels, 4000)
+    counts = np.array([len(ids) for ids in runs.values()])
+    assert counts.sum() == 4000
+    assert (abs(counts - 500) < 6 * np.sqrt(500)).all()  # 6 standard deviations
+    curves = cells(experiment, Scale(horizon=10, runs=50), tmp_path)
+    per_policy = [[(repr(c.model), c.run_ids) for c in parts] for parts in curves.values()]
+    assert all(part == per_policy[0] for part in per_policy)
+
+
+def test_runs_on_several_models_are_put_together_by_number(tmp_path: Path) -> None:
+    shipped = select("001/figure-2", list_experiments())[0]
+    figure = {**{f: getattr(shipped.figure, f) for f in shipped.figure.__struct_fields__}}
+    figure["policies"] = shipped.figure.policies[:1]
+    fields = {f: getattr(shipped, f) for f in shipped.__struct_fields__}
+    only = Experiment(**{**fields, "figure": Figure(**figure), "claims": []})
+    scale = Scale(horizon=100, runs=12)
+    done = reproduce(out=tmp_path, scale=scale, experiments=[only])
+    (outcome,) = done.outcomes
+    assert outcome.complete
+    result = outcome.results["pbm-ucb"]
+    assert result.run_ids.tolist() == list(range(12))
+    models = models_of(only.figure)
+    for label, ids in runs_by_model(only.figure, list(models), 12).items():
+        if ids:
+            alone = simulate("pbm-ucb", models[label], 100, 12, only.figure.seed, run_ids=ids)
+            assert (result.regret[ids, -1] == alone.regret[:, -1]).all()
+
+
+def test_joining_one_part_changes_nothing(tiny: list[Experiment], tmp_path: Path) -> None:
+    model = models_of(tiny[0].figure)[""]
+    part = simulate("pbm-ucb", model, 10, 2)
+    assert joined("x", [part]) is part
+
+
+# The report.
+
+
+def test_the_report_needs_nothing_else(tiny: list[Experiment], tmp_path: Path) -> None:
+    done = reproduce(out=tmp_path, scale=TINY, experiments=tiny)
+    page = done.report.read_text()
+    assert "http://" not in page
+    assert "https://" not in page
+    assert not re.search(r"<(script|link|img|iframe)\b|@import|url\((?!#)", page)
+    assert all(ref.startswith("#") for ref in re.findall(r'(?:src|href)="([^"]*)"', page))
+
+
+def test_the_report_shows_all_there_is(tiny: list[Experiment], tmp_path: Path) -> None:
+    done = reproduce(out=tmp_path, scale="quick", experiments=tiny)
+    page = done.report.read_text()
+    assert page.count("<svg") == 2  # regret, and its spread over runs
+    claim, verdict = done.outcomes[0].verdicts[0]
+    for text in (
+        claim.text,
+        claim.source,
+        verdict.measured,
+        f"badge {verdict.outcome}",
+        "Tiny &amp; quick.",
+        "A &lt;title&gt;",
+        "not in the paper’s figure",
+        f"clickrank reproduce nobody-2000/tiny --scale quick --out {tmp_path}",
+        "4 runs of 200 rounds",
+        "Numba",
+    ):
+        assert text in page
+
+
+def test_the_report_keeps_other_experiments_of_the_folder(papers: Path, tmp_path: Path) -> None:
+    folder = papers / "nobody-2000"
+    (folder / "small.toml").write_text(FIGURE.replace('"Tiny"', '"Small"'))
+    (folder / "never.toml").write_text(FIGURE.replace('"Tiny"', '"Never"'))
+    both = list_experiments(papers)
+    reproduce("n/tiny", out=tmp_path, scale=TINY, experiments=both)
+    done = reproduce("n/small", out=tmp_path, scale=TINY, experiments=both)
+    assert [o.experiment.figure_id for o in done.outcomes] == ["small"]
+    page = done.report.read_text()
+    assert "<h2>Tiny</h2>" in page
+    assert "<h2>Small</h2>" in page
+    assert "<h2>Never</h2>" not in page
+
+
+def test_collect_reads_and_never_simulates(
+    tiny: list[Experiment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner_module, "simulate", _never)
+    outcome = collect(tiny[0], TINY, tmp_path, Said())
+    assert not outcome.results
+    assert not outcome.complete
+
+
+def test_an_unknown_scale_is_an_error(tiny: list[Experiment], tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match="scale must be 'quick' or 'paper', got 'huge'"):
+        reproduce(out=tmp_path, scale="huge", experiments=tiny)
+
+
+def test_shipped_files_speak_only_of_the_papers() -> None:
+    for path in PAPERS.rglob("*.toml"):
+        assert "http" not in path.read_text(encoding="utf-8")

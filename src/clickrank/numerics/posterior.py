@@ -107,6 +107,30 @@ def _reach(slope: float, curvature: float) -> float:
 
 
 @kernel
+def _tangent(
+    clicks: int, misses: Ints, examination: Floats, mode: float, x: float
+) -> tuple[float, float]:
+    """Return h(x) - h(mode) and h'(x)."""
+    height = 0.0
+    slope = 0.0
+    if clicks > 0:
+        height += clicks * math.log(x / mode)
+        slope += clicks / x
+    for position in range(misses.shape[0]):
+        if misses[position] > 0:
+            unseen = 1.0 - examination[position] * x
+            height += misses[position] * math.log(unseen / (1.0 - examination[position] * mode))
+            slope -= misses[position] * examination[position] / unseen
+    return height, slope
+
+
+@kernel
+def _mass(depth: float) -> float:
+    """Return 1 - exp(-depth); the exponential is below the rounding of one from 40 on."""
+    return -math.expm1(-depth) if depth < 40.0 else 1.0
+
+
+@kernel
 def build_hat(clicks: int, misses: Ints, examination: Floats, start: float, hat: Floats) -> None:
     """Write the hat of a posterior into ``hat``; ``start`` as for `near_mode`."""
     mode = near_mode(clicks, misses, examination, start)
@@ -121,34 +145,35 @@ def build_hat(clicks: int, misses: Ints, examination: Floats, start: float, hat:
         right = 0.5 * (mode + 1.0)
     # An inner mode is only approximate: its tangent bounds how far the density rises above it.
     dip = -abs(slope) * (right - left) if 0.0 < mode < 1.0 else 0.0
-    top = log_density(clicks, misses, examination, mode) - dip
     hat[_MODE] = mode
-    hat[_TOP] = top
+    hat[_TOP] = log_density(clicks, misses, examination, mode) - dip
     hat[_DIP] = dip
     flat_from = 0.0
     flat_to = 1.0
     left_area = 0.0
     right_area = 0.0
     if mode > 0.0:
-        height = log_density(clicks, misses, examination, left) - top
-        rate = log_density_slopes(clicks, misses, examination, left)[0]
+        height, rate = _tangent(clicks, misses, examination, mode, left)
+        height += dip
         flat_from = left - height / rate
         hat[_LEFT_AT] = left
         hat[_LEFT_CHORD] = (height - dip) / (mode - left)
         hat[_LEFT_RATE] = rate
-        hat[_LEFT_BASE] = math.exp(-rate * flat_from)
-        left_area = (1.0 - hat[_LEFT_BASE]) / rate
+        mass = _mass(rate * flat_from)
+        hat[_LEFT_BASE] = 1.0 - mass
+        left_area = mass / rate
     else:
         hat[_LEFT_AT] = 0.0
     if mode < 1.0:
-        height = log_density(clicks, misses, examination, right) - top
-        rate = -log_density_slopes(clicks, misses, examination, right)[0]
+        height, slope = _tangent(clicks, misses, examination, mode, right)
+        height += dip
+        rate = -slope
         hat[_RIGHT_AT] = right
         hat[_RIGHT_CHORD] = (height - dip) / (right - mode)
         hat[_RIGHT_RATE] = rate
         if rate > 0.0:  # else there are no counts, and the density is flat
             flat_to = min(1.0, right + height / rate)
-            right_area = -math.expm1(-rate * (1.0 - flat_to)) / rate
+            right_area = _mass(rate * (1.0 - flat_to)) / rate
     else:
         hat[_RIGHT_AT] = 1.0
     hat[_FLAT_FROM] = flat_from

@@ -115,7 +115,7 @@ def test_shipped_experiments_are_complete(experiment: Experiment, tmp_path: Path
 
 def test_a_paper_is_found_by_its_alias() -> None:
     names = [e.name for e in select("001", list_experiments())]
-    assert names == [f"lagree-2016/figure-{f}" for f in ("1a", "1b", "2")]
+    assert names == [f"lagree-2016/figure-{f}" for f in ("1a", "1b", "1b-long", "2")]
     assert select("001/figure-2", list_experiments())[0].name == "lagree-2016/figure-2"
 
 

@@ -1,4 +1,4 @@
-"""The copy-me skeleton and its page: a policy from outside the package is a policy like any other."""
+"""The skeleton and its page: a policy from outside the package is one like any other."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 import clickrank as cr
-from clickrank.checks import check_policy
+from clickrank.checks import check_click_model, check_policy
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.errors import DoesNotApply
 from clickrank.policies import POLICIES, pbm_kl_ucb
@@ -150,7 +151,7 @@ class Lab:
     def run(self, *arguments: str, **environment: str) -> float:
         done = subprocess.run(
             [sys.executable, *arguments],
-            env=self.environment | environment, cwd=self.folder,
+            env=self.environment | environment,
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

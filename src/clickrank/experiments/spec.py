@@ -250,7 +250,9 @@ def list_experiments(root: Path = PAPERS) -> list[Experiment]:
     found = []
     for folder in sorted(p.parent for p in root.glob(f"*/{EXPECTED}")):
         expected = read(folder / EXPECTED, Expected)
-        files = sorted(p for p in folder.glob("*.toml") if p.name != EXPECTED)
+        files = sorted(
+            (p for p in folder.glob("*.toml") if p.name != EXPECTED), key=lambda p: p.stem
+        )
         figures = {p.stem: read(p, Figure) for p in files}
         for claim in expected.claims:
             _check_claim(folder / EXPECTED, claim, figures)
@@ -272,7 +274,7 @@ def select(target: str | None, experiments: list[Experiment]) -> list[Experiment
     """Return the experiments that ``PAPER`` or ``PAPER/FIGURE`` names; all if it is None.
 
     >>> [e.figure_id for e in select("001", list_experiments())]
-    ['figure-1a', 'figure-1b', 'figure-2']
+    ['figure-1a', 'figure-1b', 'figure-1b-long', 'figure-2']
     """
     if target is None:
         return experiments

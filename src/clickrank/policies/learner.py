@@ -22,25 +22,33 @@ class Learner:
     Examples
     --------
     >>> from clickrank.policies import PBMUCB
-    >>> learner = Learner(PBMUCB(examination=[1.0, 0.5]), n_items=4, n_positions=2)
-    >>> ranking, memo = learner.rank(rng=0)
+    >>> learner = Learner(PBMUCB(examination=[1.0, 0.5]), n_items=4, n_positions=2, seed=0)
+    >>> ranking, memo = learner.rank()
     >>> learner.update(ranking, memo, clicks=[1, 0])
     """
 
-    def __init__(self, policy: Policy, n_items: int, n_positions: int) -> None:
-        """Start learning from nothing."""
+    def __init__(
+        self, policy: Policy, n_items: int, n_positions: int, seed: int | None = None
+    ) -> None:
+        """Start learning from nothing; without a seed, no two learners draw the same."""
+        if not isinstance(policy, Policy):
+            raise invalid("Learner", "policy must be a Policy, as from clickrank.policy", policy)
         self.policy = policy
+        self.rng = np.random.default_rng(seed)
         self.n_items, self.n_positions = shape(type(policy).__name__, n_items, n_positions)
         self.params = policy.params(self.n_items, self.n_positions)
         self.state = policy.init(self.n_items, self.n_positions)
         self.memo_size = policy.memo_size(self.n_positions)
 
-    def rank(self, rng: np.random.Generator | int) -> tuple[Ints, Ints]:
-        """Choose a ranking; returns it with the memo that `update` will need."""
+    def rank(self, rng: np.random.Generator | None = None) -> tuple[Ints, Ints]:
+        """Choose a ranking; returns it with the memo that `update` will need.
+
+        Ties and randomised policies draw from the learner's own generator, or from ``rng``.
+        """
         ranking = np.zeros(self.n_positions, dtype=np.int64)
         memo = np.zeros(self.memo_size, dtype=np.int64)
         compiled = kernel_for(_rank_once, source_of(self.policy))
-        compiled(self.params, self.state, np.random.default_rng(rng), ranking, memo)
+        compiled(self.params, self.state, rng or self.rng, ranking, memo)
         return ranking, memo
 
     def update(self, ranking: ArrayLike, memo: Ints, clicks: ArrayLike) -> None:

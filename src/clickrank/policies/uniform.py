@@ -46,7 +46,7 @@ class Uniform(Policy):
     --------
     >>> import clickrank as cr
     >>> learner = cr.Learner(cr.policies.Uniform(), n_items=5, n_positions=3)
-    >>> len(set(learner.rank(rng=0)[0].tolist()))
+    >>> len(set(learner.rank()[0].tolist()))
     3
     """
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from clickrank._jit import kernel
+from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.numerics.kl_index import SLACK, divergence, divergence_constant, kl_index
 from clickrank.numerics.posterior import (
     HAT_SIZE,
@@ -164,6 +165,19 @@ def test_posterior_of_one_certain_position_is_beta(clicks: int, misses: int) -> 
     draws = np.zeros(50_000)
     _many(clicks, failed, examined, hat, np.random.default_rng(2), draws)
     assert stats.kstest(draws, stats.beta(clicks + 1, misses + 1).cdf).pvalue > 1e-6
+
+
+@kernel
+def _gammas(d: float, c: float, rng: np.random.Generator, out: Floats) -> None:
+    for i in range(out.shape[0]):
+        out[i] = sample_gamma(d, c, rng)
+
+
+@pytest.mark.parametrize("shape", [1.0, 1.2, 2.0, 7.5, 300.0, 1e6])
+def test_gamma_sampler(shape: float) -> None:
+    draws = np.zeros(50_000)
+    _gammas(*gamma_constants(shape), np.random.default_rng(4), draws)
+    assert stats.kstest(draws, stats.gamma(shape).cdf).pvalue > 1e-6
 
 
 def test_posterior_agrees_with_the_papers_proposal() -> None:

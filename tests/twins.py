@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.numerics.posterior import HAT_SIZE, build_hat, sample_posterior
 from clickrank.types import Floats, Ints
 
@@ -153,7 +154,11 @@ class BCMPTSTwin(Twin):
         draws = []
         for item in range(self.n_items):
             s = int(self.clicks[item].sum())
-            draws.append(rng.beta(1.0 + s, 1.0 + max(self.seen(item) - s, 0.0)))
+            win, loss = (
+                sample_gamma(*gamma_constants(shape), rng)
+                for shape in (1.0 + s, 1.0 + max(self.seen(item) - s, 0.0))
+            )
+            draws.append(win / (win + loss))
         return self.placed(shuffled_sort(draws, self.n_positions, rng)), []
 
 

@@ -23,4 +23,4 @@ def streams(seed: int, run: int) -> Streams:
 def generator(seed: int, *key: int) -> np.random.Generator:
     """Make the generator named by a seed and a path of whole numbers."""
     sequence = np.random.SeedSequence(seed, spawn_key=key)
-    return np.random.Generator(np.random.PCG64DXSM(sequence))
+    return np.random.Generator(np.random.SFC64(sequence))

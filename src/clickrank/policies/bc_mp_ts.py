@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._select import place, prominence, renew_top_k
+from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
 from clickrank.types import (
     Floats,
@@ -32,6 +33,8 @@ class State(NamedTuple):
 
     clicks: IntStatistic  # (n_items,), S_k
     seen: FloatStatistic  # (n_items,), Ñ_k
+    wins: FloatStatistic  # (n_items, 2), constants of a Gamma draw of shape 1 + S_k
+    losses: FloatStatistic  # (n_items, 2), and of shape 1 + max(Ñ_k - S_k, 0)
     draws: FloatScratch  # (n_items,), one draw from each posterior
     best: IntScratch  # (n_positions,), items by decreasing draw
 
@@ -87,9 +90,12 @@ class BCMPTS(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
+        even = np.tile(gamma_constants(1.0), (n_items, 1))
         return State(
             clicks=np.zeros(n_items, dtype=np.int64),
             seen=np.zeros(n_items),
+            wins=even,
+            losses=even.copy(),
             draws=np.zeros(n_items),
             best=np.zeros(n_positions, dtype=np.int64),
         )
@@ -99,9 +105,9 @@ def _rank(
     params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
 ) -> None:
     for item in range(state.draws.shape[0]):
-        successes = state.clicks[item]
-        failures = max(state.seen[item] - successes, 0.0)
-        state.draws[item] = rng.beta(1.0 + successes, 1.0 + failures)
+        win = sample_gamma(state.wins[item, 0], state.wins[item, 1], rng)
+        loss = sample_gamma(state.losses[item, 0], state.losses[item, 1], rng)
+        state.draws[item] = win / (win + loss)  # Beta
     renew_top_k(state.draws, rng, state.best)
     place(state.best, params.prominence, ranking)
 
@@ -111,6 +117,11 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
         item = ranking[position]
         state.clicks[item] += clicks[position]
         state.seen[item] += params.examination[position]
+        wins = state.clicks[item]
+        if clicks[position] == 1:
+            state.wins[item, 0], state.wins[item, 1] = gamma_constants(1.0 + wins)
+        losses = max(state.seen[item] - wins, 0.0)
+        state.losses[item, 0], state.losses[item, 1] = gamma_constants(1.0 + losses)
 
 
 register(BCMPTS, State, _rank, _update)

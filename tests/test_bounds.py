@@ -50,6 +50,27 @@ def test_corners() -> None:
     assert pbm_lower_bound(PBM([0.5, 0.3, 0.3], [1.0, 0.5])) == 0.0  # indifferent
     one = pbm_lower_bound(PBM([0.5, 0.3], [1.0]))  # Lai and Robbins
     assert one == pytest.approx(0.2 / bernoulli_kl(0.3, 0.5))
-    assert math.isfinite(pbm_lower_bound(PBM([0.5, 0.3, 0.2], [1.0, 0.0])))
+    hidden = pbm_lower_bound(PBM([0.9, 0.5, 0.1], [1.0, 0.0]))
+    assert hidden == pbm_lower_bound(PBM([0.9, 0.5, 0.1], [1.0]))
+    assert pbm_lower_bound(PBM([0.9, 0.5], [0.0])) == 0.0
+
+
+def test_near_ties() -> None:
+    """For close attractions d(p, q) = (p - q)²/(2q(1 - q)), so the bound is 2q(1 - q)/(p - q)."""
+    for gap in (1e-4, 1e-8, 1e-12):
+        bound = pbm_lower_bound(PBM([0.3, 0.3 - gap], [1.0]))
+        real = 0.3 - (0.3 - gap)
+        assert bound == pytest.approx(2 * 0.3 * 0.7 / real, rel=1e-3)
+
+
+def test_divergence() -> None:
+    for p, q in ((0.2, 0.7), (0.5, 0.5), (0.0, 0.3), (1.0, 0.3), (0.31, 0.3)):
+        plain = sum(a * math.log(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a > 0)
+        assert bernoulli_kl(p, q) == pytest.approx(plain, abs=1e-15)
+    assert bernoulli_kl(0.2, 0.0) == bernoulli_kl(0.2, 1.0) == math.inf
+    assert bernoulli_kl(0.0, 0.0) == bernoulli_kl(1.0, 1.0) == 0.0
+
+
+def test_wrong_models() -> None:
     with pytest.raises(InvalidValue, match="must be a PBM"):
         pbm_lower_bound(Cascade([0.5, 0.3], 1))  # type: ignore[arg-type]

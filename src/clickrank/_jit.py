@@ -7,13 +7,18 @@ compiled: change any kernel and a new directory is used.
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
+import importlib.util
 import os
 import platform
+import re
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 import numba
@@ -44,13 +49,13 @@ def cache_root() -> Path:
 
 
 @functools.cache
-def fingerprint(files: tuple[Path, ...] = ()) -> str:
-    """Hash of all kernel sources, of further files, and of what else decides the machine code."""
+def fingerprint(*keys: str) -> str:
+    """Hash of all kernel sources, of foreign ones, and of what else decides the machine code."""
     digest = hashlib.sha256()
-    for part in (numba.__version__, np.__version__, sys.version, platform.machine()):
+    for part in (numba.__version__, np.__version__, sys.version, platform.machine(), *keys):
         digest.update(part.encode())
     digest.update(str(vars(numba.config)["BOUNDSCHECK"]).encode())
-    for name, content in [*_own_sources(), *((p.name, p.read_bytes()) for p in sorted(files))]:
+    for name, content in _own_sources():
         digest.update(name.encode())
         digest.update(content)
     return digest.hexdigest()[:16]
@@ -63,38 +68,80 @@ def _own_sources() -> list[tuple[str, bytes]]:
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function: no GIL, no fastmath, cached on disk."""
-    return _compiled(function, ())
+    """Compile a function that kernels call: no GIL, no fastmath.
 
-
-def kernel_for(function: Callable[P, R], *sources: Path | None) -> Callable[P, R]:
-    """Compile a function that calls kernels of these files, which need not be clickrank's own.
-
-    A source of None stands for kernels typed at a prompt: their machine code is not kept on disk.
+    Its machine code becomes part of what calls it, and is kept on disk there alone: an entry of its
+    own would name the classes of whoever calls it, and fail where those are not installed.
     """
-    foreign = {p for p in sources if p is None or not p.is_relative_to(_PACKAGE)}
-    if None in foreign:
+    return _njit()(function)
+
+
+def kernel_for(function: Callable[P, R], *sources: str | None) -> Callable[P, R]:
+    """Compile a function that calls the kernels of these sources, as `source_key` names them."""
+    if None in sources:
         return _compiled(function, None)
-    return _compiled(function, tuple(sorted(p for p in foreign if p is not None)))
+    return _compiled(function, tuple(sorted({key for key in sources if key})))
 
 
 @functools.cache
-def _compiled(function: Callable[..., Any], files: tuple[Path, ...] | None) -> Callable[..., Any]:
-    if files is None:
+def _compiled(function: Callable[..., Any], keys: tuple[str, ...] | None) -> Callable[..., Any]:
+    if keys is None:
         return _njit()(function)
     settings = vars(numba.config)  # which its type stubs do not list
     before = settings["CACHE_DIR"]
-    settings["CACHE_DIR"] = str(cache_root() / fingerprint(files))
+    settings["CACHE_DIR"] = str(cache_root() / fingerprint(*keys))
     try:
         return _njit(cache=True)(function)
     finally:
         settings["CACHE_DIR"] = before
 
 
-def source_file(cls: type) -> Path | None:
-    """Return the file that defines a class; None if it was typed at a prompt."""
-    name = getattr(sys.modules[cls.__module__], "__file__", None)
-    return Path(name).resolve() if name else None
+def source_key(cls: type) -> str | None:
+    """Name the source of a class's kernels: empty for clickrank's own, else a hash.
+
+    None stands for kernels of a prompt or a script, whose machine code is not kept on disk: the
+    next process would not recognise their classes.
+    """
+    module = sys.modules[cls.__module__]
+    if module.__name__ == "__main__" or not getattr(module, "__file__", None):
+        return None
+    if _file(module).is_relative_to(_PACKAGE):
+        return ""
+    digest = hashlib.sha256(module.__name__.encode())
+    files: dict[Path, None] = {}
+    _collect(module, _file(module).parent, module.__name__.partition(".")[0], files)
+    for path in files:
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _file(module: ModuleType) -> Path:
+    return Path(str(module.__file__)).resolve()
+
+
+def _collect(module: ModuleType, folder: Path, package: str, files: dict[Path, None]) -> None:
+    """Add a module's file and those it imports from its folder or package."""
+    path = _file(module)
+    if path in files:
+        return
+    files[path] = None
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            if node.level:
+                base = importlib.util.resolve_name(base, module.__package__)
+            names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+        for name in names:
+            other = sys.modules.get(name)
+            if other is None or not str(getattr(other, "__file__", None)).endswith(".py"):
+                continue
+            near = _file(other).is_relative_to(folder) or name.partition(".")[0] == package
+            if near:
+                _collect(other, folder, package, files)
 
 
 def generic(stub: Callable[..., Any], dispatch: Callable[..., Callable[..., Any]]) -> None:
@@ -122,7 +169,13 @@ def tell_apart(named_tuple: type) -> None:
     Numba's dispatcher takes classes of one name and the same fields for one type, wherever they are
     defined: it would run the kernels of the one on the other.
     """
-    named_tuple.__name__ = f"{named_tuple.__module__}.{named_tuple.__qualname__}"
+    name = re.sub(r"\W", "_", f"{named_tuple.__module__}.{named_tuple.__qualname__}")
+    _named[name] += 1
+    # Defined again, in a notebook or by reloading: another class of the same name.
+    named_tuple.__name__ = name if _named[name] == 1 else f"{name}_{_named[name]}"
+
+
+_named: Counter[str] = Counter()
 
 
 @functools.cache

@@ -16,6 +16,9 @@ Ints: TypeAlias = NDArray[np.int64]
 #: What a spec takes for a vector; it keeps a tuple.
 Vector: TypeAlias = Sequence[float] | Floats
 
+#: The largest whole number that counters and horizons may take.
+LARGEST = 2**53
+
 #: A state's field that is part of the fold over settled impressions; only ``update`` writes it.
 FloatStatistic = Annotated[Floats, "statistic"]
 IntStatistic = Annotated[Ints, "statistic"]
@@ -108,7 +111,7 @@ def whole(owner: str, name: str, value: object, low: int, high: int | None = Non
         found = int(value)  # 1e5 is how people write horizons
     else:
         found = low - 1
-    if found < low or (high is not None and found > high):
+    if not low <= found <= (LARGEST if high is None else high):
         limit = f"of at least {low}" if high is None else f"between {low} and {high}"
         raise invalid(owner, f"{name} must be a whole number {limit}", value)
     return found
@@ -138,6 +141,15 @@ def clicks_of(owner: str, clicks: ArrayLike, n_positions: int) -> Ints:
     array = _whole_vector(owner, "clicks", clicks, n_positions)
     if not ((array == 0) | (array == 1)).all():
         raise invalid(owner, "clicks must be 0 or 1", array.tolist())
+    return array
+
+
+def memo_of(owner: str, memo: ArrayLike, size: int, limit: int) -> Ints:
+    """Check and copy a memo: ``size`` whole numbers of at least 0 and below ``limit``."""
+    array = _whole_vector(owner, "memo", memo, size) if size else np.zeros(0, dtype=np.int64)
+    if not ((array >= 0) & (array < limit)).all():
+        rule = f"memo must be the one that rank returned, numbers between 0 and {limit - 1}"
+        raise invalid(owner, rule, array.tolist())
     return array
 
 

@@ -25,7 +25,7 @@ from clickrank.clickmodels import CLICK_MODELS, ClickModel
 from clickrank.errors import InvalidValue
 from clickrank.policies import Learner, Policy, Uniform
 from clickrank.policies import policy as make_policy
-from clickrank.policies.base import update
+from clickrank.policies.base import source_of, update
 from clickrank.simulate import simulate
 from clickrank.types import Ints, scratch_fields, statistic_fields
 
@@ -83,7 +83,7 @@ def check_rank_keeps_statistics(cls: type[Policy], make: Make) -> None:
 def check_inputs_untouched(cls: type[Policy], make: Make) -> None:
     """Neither `rank` nor `update` keeps or changes the arrays it is given."""
     learner, model = _learner(cls, make)
-    compiled = _jit.kernel_for(_update_kernel, _jit.source_file(cls))
+    compiled = _jit.kernel_for(_update_kernel, source_of(learner.policy))
     rng = streams(3, 0)
     for _ in range(30):
         ranking, memo = learner.rank(rng.policy)
@@ -139,14 +139,18 @@ def check_replay(cls: type[Policy], make: Make) -> None:
 
 
 def check_lost_scratch(cls: type[Policy], make: Make) -> None:
-    """Statistics alone are enough to go on from."""
+    """Statistics alone are enough to go on from: as well as after folding the log anew."""
     learner, model = _learner(cls, make)
-    _play(learner, model, 80, seed=9)
+    log = _play(learner, model, 80, seed=9)
     fresh = learner.policy.init(learner.n_items, learner.n_positions)
     for name in scratch_fields(type(learner.state)):
         getattr(learner.state, name)[...] = getattr(fresh, name)
-    _play(learner, model, 80, seed=10)
-    _assert_finite(learner)
+    other, _ = _learner(cls, make)
+    for ranking, memo, clicks in log:
+        other.update(ranking, memo, clicks)
+    for seed in range(20):
+        one, two = (each.rank(np.random.default_rng(seed))[0] for each in (learner, other))
+        assert np.array_equal(one, two), f"{cls.__name__}: without its scratch {one}, not {two}"
 
 
 def check_delayed_feedback(cls: type[Policy], make: Make) -> None:
@@ -163,6 +167,31 @@ def check_delayed_feedback(cls: type[Policy], make: Make) -> None:
                     learner.update(*flying.pop(0))
         _assert_finite(learner)
         _beats_uniform(cls, make, delay=delay, batch=batch)
+
+
+def check_bad_feedback(cls: type[Policy], make: Make) -> None:
+    """Feedback that cannot be is refused, and changes nothing."""
+    learner, model = _learner(cls, make)
+    _play(learner, model, 20, seed=15)
+    ranking, memo = learner.rank(np.random.default_rng(0))
+    before = learner.arrays()
+    good = np.zeros(3, dtype=np.int64)
+    bad: list[tuple[Any, Any, Any]] = [
+        ([0, 0, 1], memo, good),
+        ([0, 1, 99], memo, good),
+        (ranking, memo, [0, 2, 0]),
+        (ranking, memo, [0, 1]),
+        (ranking, memo, [0.5, 0, 0]),
+    ]
+    if memo.size:
+        bad += [
+            (ranking, memo - 10**6, good),
+            (ranking, memo + 10**6, good),
+            (ranking, [0.5], good),
+        ]
+    for arguments in bad:
+        assert _refused(learner, arguments), f"{cls.__name__}: update accepts {arguments}"
+        _assert_same(before, learner.arrays(), f"{cls.__name__}: refused feedback changed")
 
 
 def check_extreme_clicks(cls: type[Policy], make: Make) -> None:
@@ -267,6 +296,7 @@ POLICY_CHECKS: tuple[Callable[[type[Policy], Make], None], ...] = (
     check_save_and_restore,
     check_replay,
     check_lost_scratch,
+    check_bad_feedback,
     check_extreme_clicks,
     check_relabelling,
     check_delayed_feedback,
@@ -317,6 +347,14 @@ def _update_kernel(params: Any, state: Any, ranking: Ints, memo: Ints, clicks: I
     update(params, state, ranking, memo, clicks)
 
 
+def _refused(learner: Learner, arguments: tuple[Any, Any, Any]) -> bool:
+    try:
+        learner.update(*arguments)
+    except InvalidValue:
+        return True
+    return False
+
+
 def _complaint(policy: Policy, field: str, wrong: Any) -> str:
     """Return the message of the error that a parameter raises, empty if it raises none."""
     try:
@@ -338,10 +376,10 @@ def _beats_uniform(cls: type[Policy], make: Make, delay: int = 0, batch: int = 1
     theirs = simulate(Uniform(), model, horizon, runs, seed=14)
     gain = theirs.regret[:, -1] - ours.regret[:, -1]
     z = float(gain.mean() / (gain.std(ddof=1) / math.sqrt(runs) + 1e-300))
-    if cls.learns:
+    if cls.beats_uniform:
         assert z > Z, f"{cls.__name__}: does not beat uniform rankings, {gain.mean()=}, {z=}"
     else:  # a deviation that is declared must be real
-        assert z < Z, f"{cls.__name__}: says it does not learn, but does, {z=}"
+        assert z < Z, f"{cls.__name__}: says it does not beat uniform rankings, but does, {z=}"
 
 
 def _assert_same(one: dict[str, NDArray[Any]], two: dict[str, NDArray[Any]], message: str) -> None:
@@ -350,6 +388,11 @@ def _assert_same(one: dict[str, NDArray[Any]], two: dict[str, NDArray[Any]], mes
 
 
 def _assert_finite(learner: Learner) -> None:
-    """NaN is nowhere; infinity only where the policy starts with it."""
+    """NaN is nowhere, and no statistic is infinite where it did not start so."""
+    owner = type(learner.policy).__name__
     for name, array in learner.arrays().items():
-        assert not np.isnan(array).any(), f"{type(learner.policy).__name__}: NaN in {name}"
+        assert not np.isnan(array).any(), f"{owner}: NaN in {name}"
+    start = learner.policy.init(learner.n_items, learner.n_positions)
+    for name, array in learner.statistics().items():
+        good = np.isfinite(array) | np.isinf(getattr(start, name))
+        assert good.all(), f"{owner}: infinity in {name}"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank._jit import generic, kernel_for, named_tuple_class, source_file, tell_apart
+from clickrank._jit import generic, kernel_for, named_tuple_class, source_key, tell_apart
 from clickrank.errors import invalid
 from clickrank.registry import Registry
 from clickrank.types import Floats, Ints, clicks_of, frozen, ranking_of, whole
@@ -113,7 +112,7 @@ class ClickModel(abc.ABC):
 
 CLICK_MODELS: Registry[ClickModel] = Registry("click model")
 _KERNELS: dict[type, Kernels] = {}
-_SOURCES: dict[type, Path | None] = {}
+_SOURCES: dict[type, str | None] = {}
 
 
 def register(cls: type[ClickModel], params: type, kernels: Kernels) -> None:
@@ -121,11 +120,11 @@ def register(cls: type[ClickModel], params: type, kernels: Kernels) -> None:
     tell_apart(params)
     CLICK_MODELS.add(cls.name, cls)
     _KERNELS[params] = kernels
-    _SOURCES[params] = source_file(cls)
+    _SOURCES[params] = source_key(cls)
 
 
-def source_of(model: ClickModel) -> Path | None:
-    """Return the file that holds the model's kernels, if there is one."""
+def source_of(model: ClickModel) -> str | None:
+    """Name the source of the model's kernels, see `source_key`."""
     return _SOURCES[type(model.params)]
 
 

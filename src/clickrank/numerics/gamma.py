@@ -14,11 +14,13 @@ import numpy as np
 from clickrank._jit import kernel
 
 
-@kernel
-def gamma_constants(shape: float) -> tuple[float, float]:
+def plain_gamma_constants(shape: float) -> tuple[float, float]:
     """Return the constants (d, c) of a shape of at least 1."""
     d = shape - 1.0 / 3.0
     return d, 1.0 / math.sqrt(9.0 * d)
+
+
+gamma_constants = kernel(plain_gamma_constants)
 
 
 @kernel

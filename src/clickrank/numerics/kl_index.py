@@ -15,8 +15,9 @@ import math
 from clickrank._jit import kernel
 from clickrank.types import Floats, Ints
 
-# Far above the rounding of an index (about 1e-14), far below any difference that matters.
-SLACK = 1e-11
+# Far above the rounding of an index (up to about 1e-11, for tiny examination), far below any
+# difference that matters.
+SLACK = 1e-9
 # A derivative so large that its tangent never bounds anything, yet 0 · STEEP is 0.
 STEEP = 1e300
 
@@ -126,7 +127,11 @@ def kl_index(
             bend = 2.0 * value * curvature * rate * rate - 1.0
             step = 2.0 * value * short * rate / (1.0 - 0.5 * short * bend)
             q -= step
-        # Convergence is cubic: a further step would be below rounding.
-        if abs(step) <= 1e-6 * q and low <= q <= high:
-            break
+        # Convergence is cubic in the distance to the poles of Φ at 0 and 1 (or beyond): a further
+        # step would be below rounding.
+        if abs(step) <= 1e-6 * min(q, 1.0 - q) and low <= q <= high:
+            if abs(value - delta) <= 2.0 * slope * abs(step) + 1e-9 * (1.0 + value):
+                rate = 1.0 / (slope - curvature * step)  # at the index itself
+                break
+            q = 0.5 * (low + high)  # caught at a minimum above δ
     return min(q, 1.0), rate, delta

@@ -155,7 +155,8 @@ def build_hat(clicks: int, misses: Ints, examination: Floats, start: float, hat:
     if mode > 0.0:
         height, rate = _tangent(clicks, misses, examination, mode, left)
         height += dip
-        flat_from = left - height / rate
+        # Below the mode even where the dip is deep: pieces that overlapped would be proposed twice.
+        flat_from = min(left - height / rate, mode)
         hat[_LEFT_AT] = left
         hat[_LEFT_CHORD] = (height - dip) / (mode - left)
         hat[_LEFT_RATE] = rate
@@ -172,14 +173,14 @@ def build_hat(clicks: int, misses: Ints, examination: Floats, start: float, hat:
         hat[_RIGHT_CHORD] = (height - dip) / (right - mode)
         hat[_RIGHT_RATE] = rate
         if rate > 0.0:  # else there are no counts, and the density is flat
-            flat_to = min(1.0, right + height / rate)
+            flat_to = min(1.0, max(right + height / rate, mode))
             right_area = _mass(rate * (1.0 - flat_to)) / rate
     else:
         hat[_RIGHT_AT] = 1.0
     hat[_FLAT_FROM] = flat_from
     hat[_FLAT_TO] = flat_to
     hat[_LEFT_AREA] = left_area
-    hat[_FLAT_AREA] = left_area + max(flat_to - flat_from, 0.0)
+    hat[_FLAT_AREA] = left_area + (flat_to - flat_from)
     hat[_AREA] = hat[_FLAT_AREA] + right_area
 
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from clickrank._jit import generic, named_tuple_class, source_file, tell_apart
+from clickrank._jit import generic, named_tuple_class, source_key, tell_apart
 from clickrank.errors import DoesNotApply, InvalidValue, invalid
 from clickrank.registry import Registry
 from clickrank.types import Floats, Ints, probabilities, statistic_fields
@@ -73,8 +72,8 @@ class Policy(abc.ABC):
 
     name: ClassVar[str]
     assumes: ClassVar[Assumes]
-    #: Whether clicks change what is shown: baselines say no, and the checks hold them to it.
-    learns: ClassVar[bool] = True
+    #: Whether it should beat uniform rankings; the checks hold it to either answer.
+    beats_uniform: ClassVar[bool] = True
 
     @abc.abstractmethod
     def params(self, n_items: int, n_positions: int) -> Any:
@@ -87,6 +86,10 @@ class Policy(abc.ABC):
     def memo_size(self, n_positions: int) -> int:
         """Return how many whole numbers must be remembered of one ranking to learn from it."""
         return 0
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what the numbers of a memo are below: they come from outside, and are checked."""
+        return n_items
 
     def relabelled(self: P, order: Ints) -> P:
         """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
@@ -103,7 +106,7 @@ class Policy(abc.ABC):
 POLICIES: Registry[Policy] = Registry("policy")
 _RANK: dict[type, Callable[..., None]] = {}
 _UPDATE: dict[type, Callable[..., None]] = {}
-_SOURCES: dict[type[Policy], Path | None] = {}
+_SOURCES: dict[type[Policy], str | None] = {}
 
 
 def register(
@@ -116,12 +119,15 @@ def register(
     POLICIES.add(cls.name, cls)
     _RANK[state] = rank
     _UPDATE[state] = update
-    _SOURCES[cls] = source_file(cls)
+    _SOURCES[cls] = source_key(cls)
 
 
-def source_of(policy: Policy) -> Path | None:
-    """Return the file that holds the policy's kernels, if there is one."""
-    return _SOURCES[type(policy)]
+def source_of(policy: Policy) -> str | None:
+    """Name the source of the policy's kernels, see `source_key`."""
+    cls = type(policy)
+    if cls not in _SOURCES:
+        raise invalid(cls.__name__, "the class must be made known with register", cls)
+    return _SOURCES[cls]
 
 
 def policy(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._select import place, prominence, renew_top_k
-from clickrank.numerics.gamma import gamma_constants, sample_gamma
+from clickrank.numerics.gamma import gamma_constants, plain_gamma_constants, sample_gamma
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
 from clickrank.types import (
     Floats,
@@ -90,7 +90,7 @@ class BCMPTS(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        even = np.tile(gamma_constants(1.0), (n_items, 1))
+        even = np.tile(plain_gamma_constants(1.0), (n_items, 1))
         return State(
             clicks=np.zeros(n_items, dtype=np.int64),
             seen=np.zeros(n_items),

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from clickrank._jit import kernel_for
 from clickrank.errors import invalid
 from clickrank.policies.base import Policy, rank, source_of, update
-from clickrank.types import Ints, clicks_of, ranking_of, shape, statistic_fields
+from clickrank.types import Ints, clicks_of, memo_of, ranking_of, shape, statistic_fields
 
 
 class Learner:
@@ -39,6 +39,8 @@ class Learner:
         self.params = policy.params(self.n_items, self.n_positions)
         self.state = policy.init(self.n_items, self.n_positions)
         self.memo_size = policy.memo_size(self.n_positions)
+        self._rank = kernel_for(_rank_once, source_of(policy))
+        self._update = kernel_for(_update_once, source_of(policy))
 
     def rank(self, rng: np.random.Generator | None = None) -> tuple[Ints, Ints]:
         """Choose a ranking; returns it with the memo that `update` will need.
@@ -47,19 +49,20 @@ class Learner:
         """
         ranking = np.zeros(self.n_positions, dtype=np.int64)
         memo = np.zeros(self.memo_size, dtype=np.int64)
-        compiled = kernel_for(_rank_once, source_of(self.policy))
-        compiled(self.params, self.state, rng or self.rng, ranking, memo)
+        if rng is None:
+            rng = self.rng
+        elif not isinstance(rng, np.random.Generator):
+            raise invalid("Learner", "rng must be a numpy.random.Generator", rng)
+        self._rank(self.params, self.state, rng, ranking, memo)
         return ranking, memo
 
-    def update(self, ranking: ArrayLike, memo: Ints, clicks: ArrayLike) -> None:
-        """Learn from the clicks on a ranking."""
+    def update(self, ranking: ArrayLike, memo: ArrayLike, clicks: ArrayLike) -> None:
+        """Learn from the clicks on a ranking; nothing changes if an argument is not as it was."""
         owner = type(self.policy).__name__
         shown = ranking_of(owner, ranking, self.n_items, self.n_positions)
         vector = clicks_of(owner, clicks, self.n_positions)
-        if memo.shape != (self.memo_size,):
-            raise invalid(owner, "memo must be the one that rank returned", memo.tolist())
-        compiled = kernel_for(_update_once, source_of(self.policy))
-        compiled(self.params, self.state, shown, memo, vector)
+        kept = memo_of(owner, memo, self.memo_size, self.policy.memo_limit(self.n_items))
+        self._update(self.params, self.state, shown, kept, vector)
 
     def statistics(self) -> dict[str, NDArray[Any]]:
         """Return copies of what was learned: the state without its scratch."""
@@ -74,6 +77,9 @@ class Learner:
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take over a state that `arrays` returned, whole or not at all."""
         owner = type(self.policy).__name__
+        unknown = sorted(set(arrays) - set(self.state._fields))
+        if unknown:
+            raise invalid(owner, "the saved state must be of this policy", unknown)
         for name, own in self.state._asdict().items():
             if name not in arrays:
                 raise invalid(owner, f"the saved state must have a field {name!r}", sorted(arrays))
@@ -81,6 +87,8 @@ class Learner:
             if given.shape != own.shape or given.dtype != own.dtype:
                 rule = f"saved {name} must be {own.dtype} of shape {own.shape}"
                 raise invalid(owner, rule, (str(given.dtype), given.shape))
+            if np.isnan(given).any():
+                raise invalid(owner, f"saved {name} must not hold NaN", given.tolist())
         for name, own in self.state._asdict().items():
             own[...] = arrays[name]
 

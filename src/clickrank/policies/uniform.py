@@ -52,7 +52,7 @@ class Uniform(Policy):
 
     name = "uniform"
     assumes = Assumes()
-    learns = False
+    beats_uniform = False
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

@@ -137,6 +137,8 @@ def compare(
     >>> [row.policy for row in table.summary()]
     ['pbm-ucb', 'uniform']
     """
+    if not isinstance(model, ClickModel):
+        raise invalid("compare", "model must be a click model", model)
     named = _labelled(policies, model, horizon)
     for policy in named.values():
         check_applies(policy, model, options.get("allow_mismatch", False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -129,7 +130,7 @@ def save_results(path: Path, results: dict[str, Result]) -> None:
     }
     text = np.array(msgspec.json.encode(facts).decode())
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".part")
+    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     with partial.open("wb") as file:
         np.savez_compressed(file, facts=text, **arrays)  # type: ignore[arg-type]
     partial.replace(path)
@@ -150,5 +151,5 @@ def load_results(path: Path) -> dict[str, Result]:
                 )
                 for i, name in enumerate(facts["names"])
             }
-    except (KeyError, ValueError, EOFError, BadZipFile, zlib.error, msgspec.DecodeError) as error:
+    except (KeyError, TypeError, ValueError, EOFError, BadZipFile, zlib.error) as error:
         raise invalid("load", f"{path} must be a file that save wrote", str(error)) from error

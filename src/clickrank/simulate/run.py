@@ -90,11 +90,15 @@ def simulate(
     horizon = whole("simulate", "horizon", horizon, 1)
     runs = whole("simulate", "runs", runs, 1)
     seed = whole("simulate", "seed", seed, 0)
-    delay = whole("simulate", "delay", delay, 0)
-    batch = whole("simulate", "batch", batch, 1)
+    delay = whole("simulate", "delay", delay, 0, horizon)
+    batch = whole("simulate", "batch", batch, 1, horizon)
     count = whole("simulate", "threads", default_threads() if threads is None else threads, 1)
+    if not isinstance(model, ClickModel):
+        raise invalid("simulate", "model must be a click model", model)
     spec = resolve(policy, model, horizon)
     check_applies(spec, model, allow_mismatch)
+    if run_ids is not None and len(run_ids) == 0:
+        raise invalid("simulate", "run_ids must not be empty", run_ids)
     ids = (
         list(range(runs)) if run_ids is None else [whole("simulate", "run", r, 0) for r in run_ids]
     )
@@ -136,8 +140,6 @@ def resolve(policy: Policy | str, model: ClickModel, horizon: int) -> Policy:
 def check_applies(policy: Policy, model: ClickModel, allow_mismatch: bool) -> None:
     """Raise if the policy cannot run on the model, or assumes other clicks."""
     owner = type(policy).__name__
-    if not isinstance(model, ClickModel):
-        raise invalid("simulate", "model must be a click model", model)
     reason = policy.why_not(model)
     if reason is not None and not allow_mismatch:
         raise DoesNotApply(
@@ -228,10 +230,10 @@ def _play_all(job: _Job, ids: list[int], threads: int, tick: Tick) -> dict[int, 
     stop = threading.Event()
     played: dict[int, _Played] = {}
     with ThreadPoolExecutor(threads) as pool:
-        futures: dict[Future[_Played | None], int] = {
-            pool.submit(job.play, run, tick, stop): run for run in ids
-        }
+        futures: dict[Future[_Played | None], int] = {}
         try:
+            for run in ids:
+                futures[pool.submit(job.play, run, tick, stop)] = run
             for future in as_completed(futures):
                 future.result()  # an error in a run ends the simulation
         except BaseException as error:

@@ -1,0 +1,413 @@
+"""How fast clickrank simulates: `make bench`, or `python benchmarks/speed.py --quick`.
+
+Measured: the time of a round for each policy, beside the same policy in plain NumPy; what a second
+thread brings; and how long a new process needs before its first simulation. Other work on the
+machine only ever makes things slower, so everything is measured several times in turn, and the best
+time counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+# As a script, its own folder is the path, not the one above.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import clickrank as cr
+from benchmarks import numpy_policies
+from benchmarks.numpy_policies import NUMPY_POLICIES
+from clickrank.clickmodels import PBM
+from clickrank.policies import POLICIES
+from clickrank.simulate.run import default_threads
+
+#: Microseconds a round at 10 items and 5 positions that a policy must not exceed.
+FLOORS = {
+    "pbm-ucb": 0.4,
+    "pbm-pie": 1.5,
+    "bc-mp-ts": 1.5,
+    "rba-kl-ucb": 4.0,
+    "pbm-kl-ucb": 5.0,
+    "pbm-ts": 5.0,
+}
+RATIO_EACH = 50.0
+RATIO_MEAN = 100.0
+SPEEDUP = 1.8
+START_SECONDS = 0.2
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
+
+
+class Size(NamedTuple):
+    """One shape, and how many rounds of it are played."""
+
+    n_items: int
+    n_positions: int
+    horizon: int
+    numpy_horizon: int
+
+
+class Plan(NamedTuple):
+    """How much is measured."""
+
+    sizes: tuple[Size, ...]
+    repeats: int
+    thread_runs: int
+    thread_horizon: int
+    start_repeats: int
+    #: Names of the policies; empty means all of clickrank's own.
+    policies: tuple[str, ...] = ()
+
+    def names(self) -> list[str]:
+        """Return the names of the policies to measure."""
+        own = [n for n, cls in POLICIES.items() if cls.__module__.startswith("clickrank.")]
+        return list(self.policies) or own
+
+
+FULL = Plan((Size(10, 5, 200_000, 2_000), Size(120, 10, 30_000, 500)), 5, 4, 150_000, 3)
+QUICK = Plan((Size(10, 5, 20_000, 200), Size(120, 10, 3_000, 200)), 3, 4, 60_000, 1)
+
+
+class Speed(msgspec.Struct):
+    """Microseconds a round of one policy at one shape; without a counterpart, no ratio."""
+
+    policy: str
+    n_items: int
+    n_positions: int
+    microseconds: float
+    numpy_microseconds: float | None
+    ratio: float | None
+    learns: bool
+    floor: float | None = None
+
+
+class Threads(msgspec.Struct):
+    """Wall-clock seconds of the same work on one thread and on two."""
+
+    policy: str
+    one: float
+    two: float
+    speedup: float
+    cores: int
+
+
+class Start(msgspec.Struct):
+    """Seconds in a new process: to import, and then to simulate ten rounds of a known pair."""
+
+    import_clickrank: float
+    import_numba: float
+    pairs: dict[str, float]
+    slowest: float
+
+
+class Machine(msgspec.Struct):
+    """Where it was measured, and how busy that was (load averages of one minute)."""
+
+    processor: str
+    cores: int
+    system: str
+    load_before: float
+    load_after: float
+    versions: dict[str, str]
+
+
+class Verdict(msgspec.Struct):
+    """One demand, and whether it was met; None if it cannot be measured here."""
+
+    what: str
+    wanted: str
+    got: float | None
+    met: bool | None
+
+
+class Report(msgspec.Struct):
+    """Everything, as in the JSON file."""
+
+    machine: Machine
+    quick: bool
+    speeds: list[Speed]
+    mean_ratio: float
+    threads: Threads
+    start: Start
+    verdicts: list[Verdict]
+
+
+def page(n_items: int, n_positions: int) -> PBM:
+    """Return users of a page of that shape."""
+    return PBM(np.linspace(0.5, 0.05, n_items), np.linspace(1.0, 0.2, n_positions))
+
+
+def measure_rounds(plan: Plan, bar: Progress) -> list[Speed]:
+    """Measure each of clickrank's policies and its counterpart, in turn."""
+    names = plan.names()
+    best: dict[tuple[str, Size, str], float] = {}
+    task = bar.add_task("rounds", total=plan.repeats * len(plan.sizes) * len(names))
+    for repeat in range(plan.repeats):
+        for size in plan.sizes:
+            model = page(size.n_items, size.n_positions)
+            for name in names:
+                times = {"ours": ours(name, model, size.horizon, repeat)}
+                if name in NUMPY_POLICIES:
+                    times["numpy"] = theirs(name, model, size.numpy_horizon, repeat)
+                for whose, took in times.items():
+                    key = (name, size, whose)
+                    best[key] = min(best.get(key, took), took)
+                bar.advance(task)
+    speeds = []
+    for size in plan.sizes:
+        for name in names:
+            took, other = best[name, size, "ours"], best.get((name, size, "numpy"))
+            speeds.append(
+                Speed(
+                    policy=name,
+                    n_items=size.n_items,
+                    n_positions=size.n_positions,
+                    microseconds=took,
+                    numpy_microseconds=other,
+                    ratio=None if other is None else other / took,
+                    learns=name in NUMPY_POLICIES and not NUMPY_POLICIES[name].baseline,
+                    floor=FLOORS.get(name) if size is plan.sizes[0] else None,
+                )
+            )
+    return speeds
+
+
+def ours(name: str, model: PBM, horizon: int, seed: int) -> float:
+    """Return clickrank's microseconds a round, on one thread."""
+    result = cr.simulate(name, model, horizon, seed=seed, threads=1, progress=False)
+    return result.microseconds_per_round
+
+
+def theirs(name: str, model: PBM, horizon: int, seed: int) -> float:
+    """Return NumPy's microseconds a round, from learning nothing, as ours."""
+    policy = NUMPY_POLICIES[name](model.n_items, np.array(model.examination))
+    attraction = np.array(model.attraction)
+    rng = np.random.default_rng(seed)
+    begin = time.perf_counter()
+    numpy_policies.simulate(policy, attraction, horizon, rng)
+    return 1e6 * (time.perf_counter() - begin) / horizon
+
+
+def measure_threads(plan: Plan, bar: Progress, policy: str = "pbm-kl-ucb") -> Threads:
+    """Measure the same runs on one thread and on two, in turn."""
+    model = page(10, 5)
+    best = {1: float("inf"), 2: float("inf")}
+    task = bar.add_task("threads", total=2 * plan.repeats)
+    for _ in range(plan.repeats):
+        for threads in (1, 2):
+            begin = time.perf_counter()
+            cr.simulate(
+                policy, model, plan.thread_horizon, plan.thread_runs,
+                threads=threads, progress=False,
+            )  # fmt: skip
+            best[threads] = min(best[threads], time.perf_counter() - begin)
+            bar.advance(task)
+    return Threads(policy, best[1], best[2], best[1] / best[2], default_threads())
+
+
+_START = """
+import time
+begin = time.perf_counter()
+import numba
+after_numba = time.perf_counter()
+import clickrank as cr
+imported = time.perf_counter()
+model = cr.clickmodels.PBM([0.5, 0.4, 0.3], [0.9, 0.5])
+before = time.perf_counter()
+cr.simulate({name!r}, model, horizon=10)
+print(after_numba - begin, imported - begin, time.perf_counter() - before)
+"""
+
+
+def measure_start(plan: Plan, bar: Progress) -> Start:
+    """Measure new processes, one for each policy; a first one fills the cache and is not counted.
+
+    The imports are the same in all of them.
+    """
+    names = plan.names()
+    numba_seconds = import_seconds = float("inf")
+    pairs = dict.fromkeys(names, float("inf"))
+    task = bar.add_task("start", total=(1 + plan.start_repeats) * len(names))
+    for repeat in range(1 + plan.start_repeats):
+        for name in names:
+            numba_took, import_took, took = new_process(name)
+            if repeat > 0:
+                numba_seconds = min(numba_seconds, numba_took)
+                import_seconds = min(import_seconds, import_took)
+                pairs[name] = min(pairs[name], took)
+            bar.advance(task)
+    return Start(import_seconds, numba_seconds, pairs, max(pairs.values()))
+
+
+def new_process(name: str) -> tuple[float, float, float]:
+    """Return the seconds to import Numba, to import clickrank (with it), and to simulate."""
+    done = subprocess.run(
+        [sys.executable, "-c", _START.format(name=name)],
+        capture_output=True, text=True, check=True, cwd=ROOT,
+    )  # fmt: skip
+    numba_took, import_took, took = map(float, done.stdout.split())
+    return numba_took, import_took, took
+
+
+def judge(speeds: list[Speed], threads: Threads, start: Start) -> list[Verdict]:
+    """Compare the numbers with what was asked for; the ratios are those at 10 items."""
+    verdicts = [
+        Verdict(
+            f"{s.policy}: µs a round", f"≤ {s.floor:g}", s.microseconds, s.microseconds <= s.floor
+        )
+        for s in speeds
+        if s.floor is not None
+    ]
+    verdicts += [
+        Verdict(f"{s.policy}: times NumPy", f"≥ {RATIO_EACH:g}", s.ratio, s.ratio >= RATIO_EACH)
+        for s in speeds
+        if s.floor is not None and s.ratio is not None
+    ]
+    mean = mean_ratio(speeds)
+    verdicts.append(Verdict("mean: times NumPy", f"≥ {RATIO_MEAN:g}", mean, mean >= RATIO_MEAN))
+    cores = threads.cores >= 2
+    verdicts += [
+        Verdict(
+            "two threads: times one",
+            f"≥ {SPEEDUP:g}",
+            threads.speedup if cores else None,
+            threads.speedup >= SPEEDUP if cores else None,
+        ),
+        Verdict(
+            "known pair: seconds to start",
+            f"< {START_SECONDS:g}",
+            start.slowest,
+            start.slowest < START_SECONDS,
+        ),
+    ]
+    return verdicts
+
+
+def mean_ratio(speeds: list[Speed]) -> float:
+    """Return the mean ratio of the policies that learn, at the first shape."""
+    first = (speeds[0].n_items, speeds[0].n_positions)
+    return float(
+        np.mean(
+            [
+                s.ratio
+                for s in speeds
+                if s.learns and s.ratio is not None and (s.n_items, s.n_positions) == first
+            ]
+        )
+    )
+
+
+def measure(plan: Plan, quick: bool, show: bool = True) -> Report:
+    """Measure everything."""
+    load = load_average()
+    with Progress(console=Console(stderr=True), disable=not show) as bar:
+        speeds = measure_rounds(plan, bar)
+        threads = measure_threads(plan, bar)
+        start = measure_start(plan, bar)
+    machine = Machine(
+        processor=processor(),
+        cores=default_threads(),
+        system=platform.platform(),
+        load_before=load,
+        load_after=load_average(),
+        versions={
+            "python": platform.python_version(),
+            "clickrank": cr.__version__,
+            **{m: sys.modules[m].__version__ for m in ("numba", "numpy", "scipy")},
+        },
+    )
+    verdicts = judge(speeds, threads, start)
+    return Report(machine, quick, speeds, mean_ratio(speeds), threads, start, verdicts)
+
+
+def load_average() -> float:
+    """Return how many processes wanted to run in the last minute; -1 if unknown."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else -1.0
+
+
+def processor() -> str:
+    """Return the name of the processor."""
+    listing = Path("/proc/cpuinfo")
+    if listing.exists():
+        for line in listing.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def tables(report: Report) -> list[Table]:
+    """Return what is printed."""
+    rounds = Table(title="Microseconds a round", title_justify="left")
+    heads = ("policy", "items × positions", "clickrank", "NumPy", "ratio", "floor", "")
+    for i, head in enumerate(heads):
+        rounds.add_column(head, justify="left" if i == 0 else "right")
+    for s in report.speeds:
+        rounds.add_row(
+            s.policy,
+            f"{s.n_items} × {s.n_positions}",
+            f"{s.microseconds:.2f}",
+            "–" if s.numpy_microseconds is None else f"{s.numpy_microseconds:,.0f}",
+            "–" if s.ratio is None else f"{s.ratio:,.0f}",
+            "" if s.floor is None else f"{s.floor:g}",
+            "" if s.floor is None else mark(s.microseconds <= s.floor),
+        )
+    start = Table(title="A new process, seconds", title_justify="left")
+    start.add_column("step")
+    start.add_column("best", justify="right")
+    start.add_row("import clickrank", f"{report.start.import_clickrank:.3f}")
+    start.add_row("  of which import numba", f"{report.start.import_numba:.3f}")
+    for name, took in report.start.pairs.items():
+        start.add_row(f"then {name}, ten rounds", f"{took:.3f}")
+    verdict = Table(title="What was asked for", title_justify="left")
+    for i, head in enumerate(("what", "wanted", "got", "")):
+        verdict.add_column(head, justify="left" if i == 0 else "right")
+    for v in report.verdicts:
+        verdict.add_row(v.what, v.wanted, "–" if v.got is None else f"{v.got:.2f}", mark(v.met))
+    return [rounds, start, verdict]
+
+
+def mark(met: bool | None) -> str:
+    """Return a verdict as a word."""
+    return "–" if met is None else "[green]yes[/]" if met else "[red]no[/]"
+
+
+def write(report: Report, path: Path) -> None:
+    """Write the report as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description="Measure the speed of the simulation.")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rounds: less exact")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the JSON file to write")
+    chosen = parser.parse_args(arguments)
+    report = measure(QUICK if chosen.quick else FULL, chosen.quick)
+    console = Console()
+    for table in tables(report):
+        console.print(table)
+    m = report.machine
+    console.print(
+        f"{m.processor}, {m.cores} cores; load {m.load_before:.1f} before, "
+        f"{m.load_after:.1f} after (on an idle machine: 0, and about 1)."
+    )
+    write(report, chosen.out)
+    console.print(f"Wrote {chosen.out}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Skeleton: a small complete policy to copy. Rename it, then change the idea."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._select import top_k
+from clickrank.policies import Assumes, Policy, register
+from clickrank.types import FloatScratch, Ints, IntStatistic, number
+
+
+class Params(NamedTuple):
+    """Constants: what the kernels read of the spec. At least one field."""
+
+    epsilon: float  # ε
+
+
+class State(NamedTuple):
+    """What is learned (statistics) and work space (scratch): arrays of int64 or float64."""
+
+    clicks: IntStatistic  # (n_items,), clicks in random lists, S_k
+    views: IntStatistic  # (n_items,), random lists that showed the item, N_k
+    score: FloatScratch  # (n_items,), what the list is sorted by
+
+
+@dataclass(frozen=True)
+class Skeleton(Policy):
+    """Skeleton shows a random list now and then, and otherwise the items clicked most in those.
+
+    A random list shows every item at every position equally often, so click rates in random lists
+    compare items fairly although nothing is known about positions; those in other lists do not.
+
+    With probability ε the list is uniform; else items are sorted by S_k / N_k, counted in uniform
+    lists only.
+
+    **Assumes**: that upper positions get more clicks, so that the best item belongs on top. No
+    horizon.
+
+    **Source**: folklore (ε-greedy).
+
+    **Differences**: 1. An item that no random list has shown yet comes first. 2. Ties are broken
+    at random.
+
+    **Complexity**: O(n_items) a round.
+
+    **Guarantee**: none; the regret grows by a constant in each random list, so it is linear.
+
+    Parameters
+    ----------
+    epsilon
+        Share of random lists ε, between 0 and 1.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> model = cr.clickmodels.PBM([0.6, 0.4, 0.2], [0.9, 0.5])
+    >>> table = cr.compare(["skeleton", "uniform"], model, horizon=2000, runs=4, seed=0)
+    >>> [row.policy for row in table.summary()]
+    ['skeleton', 'uniform']
+    """
+
+    name = "skeleton"
+    assumes = Assumes()
+
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        number("Skeleton", "epsilon", self.epsilon, 0.0, 1.0)
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        return Params(float(self.epsilon))
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round."""
+        return State(
+            clicks=np.zeros(n_items, dtype=np.int64),
+            views=np.zeros(n_items, dtype=np.int64),
+            score=np.zeros(n_items),
+        )
+
+    def memo_size(self, n_positions: int) -> int:
+        """Return one whole number: whether the list is random."""
+        return 1
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what that number is below: it is 0 or 1."""
+        return 2
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    memo[0] = 1 if rng.random() < params.epsilon else 0
+    for item in range(state.score.shape[0]):
+        if memo[0] == 1:
+            state.score[item] = rng.random()
+        elif state.views[item] == 0:
+            state.score[item] = math.inf
+        else:
+            state.score[item] = state.clicks[item] / state.views[item]
+    top_k(state.score, rng, ranking)
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    if memo[0] == 1:
+        for position in range(ranking.shape[0]):
+            state.clicks[ranking[position]] += clicks[position]
+            state.views[ranking[position]] += 1
+
+
+register(Skeleton, State, _rank, _update)

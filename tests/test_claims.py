@@ -27,6 +27,7 @@ from clickrank.experiments.spec import (
     Row,
     Slope,
     Tail,
+    TailOrder,
 )
 from clickrank.simulate import Result
 from clickrank.types import Floats
@@ -158,6 +159,20 @@ def test_tail_holds_fails_and_is_undecided(
     claim = Tail(policy="a", rate=0.02, side=side, share=share, **FACTS)  # type: ignore[arg-type]
     rates = np.where(np.arange(1000) < bad, 0.03, 0.01)
     assert outcome(claim, a=result(rates[:, None] * T)) == expected
+
+
+@pytest.mark.parametrize(
+    ("light", "heavy", "both", "expected"),
+    [(0, 20, 5, "holds"), (20, 0, 5, "fails"), (4, 6, 50, "undecided"), (0, 0, 0, "undecided")],
+)
+def test_tail_order(light: int, heavy: int, both: int, expected: str) -> None:
+    """Only runs that tell the two policies apart count."""
+    claim = TailOrder(policies=("a", "b"), rate=0.02, **FACTS)  # type: ignore[arg-type]
+    runs = np.arange(1000)
+    a = np.where(runs < light + both, 0.03, 0.01)
+    b = np.where((runs >= light) & (runs < light + both + heavy), 0.03, 0.01)
+    found = outcome(claim, a=result(a[:, None] * T), b=result(b[:, None] * T))
+    assert found == expected
 
 
 def test_rates_are_those_of_the_last_half() -> None:

@@ -26,6 +26,7 @@ from clickrank.experiments.spec import (
     Parameters,
     Slope,
     Tail,
+    TailOrder,
     curves_of,
 )
 from clickrank.simulate import Result
@@ -173,6 +174,25 @@ def tail(claim: Tail, evidence: Evidence) -> Verdict:
 
 
 @_judge.register
+def tail_order(claim: TailOrder, evidence: Evidence) -> Verdict:
+    """Compare the runs in which just one of two policies loses linearly (McNemar, exact)."""
+    lighter, heavier = claim.policies
+    one, two = (evidence.results[policy] for policy in claim.policies)
+    shared, in_one, in_two = np.intersect1d(one.run_ids, two.run_ids, return_indices=True)
+    light = last_half_rates(one)[in_one] >= claim.rate
+    heavy = last_half_rates(two)[in_two] >= claim.rate
+    only_heavier = int((heavy & ~light).sum())
+    only_lighter = int((light & ~heavy).sum())
+    share = share_interval(only_heavier, only_heavier + only_lighter, LEVEL)
+    text = (
+        f"of {shared.size:,} paired runs, {only_heavier:,} lose at least {claim.rate:g} a round "
+        f"over the last half with {heavier} alone, {only_lighter:,} with {lighter} alone; "
+        f"{heavier}'s share of these {_range(share, 2)}, asked: above 0.5"
+    )
+    return Verdict(_inside(share, 0.5, math.inf), text)
+
+
+@_judge.register
 def parameters(claim: Parameters, evidence: Evidence) -> Verdict:
     """Match each row of a table with a model of its own; nothing is random here."""
     found = []
@@ -239,6 +259,8 @@ def share_interval(count: int, n: int, level: float) -> Estimate:
     >>> share_interval(0, 100, 0.95)
     Estimate(mean=0.0, low=0.0, high=0.036...)
     """
+    if n == 0:
+        return Estimate(math.nan, 0.0, 1.0)
     rest = (1.0 - level) / 2
     low = float(betaincinv(count, n - count + 1, rest)) if count > 0 else 0.0
     high = float(betaincinv(count + 1, n - count, 1.0 - rest)) if count < n else 1.0

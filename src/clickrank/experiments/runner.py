@@ -20,11 +20,13 @@ from clickrank._jit import fingerprint
 from clickrank._rng import generator
 from clickrank.bounds import pbm_lower_bound
 from clickrank.clickmodels import PBM, ClickModel
+from clickrank.clickmodels.base import source_of as model_source
 from clickrank.errors import ClickRankError
 from clickrank.experiments.claims import Evidence, Verdict, judge
 from clickrank.experiments.models import models_of
 from clickrank.experiments.spec import AnyClaim, Experiment, Figure, PolicySpec, Scale
 from clickrank.policies import Policy, policy
+from clickrank.policies.base import source_of as policy_source
 from clickrank.simulate import Result, simulate
 from clickrank.simulate.result import load_results, save_results
 from clickrank.simulate.run import check_applies, recording_rounds
@@ -111,7 +113,7 @@ def _cell(
         "run_ids": run_ids,
         "checkpoints": checkpoints.tolist(),
         "seed": seed,
-        "code": fingerprint(),
+        "code": fingerprint(policy_source(made) or "", model_source(model) or ""),
     }
     key = hashlib.sha256(msgspec.json.encode(facts)).hexdigest()[:12]
     name = "-".join(part for part in (spec.curve, label, key) if part)

@@ -191,6 +191,13 @@ class Tail(Claim, tag="tail", frozen=True, kw_only=True):
     share: float
 
 
+class TailOrder(Claim, tag="tail-order", frozen=True, kw_only=True):
+    """Fewer runs of the first policy than of the second lose at least ``rate`` a round."""
+
+    policies: tuple[str, str]
+    rate: float
+
+
 class Row(Spec, frozen=True, kw_only=True):
     """What a paper's table says of one click model."""
 
@@ -206,7 +213,9 @@ class Parameters(Claim, tag="parameters", frozen=True, kw_only=True):
     rows: list[Row]
 
 
-AnyClaim = Order | Best | Comparable | Slope | BelowBound | NearBound | Tail | Parameters
+AnyClaim = (
+    Order | Best | Comparable | Slope | BelowBound | NearBound | Tail | TailOrder | Parameters
+)
 
 
 class Paper(Spec, frozen=True, kw_only=True):

@@ -322,7 +322,7 @@ def test_a_new_setting_or_code_is_a_new_result(
     assert len(paths(list_experiments(papers), TINY) & base) == 1
     file.write_text(FIGURE.replace("0.5, 0.3, 0.1", "0.5, 0.3, 0.2"))
     assert not paths(list_experiments(papers), TINY) & base
-    monkeypatch.setattr(runner_module, "fingerprint", lambda: "other code")
+    monkeypatch.setattr(runner_module, "fingerprint", lambda *keys: "other code")
     assert not paths(tiny, TINY) & base
 
 

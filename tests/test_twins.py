@@ -6,6 +6,7 @@ import pytest
 from clickrank._rng import streams
 from clickrank.clickmodels import PBM
 from clickrank.policies import POLICIES, Learner, policy
+from clickrank.types import scratch_fields
 from tests.twins import TWINS
 
 MODELS = {
@@ -33,6 +34,28 @@ def test_same_rankings(name: str, model: str) -> None:
         clicks = users.sample(ranking, ours.users)
         learner.update(ranking, memo, clicks)
         twin.update(want, want_memo, clicks)
+
+
+@pytest.mark.parametrize("model", ["001", "near one", "almost certain"])
+@pytest.mark.parametrize("name", ["pbm-kl-ucb", "pbm-pie", "pbm-ts", "rba-kl-ucb"])
+def test_lazy_equals_always_fresh(name: str, model: str) -> None:
+    """Losing all caches before every ranking changes no ranking, round by round."""
+    users = {**MODELS, "almost certain": PBM([0.9999] * 5, [1.0, 1.0, 0.5])}[model]
+    lazy, fresh = (
+        Learner(policy(name, model=users), users.n_items, users.n_positions) for _ in range(2)
+    )
+    empty = lazy.policy.init(users.n_items, users.n_positions)
+    scratch = scratch_fields(type(lazy.state))
+    ours, theirs = streams(4, 0), streams(4, 0)
+    for t in range(1500):
+        for field in scratch:
+            getattr(fresh.state, field)[...] = getattr(empty, field)
+        ranking, memo = lazy.rank(ours.policy)
+        want, want_memo = fresh.rank(theirs.policy)
+        assert ranking.tolist() == want.tolist(), f"round {t}"
+        clicks = users.sample(ranking, ours.users)
+        lazy.update(ranking, memo, clicks)
+        fresh.update(want, want_memo, clicks)
 
 
 def test_every_policy_that_learns_has_a_twin() -> None:

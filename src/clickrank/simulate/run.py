@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
 import numpy as np
@@ -99,9 +100,9 @@ def simulate(
     check_applies(spec, model, allow_mismatch)
     if run_ids is not None and len(run_ids) == 0:
         raise invalid("simulate", "run_ids must not be empty", run_ids)
-    ids = (
-        list(range(runs)) if run_ids is None else [whole("simulate", "run", r, 0) for r in run_ids]
-    )
+    ids: Sequence[int] = range(runs)
+    if run_ids is not None:
+        ids = [whole("simulate", "run", run, 0) for run in run_ids]
     job = _Job(
         policy=spec,
         model=model,
@@ -226,26 +227,34 @@ class _Job(NamedTuple):
             rounds = min(left, max(1, int(rounds * grown)))
 
 
-def _play_all(job: _Job, ids: list[int], threads: int, tick: Tick) -> dict[int, _Played]:
+def _play_all(job: _Job, ids: Sequence[int], threads: int, tick: Tick) -> dict[int, _Played]:
     stop = threading.Event()
     played: dict[int, _Played] = {}
+    flying: dict[Future[_Played | None], int] = {}
+
+    def land(done: Iterable[Future[_Played | None]]) -> None:
+        for future in done:
+            result = future.result()  # an error in a run ends the simulation
+            if result is not None:
+                played[flying[future]] = result
+            del flying[future]
+
+    waiting = iter(ids)
     with ThreadPoolExecutor(threads) as pool:
-        futures: dict[Future[_Played | None], int] = {}
         try:
-            for run in ids:
-                futures[pool.submit(job.play, run, tick, stop)] = run
-            for future in as_completed(futures):
-                future.result()  # an error in a run ends the simulation
-        except BaseException as error:
+            while True:
+                # A few runs in flight at a time, so that memory does not grow with their number.
+                for run in itertools.islice(waiting, 4 * threads - len(flying)):
+                    flying[pool.submit(job.play, run, tick, stop)] = run
+                if not flying:
+                    break
+                land(wait(flying, return_when=FIRST_COMPLETED).done)
+        except KeyboardInterrupt:
             stop.set()
-            pool.shutdown(cancel_futures=True)
-            if not isinstance(error, KeyboardInterrupt):
-                raise
-        for future, run in futures.items():
-            if future.done() and not future.cancelled():
-                result = future.result()
-                if result is not None:
-                    played[run] = result
+            land(wait(flying).done)
+        except BaseException:
+            stop.set()
+            raise
     if not played:
         raise KeyboardInterrupt
     return played

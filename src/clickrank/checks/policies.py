@@ -9,6 +9,7 @@ Each check raises AssertionError with a message that names the policy, the rule 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import io
 import math
 import re
@@ -262,14 +263,14 @@ def check_parameters(cls: type[Policy], make: Make) -> None:
 
 def check_docstring(cls: type[Policy], make: Make) -> None:
     """The docstring has the sections that make policies comparable."""
-    text = cls.__doc__ or ""
+    text = inspect.cleandoc(cls.__doc__ or "")
     for section in ("Assumes", "Source", "Differences", "Complexity", "Guarantee"):
         assert f"**{section}**:" in text, f"{cls.__name__}: the docstring has no **{section}**"
     assert ">>> " in text, f"{cls.__name__}: the docstring has no example"
     own = [field.name for field in dataclasses.fields(cls)]
     assert not own or "Parameters\n" in text, f"{cls.__name__}: the docstring has no Parameters"
     for name in own:
-        assert re.search(rf"^\s+{name}\b", text, re.MULTILINE), (
+        assert re.search(rf"^{name}\b", text, re.MULTILINE), (
             f"{cls.__name__}: {name} undocumented"
         )
 

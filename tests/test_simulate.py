@@ -297,7 +297,8 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"policy": "pbm-ucb", "model": cr.clickmodels.Cascade([0.5, 0.4], 2)},
         DoesNotApply,
-        "PBMUCB: examination must be given, which click model 'cascade' does not have.",
+        "PBMUCB: examination must be given, which click model 'cascade' does not have: "
+        "give it, as in clickrank.policy('pbm-ucb', examination=...).",
     ),
     (
         {"policy": cr.policies.Oracle([0, 9, 1])},

@@ -212,7 +212,7 @@ def test_a_file_may_be_imported_by_another_name(lab: Lab) -> None:
 def test_a_changed_helper_is_compiled_anew(lab: Lab) -> None:
     source = SKELETON.read_text().replace(LEARNED, "rate(state.clicks[item], state.views[item])")
     imports = f"import sys\nsys.path.insert(0, {str(lab.folder)!r})\nfrom helper import rate\n"
-    helper = "from clickrank._jit import kernel\n@kernel\ndef rate(s, n):\n    return {}s / n\n"
+    helper = "from clickrank.kernels import kernel\n@kernel\ndef rate(s, n):\n    return {}s / n\n"
     path = lab.write("policy.py", source.replace("import math\n", "import math\n" + imports))
     lab.write("helper.py", helper.format(""))
     first = lab.regret("policy", path)
@@ -256,8 +256,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
-from clickrank._select import match_by_rank
+from clickrank.kernels import kernel, match_by_rank
 from clickrank.clickmodels.base import ClickModel, Kernels, register
 from clickrank.types import Floats, number, probabilities
 

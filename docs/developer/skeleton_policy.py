@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import top_k
+from clickrank.kernels import top_k
 from clickrank.policies import Assumes, Policy, register
 from clickrank.types import FloatScratch, Ints, IntStatistic, number
 

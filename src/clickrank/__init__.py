@@ -1,6 +1,6 @@
 """clickrank learns from clicks which items to show and in which order."""
 
-from clickrank import clickmodels, policies
+from clickrank import bounds, checks, clickmodels, kernels, policies
 from clickrank.policies import Learner, policy
 from clickrank.simulate import Comparison, Result, compare, simulate
 
@@ -10,8 +10,11 @@ __all__ = [
     "Comparison",
     "Learner",
     "Result",
+    "bounds",
+    "checks",
     "clickmodels",
     "compare",
+    "kernels",
     "policies",
     "policy",
     "simulate",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from clickrank.errors import ClickRankError, InvalidValue
+from clickrank.errors import ClickRankError, InvalidValue, invalid
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clickrank.simulate import Comparison
 
 FAILED = 2
+PICTURES = (".png", ".pdf", ".svg")
 INTERRUPTED = 130  # as the shell counts a process ended by Ctrl-C
 PBM_EXAMPLE = {"attraction": [0.45, 0.35, 0.25, 0.15, 0.05], "examination": [0.9, 0.6, 0.3]}
 
@@ -32,6 +33,9 @@ class _Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except ClickRankError as error:
+            typer.echo(f"clickrank: {error}", err=True)
+            raise typer.Exit(FAILED) from error
+        except OSError as error:  # a file or folder that cannot be read or written
             typer.echo(f"clickrank: {error}", err=True)
             raise typer.Exit(FAILED) from error
         except KeyboardInterrupt:
@@ -140,6 +144,10 @@ def compare(
 
     if plot is not None:
         require_matplotlib()  # now, not after the simulation
+        if plot.suffix not in PICTURES:
+            raise invalid("compare", f"--plot must end in {' or '.join(PICTURES)}", str(plot))
+        if not plot.parent.is_dir():
+            raise invalid("compare", "the folder of --plot must exist", str(plot.parent))
     given = {
         "attraction": _numbers("attraction", attraction),
         "examination": _numbers("examination", examination),
@@ -220,6 +228,7 @@ def reproduce(
     def say(text: str) -> None:
         errors.print(text, highlight=False, markup=False, soft_wrap=True)
 
+    out.mkdir(parents=True, exist_ok=True)  # or fail now, not after the first curve
     done = run(target, scale=scale, out=out, threads=threads, say=say)
     for outcome in done.outcomes:
         console.print(f"\n[bold]{outcome.experiment.name}[/]: {outcome.experiment.figure.title}")

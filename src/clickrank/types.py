@@ -146,7 +146,9 @@ def clicks_of(owner: str, clicks: ArrayLike, n_positions: int) -> Ints:
 
 def memo_of(owner: str, memo: ArrayLike, size: int, limit: int) -> Ints:
     """Check and copy a memo: ``size`` whole numbers of at least 0 and below ``limit``."""
-    array = _whole_vector(owner, "memo", memo, size) if size else np.zeros(0, dtype=np.int64)
+    if size == 0 and isinstance(memo, (Sequence, np.ndarray)) and len(memo) == 0:
+        return np.zeros(0, dtype=np.int64)
+    array = _whole_vector(owner, "memo", memo, size)
     if not ((array >= 0) & (array < limit)).all():
         rule = f"memo must be the one that rank returned, numbers between 0 and {limit - 1}"
         raise invalid(owner, rule, array.tolist())

@@ -68,6 +68,8 @@ def regret_figure(
     ends = []
     for reference in bounds:
         x, y = _drawable(reference.x, reference.y, yscale)
+        if not x.size:
+            continue
         axes.plot(x, y, color="black", linestyle=(0, (4, 2)), linewidth=1.3, zorder=2.5)
         ends.append(End(reference.label, *_last(x, y), "black", ""))
     for i, curve in enumerate(curves):
@@ -80,12 +82,16 @@ def regret_figure(
         )  # fmt: skip
         if bands:
             _band(axes, curve, yscale, style.colour)
-        ends.append(End(curve.label, *_last(x, y), style.colour, style.marker))
+        # On a log axis a policy that loses nothing, as the oracle, has no line to name.
+        if x.size:
+            ends.append(End(curve.label, *_last(x, y), style.colour, style.marker))
     if yscale == "linear":
         axes.set_ylim(bottom=min(0.0, *(float(c.mean.min()) for c in curves)))
     axes.margins(x=0.01)
     label_ends(axes, ends)
-    note(figure, _band_note(curves, bands))
+    lossless = [c.label for c in curves if not (c.mean > 0).any()] if yscale == "log" else []
+    without = f" Not shown, as they lose nothing: {', '.join(lossless)}." if lossless else ""
+    note(figure, _band_note(curves, bands) + without)
     return figure
 
 
@@ -102,7 +108,7 @@ def _drawable(x: Floats | Ints, y: Floats, yscale: str) -> tuple[Floats | Ints, 
 
 
 def _last(x: Floats | Ints, y: Floats) -> tuple[float, float]:
-    return (float(x[-1]), float(y[-1])) if x.size else (1.0, 0.0)
+    return float(x[-1]), float(y[-1])
 
 
 def _marked(x: Floats | Ints, i: int, of: int) -> list[int]:

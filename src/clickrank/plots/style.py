@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, told apart with every common form of colour blindness; without their
-# yellow, too faint on paper, and black, which is for reference lines.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6F6F6F")
-# Four of one and nine of the other: no two of the first 63 curves look alike, even in grey.
+# yellow, too faint on paper, and black, which is for reference lines; with a grey and a brown.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6F6F6F", "#7A4B12")
+# Four of one and nine of the other: no two of the first 36 curves look alike, even in grey.
 LINES = ("solid", (0, (6, 1.8)), (0, (1.4, 1.4)), (0, (6, 1.6, 1.4, 1.6)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 INK = "#1a1a1a"

@@ -143,6 +143,8 @@ def policy(
     Traceback (most recent call last):
     clickrank.errors.UnknownName: Unknown policy 'pbm-ubc'. Did you mean 'pbm-ucb'?
     """
+    if not isinstance(name, str):
+        raise invalid("policy", "name must be a string", name)
     cls = POLICIES[name]
     fields = {field.name: field for field in dataclasses.fields(cls)}
     for key in settings:
@@ -159,7 +161,8 @@ def policy(
         required = field.default is dataclasses.MISSING
         if required and field.default_factory is dataclasses.MISSING and key not in settings:
             without = "" if model is None else f", which click model {model.name!r} does not have"
-            raise DoesNotApply(f"{cls.__name__}: {key} must be given{without}.")
+            hint = f"give it, as in clickrank.policy({name!r}, {key}=...)"
+            raise DoesNotApply(f"{cls.__name__}: {key} must be given{without}: {hint}.")
     return cls(**settings)
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from clickrank._jit import kernel_for
 from clickrank.errors import invalid
 from clickrank.policies.base import Policy, rank, source_of, update
-from clickrank.types import Ints, clicks_of, memo_of, ranking_of, shape, statistic_fields
+from clickrank.types import Ints, clicks_of, memo_of, ranking_of, shape, statistic_fields, whole
 
 
 class Learner:
@@ -34,7 +37,9 @@ class Learner:
         if not isinstance(policy, Policy):
             raise invalid("Learner", "policy must be a Policy, as from clickrank.policy", policy)
         self.policy = policy
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(
+            None if seed is None else whole("Learner", "seed", seed, 0)
+        )
         self.n_items, self.n_positions = shape(type(policy).__name__, n_items, n_positions)
         self.params = policy.params(self.n_items, self.n_positions)
         self.state = policy.init(self.n_items, self.n_positions)
@@ -71,15 +76,36 @@ class Learner:
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return copies of the whole state by field name, ready for `numpy.savez`."""
-        return {name: array.copy() for name, array in self.state._asdict().items()}
+        """Return copies of the whole state by field name, ready for `numpy.savez`.
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take over a state that `arrays` returned, whole or not at all."""
+        A field `label` says which policy they are of, and holds the generator and a checksum.
+        """
+        fields = {name: array.copy() for name, array in self.state._asdict().items()}
+        label = {
+            "learner": self._describe(),
+            "checksum": _checksum(fields),
+            "generator": _plain(self.rng.bit_generator.state),
+        }
+        return {**fields, "label": np.array(json.dumps(label))}
+
+    def _describe(self) -> str:
+        return f"{self.policy!r}, {self.n_items} items, {self.n_positions} positions"
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on where `arrays` was called: state and generator, whole or not at all.
+
+        The policy and its parameters must be the same, and the arrays as they were.
+        """
         owner = type(self.policy).__name__
-        unknown = sorted(set(arrays) - set(self.state._fields))
-        if unknown:
-            raise invalid(owner, "the saved state must be of this policy", unknown)
+        if "label" not in arrays:
+            raise invalid(owner, "the saved state must be what `arrays` returned", type(arrays))
+        label = json.loads(str(arrays["label"]))
+        arrays = {name: arrays[name] for name in arrays if name != "label"}
+        if label["learner"] != self._describe():
+            rule = f"the saved state must be of {self._describe()}"
+            raise invalid(owner, rule, label["learner"])
+        if label["checksum"] != _checksum(arrays):
+            raise invalid(owner, "the saved state must be unchanged", "another checksum")
         for name, own in self.state._asdict().items():
             if name not in arrays:
                 raise invalid(owner, f"the saved state must have a field {name!r}", sorted(arrays))
@@ -87,10 +113,24 @@ class Learner:
             if given.shape != own.shape or given.dtype != own.dtype:
                 rule = f"saved {name} must be {own.dtype} of shape {own.shape}"
                 raise invalid(owner, rule, (str(given.dtype), given.shape))
-            if np.isnan(given).any():
-                raise invalid(owner, f"saved {name} must not hold NaN", given.tolist())
+        self.rng.bit_generator.state = label["generator"]
         for name, own in self.state._asdict().items():
             own[...] = arrays[name]
+
+
+def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return digest.hexdigest()
+
+
+def _plain(state: Any) -> Any:
+    """Return a generator's state with lists for its arrays, as JSON has them."""
+    if isinstance(state, dict):
+        return {key: _plain(value) for key, value in state.items()}
+    return state.tolist() if isinstance(state, np.ndarray) else state
 
 
 def _rank_once(

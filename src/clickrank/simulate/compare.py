@@ -82,6 +82,10 @@ class Comparison(Mapping[str, Result]):
         """Return how many policies were compared."""
         return len(self._results)
 
+    def __repr__(self) -> str:
+        """Name the policies compared."""
+        return f"Comparison({', '.join(self)})"
+
     def summary(self) -> Summary:
         """Return regret at the horizon and speed, best policy first."""
         rows = []

@@ -129,6 +129,8 @@ def save_results(path: Path, results: dict[str, Result]) -> None:
         "facts": [r.facts() for r in results.values()],
     }
     text = np.array(msgspec.json.encode(facts).decode())
+    if path.is_dir():
+        raise invalid("save", "the path must be that of a file", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{os.getpid()}.part")
     with partial.open("wb") as file:

@@ -103,6 +103,8 @@ def simulate(
     ids: Sequence[int] = range(runs)
     if run_ids is not None:
         ids = [whole("simulate", "run", run, 0) for run in run_ids]
+        if len(set(ids)) < len(ids):
+            raise invalid("simulate", "run_ids must differ", ids)
     job = _Job(
         policy=spec,
         model=model,

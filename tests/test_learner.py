@@ -1,0 +1,77 @@
+"""A learner saved and restored goes on as if nothing had happened, or refuses."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import clickrank as cr
+from clickrank.errors import InvalidValue
+
+
+def learner(examination: tuple[float, ...] = (0.9, 0.5), seed: int | None = 1) -> cr.Learner:
+    return cr.Learner(cr.policy("pbm-ts", examination=examination), 4, 2, seed)
+
+
+def test_restart(tmp_path: Path) -> None:
+    one, two = learner(), learner(seed=None)
+    for _ in range(50):
+        ranking, memo = one.rank()
+        one.update(ranking, memo, [1, 0])
+    np.savez(tmp_path / "learner.npz", **one.arrays())  # type: ignore[arg-type]
+    with np.load(tmp_path / "learner.npz", allow_pickle=False) as saved:
+        two.restore(saved)
+    for _ in range(50):
+        ranking, memo = one.rank()
+        assert np.array_equal(two.rank()[0], ranking)  # draws included
+        one.update(ranking, memo, [0, 1])
+        two.update(ranking, memo, [0, 1])
+
+
+def test_two_learners_without_a_seed_draw_differently() -> None:
+    one, two = learner(seed=None), learner(seed=None)
+    assert [one.rank()[0].tolist() for _ in range(40)] != [
+        two.rank()[0].tolist() for _ in range(40)
+    ]
+
+
+def test_a_state_of_another_policy_is_refused() -> None:
+    with pytest.raises(
+        InvalidValue, match=r"must be of PBMTS\(examination=\(0.9, 0.5\)\), 4 items"
+    ):
+        learner().restore(learner(examination=(0.8, 0.5)).arrays())
+
+
+def test_a_damaged_state_is_refused_and_changes_nothing() -> None:
+    one = learner()
+    before = one.arrays()
+    damaged = {**one.arrays(), "clicks": np.full(4, -5)}
+    with pytest.raises(InvalidValue, match="must be unchanged"):
+        one.restore(damaged)
+    with pytest.raises(InvalidValue, match="must be what `arrays` returned"):
+        one.restore({"clicks": np.zeros(4)})
+    with pytest.raises(InvalidValue, match="must be what `arrays` returned"):
+        one.restore("learner.npz")  # type: ignore[arg-type]
+    for name, array in one.arrays().items():
+        assert np.array_equal(array, before[name])
+
+
+BAD: list[tuple[Any, str]] = [
+    (lambda: cr.Learner("pbm-ts", 4, 2), "Learner: policy must be a Policy"),  # type: ignore[arg-type]
+    (lambda: learner(seed=-1), "Learner: seed must be a whole number of at least 0, got -1."),
+    (lambda: cr.Learner(cr.policy("uniform"), 2, 3), "Uniform: n_positions must be between 1 and"),
+    (lambda: learner().rank(3), "Learner: rng must be a numpy.random.Generator, got 3."),  # type: ignore[arg-type]
+    (lambda: learner().update([0, 1], [5], [0, 0]), "PBMTS: memo must hold 0 whole numbers"),
+    (lambda: learner().update([0, 0], [], [0, 0]), "PBMTS: ranking must hold distinct items"),
+    (lambda: learner().update([0, 1], [], [0, 3]), "PBMTS: clicks must be 0 or 1"),
+    (lambda: cr.policy(3), "policy: name must be a string, got 3."),  # type: ignore[arg-type]
+    (lambda: cr.policy("uniform", x=1), "Uniform: unknown parameter 'x'; it has none."),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), BAD, ids=[message for _, message in BAD])
+def test_bad_input(call: Any, message: str) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        call()
+    assert str(caught.value).startswith(message)

@@ -186,8 +186,9 @@ def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Outcom
             results[curve] = joined(curve, saved)
     models = models_of(experiment.figure)
     only = next(iter(models.values()))
-    has_bound = experiment.figure.bound == "pbm" and isinstance(only, PBM)
-    bound = pbm_lower_bound(only) if has_bound else float("nan")  # type: ignore[arg-type]
+    bound = float("nan")
+    if experiment.figure.bound == "pbm" and isinstance(only, PBM):
+        bound = pbm_lower_bound(only)
     evidence = Evidence(results, models, bound)
     verdicts = [(claim, judge(claim, evidence)) for claim in experiment.claims]
     return Outcome(experiment, scale, evidence, verdicts)

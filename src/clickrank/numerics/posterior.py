@@ -3,8 +3,8 @@
 With a uniform prior, S clicks and F_l misses at positions of examination κ_l, the posterior density
 on [0, 1] is proportional to exp h(x), h(x) = S log x + Σ_l F_l log(1 - κ_l x). h is concave, so its
 tangents lie above it and its chords below: rejection sampling from an exponential–flat–exponential
-hat is exact, accepts about 88 % of the proposals however many counts there are, and two thirds of
-those on the chord alone. One position with κ = 1 gives the Beta(S + 1, F + 1) distribution.
+hat is exact, accepts about 88 % of the proposals however many counts there are, and half of the
+draws end on the chord alone. One position with κ = 1 gives the Beta(S + 1, F + 1) distribution.
 
 A hat is a few numbers, a function of the counts alone; rebuild it when the counts change.
 """

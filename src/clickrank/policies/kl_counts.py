@@ -1,7 +1,7 @@
 """Counts of arms with a lazily computed KL index: shared by the policies that use eq. 7 of 001.
 
 An arm's index depends on its counts and on δ, which grows slowly for all arms at once. So an
-index is kept with the δ it was computed for; `upper` bounds what it has become since, exactly.
+index is kept when computed, and `upper` bounds what it has become since, exactly.
 
 These kernels take any state that has the fields of `KLCounts`.
 """

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,15 +38,26 @@ class Learner:
         if not isinstance(policy, Policy):
             raise invalid("Learner", "policy must be a Policy, as from clickrank.policy", policy)
         self.policy = policy
-        self.rng = np.random.default_rng(
-            None if seed is None else whole("Learner", "seed", seed, 0)
-        )
+        self.seed = None if seed is None else whole("Learner", "seed", seed, 0)
         self.n_items, self.n_positions = shape(type(policy).__name__, n_items, n_positions)
         self.params = policy.params(self.n_items, self.n_positions)
         self.state = policy.init(self.n_items, self.n_positions)
         self.memo_size = policy.memo_size(self.n_positions)
-        self._rank = kernel_for(_rank_once, source_of(policy))
-        self._update = kernel_for(_update_once, source_of(policy))
+
+    # Made when first asked for: the simulator needs none of the three, and makes many learners.
+
+    @functools.cached_property
+    def rng(self) -> np.random.Generator:
+        """The generator that `rank` draws from."""
+        return np.random.default_rng(self.seed)
+
+    @functools.cached_property
+    def _rank(self) -> Callable[..., None]:
+        return kernel_for(_rank_once, source_of(self.policy))
+
+    @functools.cached_property
+    def _update(self) -> Callable[..., None]:
+        return kernel_for(_update_once, source_of(self.policy))
 
     def rank(self, rng: np.random.Generator | None = None) -> tuple[Ints, Ints]:
         """Choose a ranking; returns it with the memo that `update` will need.

@@ -63,6 +63,8 @@ class PBMKLUCB(Policy):
 
     **Differences**: 1. An item never shown has an infinite index. 2. The best index goes to the
     most examined position, so that examination need not decrease. 3. Ties are broken at random.
+    4. Positions that contradict each other may leave no q within δ; the index is then the q that
+    fits best, which the text leaves open.
 
     **Complexity**: a round solves eq. 7 for the shown items and the few others whose tangent bound
     reaches the list (U is concave in δ); O(n_items) comparisons otherwise. The ranking is exactly

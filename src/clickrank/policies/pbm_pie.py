@@ -71,7 +71,8 @@ class PBMPIE(Policy):
     **Differences**: 1. δ = (1 + ε) log t, as in Theorem 11; the pseudocode has log T. 2. The
     first n_items rounds play each rotation of the catalogue once, as printed, in random order;
     with delayed feedback, until each has come back. 3. The exploring position is the least
-    examined one, so that examination need not decrease. 4. Ties are broken at random.
+    examined one, so that examination need not decrease. 4. Ties are broken at random. 5. Where
+    no q is within δ, as positions contradict each other, U_k is the q that fits best.
 
     **Complexity**: O(n_items) comparisons a round. U_k is needed only on one side or the other of a
     threshold; its tangent in δ decides that unless they are close, so eq. 7 is rarely solved. The

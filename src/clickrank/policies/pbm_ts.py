@@ -59,7 +59,8 @@ class PBMTS(Policy):
     examination need not decrease.
 
     **Complexity**: O(n_items + n_positions²) a round: hats are rebuilt for the shown items only,
-    and two draws in three need no logarithm of the density.
+    and half of the
+    draws need no logarithm of the density.
 
     **Guarantee**: none proved; conjectured asymptotically optimal in 001, section 5.
 

@@ -1,5 +1,7 @@
 """Kernels show the same rankings as their naive twins, round by round, with the same seed."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from clickrank._rng import streams
 from clickrank.clickmodels import PBM
 from clickrank.policies import POLICIES, Learner, policy
 from clickrank.types import scratch_fields
-from tests.twins import TWINS
+from tests.twins import CASES, TWINS
 
 MODELS = {
     "001": PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3]),
@@ -20,11 +22,12 @@ MODELS = {
 
 
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("name", TWINS)
-def test_same_rankings(name: str, model: str) -> None:
+@pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
+def test_same_rankings(name: str, settings: dict[str, Any], model: str) -> None:
     users = MODELS[model]
-    learner = Learner(policy(name, model=users), users.n_items, users.n_positions)
-    twin = TWINS[name](users.n_items, np.array(users.examination))
+    spec = policy(name, model=users, horizon=250, **settings)
+    learner = Learner(spec, users.n_items, users.n_positions)
+    twin = TWINS[name](spec, users.n_items, np.array(users.examination))
     ours, theirs = streams(3, 0), streams(3, 0)
     for t in range(250):
         ranking, memo = learner.rank(ours.policy)

@@ -84,7 +84,7 @@ class Skeleton(Policy):
             score=np.zeros(n_items),
         )
 
-    def memo_size(self, n_positions: int) -> int:
+    def memo_size(self, n_items: int, n_positions: int) -> int:
         """Return one whole number: whether the list is random."""
         return 1
 

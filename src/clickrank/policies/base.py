@@ -83,7 +83,7 @@ class Policy(abc.ABC):
     def init(self, n_items: int, n_positions: int) -> Any:
         """Return the state before the first round, a NamedTuple of arrays."""
 
-    def memo_size(self, n_positions: int) -> int:
+    def memo_size(self, n_items: int, n_positions: int) -> int:
         """Return how many whole numbers must be remembered of one ranking to learn from it."""
         return 0
 

@@ -42,7 +42,7 @@ class Learner:
         self.n_items, self.n_positions = shape(type(policy).__name__, n_items, n_positions)
         self.params = policy.params(self.n_items, self.n_positions)
         self.state = policy.init(self.n_items, self.n_positions)
-        self.memo_size = policy.memo_size(self.n_positions)
+        self.memo_size = policy.memo_size(self.n_items, self.n_positions)
 
     # Made when first asked for: the simulator needs none of the three, and makes many learners.
 

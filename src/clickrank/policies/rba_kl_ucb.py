@@ -106,7 +106,7 @@ class RBAKLUCB(Policy):
             taken=np.zeros(n_items, dtype=np.int64),
         )
 
-    def memo_size(self, n_positions: int) -> int:
+    def memo_size(self, n_items: int, n_positions: int) -> int:
         """Return one whole number a position: its bandit's choice."""
         return n_positions
 

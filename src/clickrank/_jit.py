@@ -76,6 +76,15 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _njit()(function)
 
 
+def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a small function into each of its callers.
+
+    A state is passed by copying a dozen descriptions of arrays, which takes longer than reading one
+    number of it.
+    """
+    return _njit(forceinline=True)(function)
+
+
 def kernel_for(function: Callable[P, R], *sources: str | None) -> Callable[P, R]:
     """Compile a function that calls the kernels of these sources, as `source_key` names them."""
     if None in sources:
@@ -150,9 +159,9 @@ def generic(stub: Callable[..., Any], dispatch: Callable[..., Callable[..., Any]
     overload(stub, jit_options={"error_model": "numpy"}, strict=False)(dispatch)
 
 
-def _njit(cache: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def _njit(**options: bool) -> Callable[[Callable[P, R]], Callable[P, R]]:
     compiler: Callable[[Callable[P, R]], Callable[P, R]] = numba.njit(
-        error_model="numpy", nogil=True, cache=cache
+        error_model="numpy", nogil=True, **options
     )
     return compiler
 

@@ -9,6 +9,7 @@ from clickrank.policies.pbm_pie import PBMPIE
 from clickrank.policies.pbm_ts import PBMTS
 from clickrank.policies.pbm_ucb import PBMUCB
 from clickrank.policies.rba_kl_ucb import RBAKLUCB
+from clickrank.policies.top_rank import TopRank
 from clickrank.policies.uniform import Uniform
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Learner",
     "Oracle",
     "Policy",
+    "TopRank",
     "Uniform",
     "policy",
     "register",

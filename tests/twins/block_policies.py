@@ -9,7 +9,7 @@ import numpy as np
 
 from clickrank.policies import Policy, TopRank
 from clickrank.types import Floats, Ints
-from tests.twins.base import Twin
+from tests.twins.base import Twin, kl
 
 
 def draw(blocks: list[list[int]], n_positions: int, rng: np.random.Generator) -> list[int]:
@@ -89,7 +89,96 @@ class TopRankTwin(Twin):
         return math.sqrt(2 * n * math.log(c / self.delta() * math.sqrt(n)))
 
 
-TWINS: dict[str, type[Twin]] = {"toprank": TopRankTwin}
+class UniRankTwin(Twin):
+    def __init__(self, spec: Policy, n_items: int, kappa: Floats) -> None:
+        super().__init__(spec, n_items, kappa)
+        self.sum = np.zeros((n_items, n_items), dtype=np.int64)  # T_ij ŝ_ij
+        self.trials = np.zeros((n_items, n_items), dtype=np.int64)  # T_ij
+        self.led: dict[tuple[int, ...], int] = {}
+
+    def dominates(self, i: int, j: int) -> bool:
+        """s̃_ij ≥ 0."""
+        trials = self.trials[i, j]
+        if trials == 0:
+            return False
+        loglog = math.log(math.log(self.t)) if self.t > math.e else 0.0
+        return bool(self.sum[i, j] / trials - math.sqrt(loglog / trials) >= 0)
+
+    def elicit(self) -> tuple[list[list[int]], list[int]]:
+        """Algorithm 11: the subsets that are shown, and the last one."""
+        rest = list(range(self.n_items))
+        subsets: list[list[int]] = []
+        while rest and sum(map(len, subsets)) < self.n_positions:
+            best = [j for j in rest if not any(self.dominates(i, j) for i in rest)] or rest
+            subsets.append(best)
+            rest = [j for j in rest if j not in best]
+        return subsets, rest
+
+    def index(self, i: int, j: int, led: int) -> float:
+        """s̲_ij, by bisection."""
+        trials = int(self.trials[i, j])
+        if trials == 0 or led == 0 or self.sum[i, j] == -trials:
+            return -1.0
+        mean = (1 + self.sum[i, j] / trials) / 2
+        budget = math.log(led) + (3 * math.log(math.log(led)) if led > math.e else 0.0)
+        if budget == 0.0:
+            return float(2 * mean - 1)
+        low, high = 0.0, float(mean)
+        for _ in range(100):
+            middle = (low + high) / 2
+            if trials * kl(mean, middle) <= budget:
+                high = middle
+            else:
+                low = middle
+        return 2 * high - 1
+
+    def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
+        subsets, rest = self.elicit()
+        leader = numbered(subsets, self.n_items)
+        led = self.led.get(tuple(leader), 0)
+        played: list[list[int]] = []
+        c = 0
+        while c < len(subsets):
+            if c + 1 < len(subsets):
+                pairs = [(i, j) for i in subsets[c] for j in subsets[c + 1]]
+                if min(self.index(i, j, led) for i, j in pairs) <= 0:
+                    played.append(subsets[c] + subsets[c + 1])
+                    c += 2
+                    continue
+                played.append(subsets[c])
+            else:
+                played.append(list(subsets[c]))
+                least = [min(self.index(i, j, led) for i in subsets[c]) for j in rest]
+                if rest and min(least) <= 0:
+                    tied = [j for j, value in zip(rest, least, strict=True) if value == min(least)]
+                    pick = int(rng.random() * len(tied)) if len(tied) > 1 else 0
+                    played[-1].append(tied[pick])
+            c += 1
+        memo = leader + numbered(played, self.n_items)
+        return draw(played, self.n_positions, rng), memo
+
+    def update(self, ranking: list[int], memo: list[int], clicks: Ints) -> None:
+        self.t += 1
+        leader, played = tuple(memo[: self.n_items]), memo[self.n_items :]
+        self.led[leader] = self.led.get(leader, 0) + 1
+        c = dict(zip(ranking, clicks.tolist(), strict=True))
+        for i in range(self.n_items):
+            for j in range(self.n_items):
+                if played[i] == played[j] and c.get(i, 0) != c.get(j, 0):
+                    self.trials[i, j] += 1
+                    self.sum[i, j] += c.get(i, 0) - c.get(j, 0)
+
+
+def numbered(subsets: list[list[int]], n_items: int) -> list[int]:
+    """Return the number of each item's subset, from 1; 0 for items in none."""
+    found = [0] * n_items
+    for number, subset in enumerate(subsets, start=1):
+        for item in subset:
+            found[item] = number
+    return found
+
+
+TWINS: dict[str, type[Twin]] = {"toprank": TopRankTwin, "unirank": UniRankTwin}
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "toprank": [{}, {"failure": 1.0}, {"doubling": True, "guess": 20}],
 }

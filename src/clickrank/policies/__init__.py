@@ -10,6 +10,7 @@ from clickrank.policies.pbm_ts import PBMTS
 from clickrank.policies.pbm_ucb import PBMUCB
 from clickrank.policies.rba_kl_ucb import RBAKLUCB
 from clickrank.policies.top_rank import TopRank
+from clickrank.policies.uni_rank import UniRank
 from clickrank.policies.uniform import Uniform
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Oracle",
     "Policy",
     "TopRank",
+    "UniRank",
     "Uniform",
     "policy",
     "register",

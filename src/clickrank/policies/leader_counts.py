@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank.types import Ints
 
 #: Slots of a dictionary unless told otherwise.
@@ -40,7 +40,7 @@ def no_leaders(slots: int = SLOTS) -> dict[str, Ints]:
     return {"keys": np.zeros(slots, dtype=np.int64), "times": np.zeros(slots, dtype=np.int64)}
 
 
-@kernel
+@lean_kernel
 def _scrambled(z: int) -> int:
     """Return 31 bits that each depend on all 31 of the input, one to one."""
     z = (z ^ (z >> 16)) * 0x45D9F3B & _HALF
@@ -48,7 +48,7 @@ def _scrambled(z: int) -> int:
     return z ^ (z >> 16)
 
 
-@kernel
+@lean_kernel
 def mixed(place: int, value: int) -> int:
     """Return 62 bits that look random, for a number in [0, 2**30) at a place in [0, 2**30)."""
     high = _scrambled((place * 0x3C6EF373 + value * 0x1B873593 + 0x2545F491) & _HALF)
@@ -56,7 +56,7 @@ def mixed(place: int, value: int) -> int:
     return (high << 31) | low
 
 
-@kernel
+@lean_kernel
 def hash_of(values: Ints) -> int:
     """Return the hash of a vector: the sum of `mixed` over its places, so parts can be exchanged.
 
@@ -68,7 +68,7 @@ def hash_of(values: Ints) -> int:
     return total
 
 
-@kernel
+@lean_kernel
 def times_led(keys: Ints, times: Ints, key: int) -> int:
     """Return how many rounds the leader of this hash has led, as far as remembered."""
     first = (key & (keys.shape[0] // _WAYS - 1)) * _WAYS
@@ -78,7 +78,7 @@ def times_led(keys: Ints, times: Ints, key: int) -> int:
     return 0
 
 
-@kernel
+@lean_kernel
 def lead(keys: Ints, times: Ints, key: int) -> None:
     """Count one more round for the leader of this hash."""
     first = (key & (keys.shape[0] // _WAYS - 1)) * _WAYS

@@ -13,6 +13,8 @@ from clickrank.policies.pbm_ts import PBMTS
 from clickrank.policies.pbm_ucb import PBMUCB
 from clickrank.policies.rba_kl_ucb import RBAKLUCB
 from clickrank.policies.s_grab import SGRAB
+from clickrank.policies.top_rank import TopRank
+from clickrank.policies.uni_rank import UniRank
 from clickrank.policies.uniform import Uniform
 
 __all__ = [
@@ -31,6 +33,8 @@ __all__ = [
     "Learner",
     "Oracle",
     "Policy",
+    "TopRank",
+    "UniRank",
     "Uniform",
     "policy",
     "register",

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
+from clickrank._jit import lean_kernel
 from clickrank.numerics.kl_bounds import kl_upper, kl_upper_rate
 from clickrank.types import Floats, Ints
 
@@ -58,7 +58,7 @@ def no_cells(n_items: int, n_positions: int) -> dict[str, Any]:
     }
 
 
-@inline_kernel
+@lean_kernel
 def count_cell(cells: KLCells, item: int, position: int, click: int) -> None:
     """Count one view."""
     cells.clicks[item, position] += click
@@ -66,7 +66,7 @@ def count_cell(cells: KLCells, item: int, position: int, click: int) -> None:
     cells.at[item, position] = NEVER
 
 
-@inline_kernel
+@lean_kernel
 def cell_index(cells: KLCells, item: int, position: int, delta: float) -> float:
     """Return the index at ``delta``, computed unless it is known."""
     if cells.at[item, position] != delta:
@@ -79,7 +79,7 @@ def cell_index(cells: KLCells, item: int, position: int, delta: float) -> float:
     return float(cells.value[item, position])
 
 
-@inline_kernel
+@lean_kernel
 def cell_bound(cells: KLCells, item: int, position: int, delta: float) -> float:
     """Return a bound on a known index at another ``delta``: its tangent. Its own at its own."""
     moved = delta - cells.at[item, position]

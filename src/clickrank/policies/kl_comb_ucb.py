@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
+from clickrank._jit import lean_kernel
 from clickrank.numerics.assignment import TIE, no_assignment, optimise, settle
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies.base import Assumes, Policy, register
@@ -120,7 +120,7 @@ def _rank(
     ranking[:] = state.best
 
 
-@inline_kernel
+@lean_kernel
 def _compute(state: State, item: int, position: int, delta: float) -> bool:
     """Replace the bound of a cell by its index; returns whether it was not yet known."""
     known = state.at[item, position] == delta

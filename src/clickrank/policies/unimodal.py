@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, kernel
+from clickrank._jit import lean_kernel, kernel
 from clickrank.numerics.assignment import TIE, assign, no_assignment
 from clickrank.policies.kl_cells import (
     NEVER,
@@ -140,7 +140,7 @@ def play_best(
             left -= 1
 
 
-@inline_kernel
+@lean_kernel
 def _gain(state: Unimodal, n: int, delta: float, exact: bool) -> float:
     """Return the sum of a neighbour's indices (or bounds on them) minus the leader's ``own``."""
     position = state.neighbours[n, 0]
@@ -156,14 +156,14 @@ def _gain(state: Unimodal, n: int, delta: float, exact: bool) -> float:
     )
 
 
-@inline_kernel
+@lean_kernel
 def _index(state: Unimodal, item: int, position: int, delta: float, exact: bool) -> float:
     if exact or state.at[item, position] == NEVER:
         return cell_index(state, item, position, delta)
     return cell_bound(state, item, position, delta)
 
 
-@inline_kernel
+@lean_kernel
 def _exchange(position: int, other: int, ranking: Ints) -> None:
     if other >= 0:
         ranking[position] = other

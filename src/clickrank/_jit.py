@@ -85,6 +85,15 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _njit(_nrt=False)(function)
 
 
+def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a small lean kernel into each of its callers.
+
+    A state is passed by copying the descriptions of all its arrays, which takes longer than reading
+    a few numbers of it.
+    """
+    return _njit(_nrt=False, forceinline=True)(function)
+
+
 def kernel_for(function: Callable[P, R], *sources: str | None) -> Callable[P, R]:
     """Compile a function that calls the kernels of these sources, as `source_key` names them."""
     if None in sources:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import kernel, lean_kernel
 from clickrank.types import Floats, Ints
 
 
@@ -92,6 +92,13 @@ def kth_largest(values: Floats, largest: Floats) -> float:
                 place -= 1
             largest[place] = value
     return float(largest[k - 1])
+
+
+@lean_kernel
+def copy(source: Ints, out: Ints) -> None:
+    """Copy a vector; lean kernels have no slices to assign to."""
+    for i in range(out.shape[0]):
+        out[i] = source[i]
 
 
 def prominence(weights: Floats) -> Ints:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.twins import block_policies, lagree_2016
+from tests.twins import assignment_policies, block_policies, lagree_2016
 from tests.twins.base import Twin
 
 TWINS: dict[str, type[Twin]] = {
     **lagree_2016.TWINS,
+    **assignment_policies.TWINS,
     **block_policies.TWINS,
 }
 

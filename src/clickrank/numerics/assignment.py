@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank.types import Floats, Ints
 
 # Sums closer than this count as equal, and a random item decides. Far above the rounding of a sum
@@ -19,7 +19,7 @@ from clickrank.types import Floats, Ints
 TIE = 1e-11
 
 
-@kernel
+@lean_kernel
 def assign(
     values: Floats, rng: np.random.Generator, best: Ints, room: Floats, marks: Ints, graph: Floats
 ) -> float:
@@ -46,18 +46,19 @@ def assign(
     return lead
 
 
-@kernel
+@lean_kernel
 def optimise(values: Floats, best: Ints, room: Floats, marks: Ints, graph: Floats) -> float:
     """Do the same as `assign`, but leave ties as they come."""
     lead = exchange_cost(values, best, marks[0], graph)
     if lead < -TIE:
-        room[3] = 0.0
+        for item in range(values.shape[0]):
+            room[3, item] = 0.0
         solve_assignment(values, room[3], best, room, marks)
         lead = exchange_cost(values, best, marks[0], graph)
     return lead
 
 
-@kernel
+@lean_kernel
 def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, marks: Ints) -> None:
     """Choose among tied optima: every item gets a random bonus, too small for anything else."""
     bonus = room[3]
@@ -66,7 +67,7 @@ def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, m
     solve_assignment(values, bonus, best, room, marks)
 
 
-@kernel
+@lean_kernel
 def solve_assignment(values: Floats, bonus: Floats, best: Ints, room: Floats, marks: Ints) -> None:
     """Solve the problem from nothing by shortest augmenting paths, O(n_positions² · n_items).
 
@@ -79,13 +80,15 @@ def solve_assignment(values: Floats, bonus: Floats, best: Ints, room: Floats, ma
     position_of = marks[0]
     previous = marks[1]  # the item before this one on the shortest path, -1 for none
     done = marks[2]
-    price[:] = 0.0
-    profit[:] = 0.0
-    position_of[:] = -1
+    for item in range(n_items):
+        price[item] = 0.0
+        profit[item] = 0.0
+        position_of[item] = -1
     for start in range(n_positions):
-        distance[:] = math.inf
-        previous[:] = -1
-        done[:] = 0
+        for item in range(n_items):
+            distance[item] = math.inf
+            previous[item] = -1
+            done[item] = 0
         position = start
         last = -1
         while True:
@@ -124,7 +127,7 @@ def solve_assignment(values: Floats, bonus: Floats, best: Ints, room: Floats, ma
             best[position_of[item]] = item
 
 
-@kernel
+@lean_kernel
 def exchange_cost(values: Floats, best: Ints, used: Ints, graph: Floats) -> float:
     """Return the least cost of an exchange: negative if some exchange improves the assignment.
 
@@ -137,7 +140,8 @@ def exchange_cost(values: Floats, best: Ints, used: Ints, graph: Floats) -> floa
     """
     n_items, n_positions = values.shape
     outside = n_positions
-    used[:] = 0
+    for item in range(n_items):
+        used[item] = 0
     for item in best:
         used[item] = 1
     for k in range(n_positions):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._select import copy
 from clickrank.numerics.assignment import assign, no_assignment
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.policies.rotation import rotate
@@ -101,7 +102,7 @@ def _rank(
                 state.mean[item, position] + scale * state.width[item, position]
             )
     assign(state.index, rng, state.best, state.room, state.marks, state.graph)
-    ranking[:] = state.best
+    copy(state.best, ranking)
 
 
 def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
@@ -117,4 +118,4 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
         state.width[item, position] = 1.0 / math.sqrt(views)
 
 
-register(CombUCB1, State, _rank, _update)
+register(CombUCB1, State, _rank, _update, lean=True)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
+from clickrank._select import copy
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.policies.leader_counts import hash_of, times_led
@@ -102,16 +103,16 @@ def _rank(
     params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
 ) -> None:
     find_leader(state, rng)
-    memo[:] = state.best
+    copy(state.best, memo)
     led = times_led(state.keys, state.times, hash_of(state.best))
     if led % params.n_items == 0:
-        ranking[:] = state.best
+        copy(state.best, ranking)
         return
     _list_neighbours(params, state)
     play_best(state, params.n_items - 1, exploration_budget(led + 1.0), rng, ranking)
 
 
-@kernel
+@lean_kernel
 def _list_neighbours(params: Params, state: State) -> None:
     n_positions = state.best.shape[0]
     for position in range(n_positions):
@@ -127,12 +128,14 @@ def _list_neighbours(params: Params, state: State) -> None:
     for k in range(n_positions - 1):
         state.neighbours[k, 0] = state.order[k]
         state.neighbours[k, 1] = -1 - state.order[k + 1]
-    state.marks[0] = 0
+    used = state.marks[0]
+    for item in range(used.shape[0]):
+        used[item] = 0
     for item in state.best:
-        state.marks[0, item] = 1
+        used[item] = 1
     size = n_positions - 1
     for item in range(params.n_items):
-        if state.marks[0, item] == 0:
+        if used[item] == 0:
             state.neighbours[size, 0] = state.order[n_positions - 1]
             state.neighbours[size, 1] = item
             size += 1
@@ -142,4 +145,4 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
     count_round(state, ranking, memo, clicks)
 
 
-register(GRAB, State, _rank, _update)
+register(GRAB, State, _rank, _update, lean=True)

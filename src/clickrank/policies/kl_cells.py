@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._jit import inline_kernel
 from clickrank.numerics.kl_bounds import kl_upper, kl_upper_rate
 from clickrank.types import Floats, Ints
 
@@ -58,7 +58,7 @@ def no_cells(n_items: int, n_positions: int) -> dict[str, Any]:
     }
 
 
-@lean_kernel
+@inline_kernel
 def count_cell(cells: KLCells, item: int, position: int, click: int) -> None:
     """Count one view."""
     cells.clicks[item, position] += click
@@ -66,20 +66,20 @@ def count_cell(cells: KLCells, item: int, position: int, click: int) -> None:
     cells.at[item, position] = NEVER
 
 
-@lean_kernel
+@inline_kernel
 def cell_index(cells: KLCells, item: int, position: int, delta: float) -> float:
     """Return the index at ``delta``, computed unless it is known."""
     if cells.at[item, position] != delta:
         clicks = cells.clicks[item, position]
         misses = cells.misses[item, position]
-        upper = kl_upper(clicks, misses, delta)
+        upper = kl_upper(clicks, misses, delta, cells.value[item, position])
         cells.value[item, position] = upper
         cells.rate[item, position] = kl_upper_rate(clicks, misses, upper)
         cells.at[item, position] = delta
     return float(cells.value[item, position])
 
 
-@lean_kernel
+@inline_kernel
 def cell_bound(cells: KLCells, item: int, position: int, delta: float) -> float:
     """Return a bound on a known index at another ``delta``: its tangent. Its own at its own."""
     moved = delta - cells.at[item, position]

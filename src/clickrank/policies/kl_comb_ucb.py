@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._jit import inline_kernel
+from clickrank._select import copy
 from clickrank.numerics.assignment import TIE, no_assignment, optimise, settle
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies.base import Assumes, Policy, register
@@ -117,10 +118,10 @@ def _rank(
                     computed |= _compute(state, item, position, delta)
     if lead <= TIE:
         settle(state.bound, rng, state.best, state.room, state.marks)
-    ranking[:] = state.best
+    copy(state.best, ranking)
 
 
-@lean_kernel
+@inline_kernel
 def _compute(state: State, item: int, position: int, delta: float) -> bool:
     """Replace the bound of a cell by its index; returns whether it was not yet known."""
     known = state.at[item, position] == delta
@@ -136,4 +137,4 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
         count_cell(state, ranking[position], position, clicks[position])
 
 
-register(KLCombUCB, State, _rank, _update)
+register(KLCombUCB, State, _rank, _update, lean=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank.types import Ints
 
 
-@kernel
+@lean_kernel
 def rotate(
     clicks: Ints, misses: Ints, unstarted: int, rng: np.random.Generator, ranking: Ints
 ) -> None:

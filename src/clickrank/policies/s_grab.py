@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
+from clickrank._select import copy
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.policies.leader_counts import hash_of, times_led
@@ -88,28 +89,30 @@ def _rank(
     params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
 ) -> None:
     find_leader(state, rng)
-    memo[:] = state.best
+    copy(state.best, memo)
     led = times_led(state.keys, state.times, hash_of(state.best))
     if led % (params.degree + 1) == 0:
-        ranking[:] = state.best
+        copy(state.best, ranking)
         return
     _list_neighbours(state)
     play_best(state, params.degree, exploration_budget(led + 1.0), rng, ranking)
 
 
-@kernel
+@lean_kernel
 def _list_neighbours(state: State) -> None:
     n_items, n_positions = state.mean.shape
     size = 0
-    state.marks[0] = 0
+    used = state.marks[0]
+    for item in range(used.shape[0]):
+        used[item] = 0
     for position in range(n_positions):
-        state.marks[0, state.best[position]] = 1
+        used[state.best[position]] = 1
         for other in range(position):
             state.neighbours[size, 0] = position
             state.neighbours[size, 1] = -1 - other
             size += 1
     for item in range(n_items):
-        if state.marks[0, item] == 0:
+        if used[item] == 0:
             for position in range(n_positions):
                 state.neighbours[size, 0] = position
                 state.neighbours[size, 1] = item
@@ -120,4 +123,4 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
     count_round(state, ranking, memo, clicks)
 
 
-register(SGRAB, State, _rank, _update)
+register(SGRAB, State, _rank, _update, lean=True)

@@ -301,9 +301,7 @@ def _outsider(state: State, budget: float, rng: np.random.Generator) -> int:
 
 
 @lean_kernel
-def _settle(
-    state: State, begin: int, shown: int, first: int, second: int, budget: float
-) -> float:
+def _settle(state: State, begin: int, shown: int, first: int, second: int, budget: float) -> float:
     """Return the least f of all pairs, and note for each item its own if it is the least.
 
     The pair that comes first is a guess. Of another one, f is below a given p just where the

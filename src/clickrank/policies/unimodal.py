@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from clickrank._jit import lean_kernel, kernel
+from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._select import copy
 from clickrank.numerics.assignment import TIE, assign, no_assignment
 from clickrank.policies.kl_cells import (
     NEVER,
@@ -90,14 +91,14 @@ def no_leader(n_items: int, n_positions: int, degree: int) -> dict[str, Any]:
     }
 
 
-@kernel
+@lean_kernel
 def find_leader(state: Unimodal, rng: np.random.Generator) -> None:
     """Make ``state.best`` the list with the largest sum of click rates, ties at random."""
     if state.margin[0] <= SLACK:  # the changes since the last time may add up to another leader
         state.margin[0] = assign(state.mean, rng, state.best, state.room, state.marks, state.graph)
 
 
-@kernel
+@lean_kernel
 def play_best(
     state: Unimodal, degree: int, delta: float, rng: np.random.Generator, ranking: Ints
 ) -> None:
@@ -106,7 +107,7 @@ def play_best(
     An index is computed only where bounds leave open which list is best: the result is that of all
     indices computed.
     """
-    ranking[:] = state.best
+    copy(state.best, ranking)
     for position in range(ranking.shape[0]):
         state.own[position] = state.mean[state.best[position], position]
     promising = -1
@@ -140,7 +141,7 @@ def play_best(
             left -= 1
 
 
-@lean_kernel
+@inline_kernel
 def _gain(state: Unimodal, n: int, delta: float, exact: bool) -> float:
     """Return the sum of a neighbour's indices (or bounds on them) minus the leader's ``own``."""
     position = state.neighbours[n, 0]
@@ -156,14 +157,14 @@ def _gain(state: Unimodal, n: int, delta: float, exact: bool) -> float:
     )
 
 
-@lean_kernel
+@inline_kernel
 def _index(state: Unimodal, item: int, position: int, delta: float, exact: bool) -> float:
     if exact or state.at[item, position] == NEVER:
         return cell_index(state, item, position, delta)
     return cell_bound(state, item, position, delta)
 
 
-@lean_kernel
+@inline_kernel
 def _exchange(position: int, other: int, ranking: Ints) -> None:
     if other >= 0:
         ranking[position] = other
@@ -173,7 +174,7 @@ def _exchange(position: int, other: int, ranking: Ints) -> None:
         ranking[-1 - other] = item
 
 
-@kernel
+@lean_kernel
 def count_round(state: Unimodal, ranking: Ints, leader: Ints, clicks: Ints) -> None:
     """Count a settled round: its clicks, and who was the leader."""
     lead(state.keys, state.times, hash_of(leader))

@@ -1,0 +1,147 @@
+"""Twins of the policies that choose among all lists: assignment by trying every one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from clickrank.policies import Policy
+from clickrank.types import Floats, Ints
+from tests.twins.base import Twin, index_by_bisection
+
+TIE = 1e-11  # sums closer than this are tied
+
+
+def exploration(s: float) -> float:
+    return math.log(s) + 3 * max(0.0, math.log(math.log(s))) if s > math.e else math.log(s)
+
+
+def best_list(
+    value: Callable[[int, int], float], n_items: int, n_positions: int, rng: np.random.Generator
+) -> list[int]:
+    """The list with the largest sum; a small random bonus for every item if lists are tied."""
+    cells = [[value(item, k) for k in range(n_positions)] for item in range(n_items)]
+
+    def total(chosen: Sequence[int], bonus: Sequence[float]) -> float:
+        terms = [cells[item][k] for k, item in enumerate(chosen)]
+        terms += [bonus[item] * (k + 1) / n_positions for k, item in enumerate(chosen)]
+        return math.fsum(terms)
+
+    lists = list(itertools.permutations(range(n_items), n_positions))
+    bonus = [0.0] * n_items
+    totals = sorted((total(chosen, bonus) for chosen in lists), reverse=True)
+    if len(totals) > 1 and totals[0] - totals[1] <= TIE:
+        bonus = [float(rng.random()) * TIE / n_positions for _ in range(n_items)]
+    return list(max(lists, key=lambda chosen: total(chosen, bonus)))
+
+
+class CellTwin(Twin):
+    """Click rates and KL indices of every item at every position."""
+
+    def mean(self, item: int, k: int) -> float:
+        n = int(self.views[item, k])
+        return float(self.clicks[item, k]) / n if n else 0.0
+
+    def index(self, item: int, k: int, s: float) -> float:
+        n = self.views[item, k : k + 1]
+        if n[0] == 0:
+            return 1.0
+        return index_by_bisection(self.clicks[item, k : k + 1], n, np.ones(1), exploration(s))
+
+    def rotation(self, rng: np.random.Generator) -> list[int] | None:
+        unstarted = [item for item in range(self.n_items) if self.views[item, 0] == 0]
+        if not unstarted:
+            return None
+        first = unstarted[int(rng.random() * len(unstarted))]
+        return [(first + k) % self.n_items for k in range(self.n_positions)]
+
+
+class CombUCB1Twin(CellTwin):
+    def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
+        rotation = self.rotation(rng)
+        if rotation:
+            return rotation, []
+
+        def ucb(item: int, k: int) -> float:
+            return self.mean(item, k) + math.sqrt(1.5 * math.log(self.t - 1) / self.views[item, k])
+
+        return best_list(ucb, self.n_items, self.n_positions, rng), []
+
+
+class KLCombUCBTwin(CellTwin):
+    def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
+        rotation = self.rotation(rng)
+        if rotation:
+            return rotation, []
+        return best_list(
+            lambda item, k: self.index(item, k, self.t), self.n_items, self.n_positions, rng
+        ), []
+
+
+class SGRABTwin(CellTwin):
+    def __init__(self, spec: Policy, n_items: int, kappa: Floats) -> None:
+        super().__init__(spec, n_items, kappa)
+        self.leaders: list[list[int]] = []
+
+    def swaps(self, leader: list[int]) -> list[list[int]]:
+        return [[k, other] for k in range(self.n_positions) for other in range(k)]
+
+    def replaced(self, leader: list[int]) -> list[int]:
+        return list(range(self.n_positions))
+
+    def neighbours(self, leader: list[int]) -> list[list[int]]:
+        found = []
+        for k, other in self.swaps(leader):
+            swapped = leader.copy()
+            swapped[k], swapped[other] = leader[other], leader[k]
+            found.append(swapped)
+        for item in range(self.n_items):
+            if item not in leader:
+                for k in self.replaced(leader):
+                    found.append([*leader[:k], item, *leader[k + 1 :]])
+        return found
+
+    def period(self) -> int:
+        return self.n_positions * (2 * self.n_items - self.n_positions - 1) // 2 + 1
+
+    def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
+        leader = best_list(self.mean, self.n_items, self.n_positions, rng)
+        led = self.leaders.count(leader)
+        if led % self.period() == 0:
+            return leader, leader
+        lists = [leader, *self.neighbours(leader)]
+        sums = [
+            math.fsum(self.index(item, k, led + 1) for k, item in enumerate(chosen))
+            for chosen in lists
+        ]
+        tied = [chosen for chosen, s in zip(lists, sums, strict=True) if s >= max(sums) - TIE]
+        return tied[int(rng.random() * len(tied))] if len(tied) > 1 else tied[0], leader
+
+    def update(self, ranking: list[int], memo: list[int], clicks: Ints) -> None:
+        super().update(ranking, memo, clicks)
+        self.leaders.append(memo)
+
+
+class GRABTwin(SGRABTwin):
+    def by_rate(self, leader: list[int]) -> list[int]:
+        return sorted(range(self.n_positions), key=lambda k: -self.mean(leader[k], k))
+
+    def swaps(self, leader: list[int]) -> list[list[int]]:
+        return [list(pair) for pair in itertools.pairwise(self.by_rate(leader))]
+
+    def replaced(self, leader: list[int]) -> list[int]:
+        return self.by_rate(leader)[-1:]
+
+    def period(self) -> int:
+        return self.n_items
+
+
+TWINS: dict[str, type[Twin]] = {
+    "comb-ucb1": CombUCB1Twin,
+    "kl-comb-ucb": KLCombUCBTwin,
+    "grab": GRABTwin,
+    "s-grab": SGRABTwin,
+}

@@ -260,7 +260,7 @@ def _outsider(state: State, budget: float, rng: np.random.Generator) -> int:
     shown = state.starts[state.n_blocks[0]]
     outside = n_items - shown
     if budget == math.inf:
-        return shown + (int(rng.random() * outside) if outside > 1 else 0)
+        return int(shown + (int(rng.random() * outside) if outside > 1 else 0))
     # Items with an index of -1 come first; next, those of pairs with an index of at most 0.
     unknown = 0
     pairs = 0
@@ -301,9 +301,7 @@ def _outsider(state: State, budget: float, rng: np.random.Generator) -> int:
 
 
 @lean_kernel
-def _settle(
-    state: State, begin: int, shown: int, first: int, second: int, budget: float
-) -> float:
+def _settle(state: State, begin: int, shown: int, first: int, second: int, budget: float) -> float:
     """Return the least f of all pairs, and note for each item its own if it is the least.
 
     The pair that comes first is a guess. Of another one, f is below a given p just where the

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from clickrank.policies.leader_counts import (
 MASK = 2**62 - 1
 
 
-def pure(function):  # type: ignore[no-untyped-def]
+def pure(function: Any) -> Any:
     """Return a kernel's Python source, which Numba's switch leaves as it is."""
     return getattr(function, "py_func", function)
 

@@ -77,7 +77,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function as `kernel` does, but for one that makes no array: it counts no references.
+    """Compile a function that makes no array as `kernel` does, but without counting references.
 
     Numba counts a reference to each array of a state wherever the state lives on beyond a branch:
     some 5 ns for each of its fields and each call, more than many a round takes.
@@ -172,11 +172,11 @@ def generic(
     It returns None for what it does not know. For ``lean``, see `lean_kernel`.
     """
     # Not strict: the dispatcher has no annotations, the kernels have.
-    options = {"error_model": "numpy", "_nrt": not lean}
+    options: Any = {"error_model": "numpy", "_nrt": not lean}
     overload(stub, jit_options=options, strict=False)(dispatch)
 
 
-def _njit(**options: bool) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def _njit(**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
     compiler: Callable[[Callable[P, R]], Callable[P, R]] = numba.njit(
         error_model="numpy", nogil=True, **options
     )

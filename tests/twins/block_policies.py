@@ -52,7 +52,7 @@ class TopRankTwin(Twin):
 
     def delta(self) -> float:
         if self.spec.doubling:
-            return 1.0 / (self.spec.guess * 2**self.epoch)
+            return 1.0 / float(self.spec.guess * 2**self.epoch)
         return self.spec.failure or 1.0 / (self.spec.horizon or 0)
 
     def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
@@ -73,11 +73,11 @@ class TopRankTwin(Twin):
             c[item] = click
         for i in range(self.n_items):
             for j in range(self.n_items):
-                u = c[i] - c[j] if memo[i] == memo[j] else 0
-                self.s[i, j] += u
-                self.n[i, j] += abs(u)
-                s, n = int(self.s[i, j]), int(self.n[i, j])
-                if u and s > 0 and s >= self.width(n):  # only what changes can newly hold
+                if memo[i] != memo[j] or c[i] == c[j]:
+                    continue  # U = 0: neither S nor N changes, nor what they prove
+                self.s[i, j] += c[i] - c[j]
+                self.n[i, j] += 1
+                if self.s[i, j] >= self.width(int(self.n[i, j])):
                     self.superiors[j].add(i)
         self.settled += 1
         if self.spec.doubling and self.settled == self.spec.guess * 2**self.epoch:
@@ -164,9 +164,10 @@ class UniRankTwin(Twin):
         c = dict(zip(ranking, clicks.tolist(), strict=True))
         for i in range(self.n_items):
             for j in range(self.n_items):
-                if played[i] == played[j] and c.get(i, 0) != c.get(j, 0):
+                difference = c.get(i, 0) - c.get(j, 0)
+                if difference and played[i] == played[j]:
                     self.trials[i, j] += 1
-                    self.sum[i, j] += c.get(i, 0) - c.get(j, 0)
+                    self.sum[i, j] += difference
 
 
 def numbered(subsets: list[list[int]], n_items: int) -> list[int]:

@@ -18,7 +18,10 @@ Both arrays are statistics: `lead` belongs into `update`, and `times_led` into `
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from clickrank._jit import lean_kernel
 from clickrank.types import Ints
@@ -32,7 +35,7 @@ _HALF = 2**31 - 1
 _MASK = 2**62 - 1
 
 
-def no_leaders(slots: int = SLOTS) -> dict[str, Ints]:
+def no_leaders(slots: int = SLOTS) -> dict[str, NDArray[Any]]:
     """Return the fields of an empty dictionary: ``keys`` and ``times``, (slots,) each.
 
     ``slots`` is a power of two, and at least eight.

@@ -82,9 +82,9 @@ class TopRank(Policy):
     make its own item beat another, and not before a number of clicks on it that is computed from
     S and N; so the pairs of an item are rarely looked at. Pairs take O(n_items²) memory.
 
-    **Guarantee**: regret O(n_items · n_positions · log T / Δ) and O(√(n_positions³ n_items T log T))
-    for δ = 1/T (lattimore2018, Theorems 1 and 2). With doubling, log T becomes its square in the
-    first one.
+    **Guarantee**: for δ = 1/T, regret O(n_items · n_positions · log T / Δ), and whatever the gaps
+    O(√(n_positions³ · n_items · T log T)) (lattimore2018, Theorems 1 and 2). With doubling, log² T
+    instead of log T in the first one.
 
     Parameters
     ----------

@@ -260,7 +260,7 @@ def _outsider(state: State, budget: float, rng: np.random.Generator) -> int:
     shown = state.starts[state.n_blocks[0]]
     outside = n_items - shown
     if budget == math.inf:
-        return shown + (int(rng.random() * outside) if outside > 1 else 0)
+        return int(shown + (int(rng.random() * outside) if outside > 1 else 0))
     # Items with an index of -1 come first; next, those of pairs with an index of at most 0.
     unknown = 0
     pairs = 0

@@ -1,0 +1,381 @@
+"""TopRank and UniRank: partitions, edges, indices and lists against direct computation."""
+
+import itertools
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clickrank._rng import streams
+from clickrank.clickmodels import PBM, Cascade, ClickModel
+from clickrank.errors import InvalidValue
+from clickrank.policies import Learner, TopRank, policy
+from clickrank.policies.blocks import draw_compatible
+from clickrank.policies.dominance import elicit, expire, leader_key, rebuild, weigh_pair
+from clickrank.policies.top_rank import WIDTH, _divide
+from clickrank.policies.uni_rank import UniRank, _outsider, _uncertain, _weigh
+from clickrank.types import scratch_fields
+from tests.twins import TWINS
+from tests.twins.base import kl
+from tests.twins.block_policies import TopRankTwin, UniRankTwin, numbered, peel
+
+THETA = np.array([0.3, 0.2, 0.15, 0.15, 0.15, 0.1, 0.05, 0.05, 0.01, 0.01])  # θ^W of 003
+KAPPA = np.array([1.0, 0.75, 0.6, 0.3, 0.1])
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("toprank", {"failure": 0.01}),
+    ("toprank", {"failure": 1.0}),  # items often beat each other in circles
+    ("toprank", {"doubling": True, "guess": 30}),
+    ("unirank", {}),
+]
+
+
+def compatible(blocks: list[list[int]], k: int) -> set[tuple[int, ...]]:
+    """All lists of k items that respect an ordered partition, by enumeration."""
+    of = {item: d for d, block in enumerate(blocks) for item in block}
+    lists = set()
+    for each in itertools.permutations(of, k):
+        missing = [of[item] for item in of if item not in each]
+        inside = [of[item] for item in each]
+        if inside == sorted(inside) and all(inside[-1] <= d for d in missing):
+            lists.add(each)
+    return lists
+
+
+@pytest.mark.parametrize(
+    ("blocks", "k"),
+    [([[0, 1, 2, 3]], 2), ([[2], [0, 3], [1, 4]], 4), ([[1, 3], [0, 2, 4]], 3), ([[0, 1, 2]], 3)],
+)
+def test_lists_are_uniform_among_the_compatible(blocks: list[list[int]], k: int) -> None:
+    order = np.array([item for block in blocks for item in block])
+    starts = np.cumsum([0, *(len(block) for block in blocks)])
+    rng = np.random.default_rng(0)
+    work, ranking = np.zeros(order.size, dtype=np.int64), np.zeros(k, dtype=np.int64)
+    found: Counter[tuple[int, ...]] = Counter()
+    draws = 20_000
+    for _ in range(draws):
+        draw_compatible(order, starts, rng, work, ranking)
+        found[tuple(ranking.tolist())] += 1
+    want = compatible(blocks, k)
+    assert set(found) == want
+    expected = draws / len(want)
+    chi2 = sum((count - expected) ** 2 / expected for count in found.values())
+    freedom = len(want) - 1
+    assert chi2 < freedom + 6 * math.sqrt(2 * freedom)  # a false alarm is below 1 in 10^5
+
+
+def play(
+    name: str, settings: dict[str, Any], model: ClickModel, rounds: int, delay: int, seed: int
+) -> tuple[Learner, Any]:
+    """Compare a policy with its twin round by round; feedback comes ``delay`` rounds later."""
+    spec = policy(name, model=model, horizon=rounds, **settings)
+    learner = Learner(spec, model.n_items, model.n_positions)
+    twin = TWINS[name](spec, model.n_items, np.ones(model.n_positions))
+    ours, theirs = streams(seed, 0), streams(seed, 0)
+    flying = []
+    for t in range(rounds):
+        ranking, memo = learner.rank(ours.policy)
+        want, want_memo = twin.rank(theirs.policy)
+        assert ranking.tolist() == want, f"round {t}"
+        assert memo.tolist() == want_memo, f"round {t}"
+        flying.append((ranking, memo, model.sample(ranking, ours.users)))
+        if len(flying) > delay:
+            ranking, memo, clicks = flying.pop(0)
+            learner.update(ranking, memo, clicks)
+            twin.update(ranking.tolist(), memo.tolist(), clicks)
+    return learner, twin
+
+
+@pytest.mark.parametrize("delay", [7, 50])
+@pytest.mark.parametrize("model", [PBM(THETA, KAPPA), Cascade(THETA * 2, 4)], ids=["pbm", "cm"])
+@pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
+def test_late_feedback_like_the_twin(
+    name: str, settings: dict[str, Any], model: ClickModel, delay: int
+) -> None:
+    play(name, settings, model, 400, delay, seed=delay)
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
+@pytest.mark.parametrize("kind", ["pbm", "cascade", "many positions"])
+def test_many_items_like_the_twin(name: str, settings: dict[str, Any], kind: str) -> None:
+    """Forty items: two words of bits, blocks larger than the list, and chains of many blocks."""
+    attraction = np.random.default_rng(5).permutation(np.linspace(0.95, 0.02, 40))
+    if kind == "many positions":
+        model: ClickModel = PBM(attraction, np.linspace(1.0, 0.6, 25))
+    elif kind == "pbm":
+        model = PBM(attraction, np.linspace(1.0, 0.4, 5))
+    else:
+        model = Cascade(attraction / 3, 5)
+    rounds = {"toprank": 1200, "unirank": 200}[name]
+    learner, _ = play(name, settings, model, rounds, 0, seed=1)
+    if name == "toprank" and not settings.get("doubling"):
+        assert len(set(learner.state.block.tolist())) > 1  # it came to divide
+
+
+@pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
+def test_lazy_equals_always_fresh(name: str, settings: dict[str, Any]) -> None:
+    """Losing all scratch before every list changes no list and no statistic."""
+    model = PBM(THETA, KAPPA)
+    spec = policy(name, model=model, horizon=3000, **settings)
+    lazy, fresh = (Learner(spec, 10, 5) for _ in range(2))
+    empty = spec.init(10, 5)
+    ours, theirs = streams(4, 0), streams(4, 0)
+    for t in range(3000):
+        for field in scratch_fields(type(fresh.state)):
+            getattr(fresh.state, field)[...] = getattr(empty, field)
+        ranking, memo = lazy.rank(ours.policy)
+        want, want_memo = fresh.rank(theirs.policy)
+        assert ranking.tolist() == want.tolist(), f"round {t}"
+        assert memo.tolist() == want_memo.tolist(), f"round {t}"
+        clicks = model.sample(ranking, ours.users)
+        lazy.update(ranking, memo, clicks)
+        fresh.update(want, want_memo, clicks)
+    for field, array in lazy.statistics().items():
+        assert np.array_equal(array, fresh.statistics()[field]), field
+
+
+def test_top_rank_counts_pairs() -> None:
+    """S, N and edges of the kernel are those of the definition, after partitions have changed."""
+    learner, twin = play("toprank", {"failure": 0.1}, PBM(THETA * 3, KAPPA), 3000, 11, seed=2)
+    assert isinstance(twin, TopRankTwin)
+    state = learner.state
+    same = state.block[:, None] == state.block[None, :]
+    c = state.clicks
+    s = state.difference + same * (c[:, None] - c[None, :])
+    n = state.disagreement + same * (c[:, None] + c[None, :])
+    np.fill_diagonal(n, 0)
+    assert np.array_equal(s, twin.s)
+    assert np.array_equal(n, twin.n)
+    edges = {(i, j) for j, above in twin.superiors.items() for i in above}
+    assert edges == {(i, j) for i, j in np.argwhere(state.beats).tolist()}
+    assert len(edges) > 10
+    assert state.wins.tolist() == state.beats.sum(axis=1).tolist()
+    assert state.superiors.tolist() == state.beats.sum(axis=0).tolist()
+
+
+def test_top_rank_edge_as_soon_as_the_width_is_reached() -> None:
+    """Two items, only one of which is clicked: the edge comes at the first n with n ≥ width(n)."""
+    for failure in (1.0, 0.1, 1e-3, 1e-9):
+        learner = Learner(TopRank(failure=failure), 2, 1)
+        rounds = 0
+        while learner.state.beats.sum() == 0:
+            learner.update([0], [0, 0], [1])
+            rounds += 1
+        n = 1
+        while n < math.sqrt(2 * n * math.log(WIDTH / failure * math.sqrt(n))):
+            n += 1
+        assert rounds == n
+        assert learner.state.block.tolist() == [0, 1]
+    assert pytest.approx(3.344, abs=1e-3) == WIDTH
+
+
+def test_partition_of_random_graphs() -> None:
+    """Peeling by counts equals peeling by sets, with and without circles."""
+    rng = np.random.default_rng(3)
+    circles = 0
+    for trial in range(300):
+        n = int(rng.integers(1, 9))
+        state = TopRank(horizon=10).init(n, 1)
+        chance = rng.random() * 0.5
+        beats = (rng.random((n, n)) < chance) & ~np.eye(n, dtype=bool)
+        if trial % 2:
+            order = rng.permutation(n)
+            beats &= order[:, None] < order[None, :]
+        state.beats[...] = beats
+        state.wins[...] = beats.sum(axis=1)
+        state.superiors[...] = beats.sum(axis=0)
+        _divide(state)
+        blocks = peel(n, {j: set(np.flatnonzero(beats[:, j]).tolist()) for j in range(n)})
+        assert state.block.tolist() == [d - 1 for d in numbered(blocks, n)]
+        sizes = [len(block) for block in blocks]
+        assert (
+            state.starts.tolist()
+            == np.minimum(np.cumsum([0, *sizes, *[0] * (n - len(sizes))]), n).tolist()
+        )
+        assert state.order.tolist() == [item for block in blocks for item in block]
+        assert not state.clicked.any()
+        last = blocks[-1]
+        circles += all(beats[last][:, [i]].any() for i in last) and len(last) > 1
+    assert circles > 20
+
+
+def test_doubling_doubles_and_forgets() -> None:
+    learner = Learner(policy("toprank", doubling=True, guess=8), 3, 2, seed=0)
+    lengths, epoch, length = [], 0, 0
+    first = learner.rank()
+    for _ in range(8 + 16 + 32 + 1):
+        ranking, memo = learner.rank()
+        assert memo[-1] == epoch
+        learner.update(ranking, memo, [1, 0])
+        length += 1
+        if learner.state.epoch[0] != epoch:
+            epoch += 1
+            lengths.append(length)
+            length = 0
+            assert learner.state.scale[0] == WIDTH / (1 / (8 * 2**epoch))
+            assert not any(
+                learner.statistics()[field].any()
+                for field in ("clicks", "difference", "disagreement", "beats", "block", "rounds")
+            )
+            assert learner.state.starts.tolist() == [0, 3, 3, 3]
+    assert lengths == [8, 16, 32]
+    before = learner.statistics()
+    learner.update(*first, [1, 1])  # shown in the first epoch
+    for field, array in learner.statistics().items():
+        assert np.array_equal(array, before[field]), field
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "TopRank: horizon must be given, or failure, or doubling=True, got None."),
+        ({"failure": 0}, "TopRank: failure must be above 0, got 0."),
+        ({"failure": 2}, "TopRank: failure must be a number between 0 and 1, got 2."),
+        ({"doubling": 1}, "TopRank: doubling must be True or False, got 1."),
+        ({"doubling": True, "guess": 0}, "TopRank: guess must be a whole number of at least 1"),
+        ({"doubling": True, "failure": 0.1}, "TopRank: failure must be left open with doubling"),
+    ],
+)
+def test_top_rank_parameters(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidValue, match=message.split(", got")[0]):
+        policy("toprank", **settings)
+
+
+def random_wins(rng: np.random.Generator, n: int, high: int) -> Any:
+    state = UniRank(slots=8).init(n, 1)
+    wins = rng.integers(0, high, (n, n)) * (rng.random((n, n)) < 0.8)
+    np.fill_diagonal(wins, 0)
+    state.wins[...] = wins
+    return state
+
+
+def twin_of(state: Any, t: int, n_positions: int) -> UniRankTwin:
+    twin = UniRankTwin(UniRank(), state.wins.shape[0], np.ones(n_positions))
+    twin.t = t
+    twin.sum = state.wins - state.wins.T
+    twin.trials = state.wins + state.wins.T
+    return twin
+
+
+def loglog(t: int) -> float:
+    return math.log(math.log(t)) if t > math.e else 0.0
+
+
+def test_leader_from_any_counts_and_after_any_changes() -> None:
+    """The leader that is kept up to date is that of Algorithm 11, circles included."""
+    rng = np.random.default_rng(6)
+    circles = kept = 0
+    for trial in range(150):
+        n = int(rng.integers(1, 8)) if trial % 30 else 35
+        k = int(rng.integers(1, n + 1))
+        t = int(rng.integers(1, 30))
+        state = random_wins(rng, n, int(rng.integers(2, 7)))
+        rebuild(state, loglog(t))
+        work = np.zeros(n, dtype=np.int64)
+        for _ in range(12):
+            expire(state, loglog(t))
+            kept += state.stale[0] == 0
+            if state.stale[0] == 1:
+                elicit(state, k, work)
+            subsets, rest = twin_of(state, t, k).elicit()
+            assert state.leader.tolist() == numbered(subsets, n)
+            assert state.order.tolist() == [i for each in [*subsets, rest] for i in each]
+            sizes = np.cumsum([0, *map(len, subsets)])
+            assert state.starts[: sizes.size].tolist() == sizes.tolist()
+            assert state.n_blocks[0] == len(subsets)
+            assert state.key[0] == leader_key(state.leader)
+            twin = twin_of(state, t, k)
+            last = subsets[-1]
+            circles += any(twin.dominates(i, j) for i in last for j in last)
+            t *= int(rng.integers(1, 4))
+            for _ in range(int(rng.integers(0, 3))):
+                i, j = rng.integers(0, n, 2)
+                if i != j:
+                    state.wins[i, j] += 1
+                    weigh_pair(state, i, j, loglog(t))
+    assert circles > 50
+    assert kept > 50
+
+
+def test_index_of_pairs() -> None:
+    """An index is at most 0 just where the evidence is within the budget, and f agrees with it."""
+    rng = np.random.default_rng(7)
+    for _ in range(300):
+        state = random_wins(rng, 2, 40)
+        led = int(rng.integers(1, 500))
+        budget = math.log(led) + (3 * math.log(math.log(led)) if led > math.e else 0.0)
+        for i, j in ((0, 1), (1, 0)):
+            index = twin_of(state, 10, 1).index(i, j, led)
+            assert (_weigh(state, i, j) <= budget) == (index <= 0)
+            won, trials = state.wins[i, j], state.wins.sum()
+            if won > 0:
+                want = trials * kl(won / trials, 0.5) * (1 if 2 * won >= trials else -1)
+                assert _weigh(state, i, j) == pytest.approx(want, abs=1e-12)
+
+
+def test_item_that_joins_has_the_least_index() -> None:
+    rng = np.random.default_rng(8)
+    seen = Counter[str]()
+    for _ in range(400):
+        n, block = int(rng.integers(4, 9)), int(rng.integers(1, 3))
+        high = int(rng.integers(2, 40))
+        state = random_wins(rng, n, high)
+        if rng.random() < 0.6:
+            state.wins[...] += 1 - np.eye(n, dtype=np.int64)
+        if rng.random() < 0.2:  # surely worse
+            state.wins[:block, block:] += 100
+        if rng.random() < 0.3:  # equal counts: ties
+            state.wins[:, block + 1] = state.wins[:, block]
+            state.wins[block + 1, :] = state.wins[block, :]
+        state.n_blocks[0] = 1
+        state.starts[:2] = 0, block
+        led = int(rng.integers(1, 300))
+        budget = math.log(led) + (3 * math.log(math.log(led)) if led > math.e else 0.0)
+        twin = twin_of(state, 10, 1)
+        least = [min(twin.index(i, j, led) for i in range(block)) for j in range(block, n)]
+        good = [j for j, v in enumerate(least, start=block) if v <= min(min(least), 0) + 1e-12]
+        found = {_outsider(state, budget, np.random.default_rng(s)) for s in range(60)}
+        assert found == (set(good) or {-1}), (least, led)
+        seen["none" if not good else "unknown" if min(least) == -1 else "solved"] += 1
+        seen["ties"] += len(good) > 1 and min(least) > -1
+    assert min(seen[kind] for kind in ("none", "unknown", "solved", "ties")) > 10, seen
+
+
+def test_subsets_mix_while_uncertain() -> None:
+    rng = np.random.default_rng(9)
+    mixed = 0
+    for _ in range(200):
+        state = random_wins(rng, 5, 60)
+        state.starts[:4] = 0, 2, 5, 5
+        led = int(rng.integers(1, 50))
+        budget = math.log(led) + (3 * math.log(math.log(led)) if led > math.e else 0.0)
+        state.wins[:2, 2:] += int(rng.integers(0, 100))
+        twin = twin_of(state, 10, 1)
+        want = min(twin.index(i, j, led) for i in range(2) for j in range(2, 5)) <= 0
+        assert _uncertain(state, 0, budget) == want
+        mixed += want
+    assert 20 < mixed < 180
+
+
+@pytest.mark.parametrize("slots", [0, 12, 8.5, "many"])
+def test_uni_rank_slots(slots: Any) -> None:
+    with pytest.raises(InvalidValue, match="UniRank: slots must be"):
+        UniRank(slots=slots)
+
+
+@pytest.mark.parametrize("name", ["toprank", "unirank"])
+@pytest.mark.parametrize(
+    "model", [PBM([0.6, 0.45, 0.3, 0.1], [1, 0.5]), Cascade([0.6, 0.5, 0.1], 2)], ids=["pbm", "cm"]
+)
+def test_comes_to_show_the_best_list(name: str, model: ClickModel) -> None:
+    """After 10,000 rounds the lists shown are nearly all of the best value."""
+    learner = Learner(policy(name, horizon=10_000), model.n_items, model.n_positions)
+    rng = streams(10, 0)
+    values: list[float] = []
+    for _ in range(10_000):
+        ranking, memo = learner.rank(rng.policy)
+        learner.update(ranking, memo, model.sample(ranking, rng.users))
+        values.append(model.value(ranking))
+    best = model.value(model.best_ranking()) - 1e-12
+    assert np.mean([value >= best for value in values[-1000:]]) > 0.9

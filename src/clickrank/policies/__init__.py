@@ -1,7 +1,9 @@
 """Policies: how we rank and learn. One file an algorithm."""
 
 from clickrank.policies.base import POLICIES, Assumes, Policy, policy, register
+from clickrank.policies.batch_rank import BatchRank
 from clickrank.policies.bc_mp_ts import BCMPTS
+from clickrank.policies.bubble_rank import BubbleRank
 from clickrank.policies.learner import Learner
 from clickrank.policies.oracle import Oracle
 from clickrank.policies.pbm_kl_ucb import PBMKLUCB
@@ -20,6 +22,8 @@ __all__ = [
     "POLICIES",
     "RBAKLUCB",
     "Assumes",
+    "BatchRank",
+    "BubbleRank",
     "Learner",
     "Oracle",
     "Policy",

@@ -43,7 +43,9 @@ class State(NamedTuple):
     clicks: IntStatistic  # (n_items,), c_{b,ℓ}: clicks in the current stage of the item's batch
     views: IntStatistic  # (n_items,), n_{b,ℓ}
     dealing: IntScratch  # (1,), number of the stage that the deck is of
-    deck: IntScratch  # (n_items,), items of the lowest batch, those to show next in its first places
+    deck: (
+        IntScratch  # (n_items,), items of the lowest batch, those to show next in its first places
+    )
     left: IntScratch  # (1,), how many are to be shown before any other is shown again
     upper: FloatScratch  # (n_items,), U by place
     lower: FloatScratch  # (n_items,), L by place
@@ -145,6 +147,10 @@ class BatchRank(Policy):
         return 2 * STAGES * n_items + 1
 
 
+# Helpers on the way of every round take the arrays they need, not the state: passing it to a
+# function that is not inlined counts references to each of its arrays.
+
+
 def _rank(
     params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
 ) -> None:
@@ -152,85 +158,102 @@ def _rank(
     first = 0
     while first < n_positions:
         end = state.last[first] + 1
-        size = _places(state, first) - first
-        if size > end - first:
-            _deal(state, rng, ranking, memo, first, size)
+        number = state.number[first]
+        places = _places(state.last, state.alive, first)
+        if places > end:
+            if state.dealing[0] != number:
+                state.dealing[0] = number
+                _new_deck(state.order[first:places], state.views, state.deck, state.left)
+            _deal(state.deck[: places - first], state.left, rng, ranking, memo, first, number)
         else:
-            counts = state.number[first] if size > 1 else 0
+            counts = number if places - first > 1 else 0
             for position in range(first, end):
                 ranking[position] = state.order[position]
                 memo[position] = counts
-            _shuffle(rng, ranking, memo, first, end)
+            _shuffle(rng, ranking, first, end)
         first = end
 
 
 @kernel
-def _places(state: State, first: int) -> int:
+def _places(last: Ints, alive: Ints, first: int) -> int:
     """Return the end of the places of the batch that begins at a position."""
-    end = state.last[first] + 1
-    return int(state.alive[0]) if end == state.last.shape[0] else int(end)
+    end = last[first] + 1
+    return int(alive[0]) if end == last.shape[0] else int(end)
 
 
 @kernel
-def _shuffle(rng: np.random.Generator, ranking: Ints, memo: Ints, first: int, end: int) -> None:
+def _shuffle(rng: np.random.Generator, values: Ints, first: int, end: int) -> None:
     for i in range(end - 1, first, -1):
         other = first + int(rng.random() * (i - first + 1))
-        ranking[i], ranking[other] = ranking[other], ranking[i]
-        memo[i], memo[other] = memo[other], memo[i]
+        value = values[i]
+        values[i] = values[other]
+        values[other] = value
 
 
 @kernel
 def _deal(
-    state: State, rng: np.random.Generator, ranking: Ints, memo: Ints, first: int, size: int
+    deck: Ints,
+    cards: Ints,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+    first: int,
+    number: int,
 ) -> None:
     """Show items of the lowest batch in turn, in random order; write what counts to the memo.
 
     All have been shown equally often, but for those left in the deck, which have been once less.
     """
-    number = state.number[first]
-    if state.dealing[0] != number:
-        _new_deck(state, first, size)
-        state.dealing[0] = number
-    deck = state.deck
+    size = deck.shape[0]
     n_positions = ranking.shape[0]
-    dealt = min(int(state.left[0]), n_positions - first)
+    left = int(cards[0])
+    dealt = min(left, n_positions - first)
     for position in range(first, first + dealt):
-        card = int(rng.random() * state.left[0])
-        state.left[0] -= 1
-        end = state.left[0]
-        deck[card], deck[end] = deck[end], deck[card]
-        ranking[position] = deck[end]
+        card = int(rng.random() * left)
+        left -= 1
+        item = deck[card]
+        deck[card] = deck[left]
+        deck[left] = item
+        ranking[position] = item
         memo[position] = number
-    if state.left[0] > 0:
+    if left > 0:
+        cards[0] = left
         return
-    state.left[0] = size
-    if first + dealt < n_positions:
-        # The last cards are now the first of the deck; the rest of the list comes from the others.
-        for i in range(dealt, n_positions - first):
-            card = i + int(rng.random() * (size - i))
-            deck[card], deck[i] = deck[i], deck[card]
-            ranking[first + i] = deck[i]
-            memo[first + i] = 0
-        _shuffle(rng, ranking, memo, first, n_positions)
+    cards[0] = size
+    missing = n_positions - first - dealt
+    if missing == 0:
+        return
+    # The cards just dealt are now the first of the deck; the rest of the list is from the others.
+    for i in range(dealt, dealt + missing):
+        card = i + int(rng.random() * (size - i))
+        item = deck[card]
+        deck[card] = deck[i]
+        deck[i] = item
+        ranking[first + i] = item
+    _shuffle(rng, ranking, first, n_positions)
+    for position in range(first, n_positions):
+        memo[position] = number
+        for i in range(dealt, dealt + missing):
+            if deck[i] == ranking[position]:
+                memo[position] = 0
 
 
 @kernel
-def _new_deck(state: State, first: int, size: int) -> None:
+def _new_deck(items: Ints, views: Ints, deck: Ints, cards: Ints) -> None:
     """Begin to deal, or go on from what the feedback says about who was shown less often."""
-    fewest = state.views[state.order[first]]
-    for place in range(first, first + size):
-        fewest = min(fewest, state.views[state.order[place]])
+    fewest = views[items[0]]
+    for item in items:
+        fewest = min(fewest, views[item])
     to = 0
-    back = size
-    for place in range(first, first + size):
-        item = state.order[place]
-        if state.views[item] == fewest:
-            state.deck[to] = item
+    back = items.shape[0]
+    for item in items:
+        if views[item] == fewest:
+            deck[to] = item
             to += 1
         else:
             back -= 1
-            state.deck[back] = item
-    state.left[0] = to
+            deck[back] = item
+    cards[0] = to
 
 
 def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
@@ -250,19 +273,25 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
             if state.views[item] == needed:
                 first = state.first[own]
                 state.done[first] += 1
-                end_of_stage |= state.done[first] == _places(state, first) - first
+                end_of_stage |= state.done[first] == _places(state.last, state.alive, first) - first
+    if end_of_stage:
+        _end_stages(state, params.delta)
+
+
+@kernel
+def _end_stages(state: State, delta: float) -> None:
     first = 0
-    while end_of_stage and first < n_positions:
+    while first < state.last.shape[0]:
         end = state.last[first] + 1
-        if state.done[first] == _places(state, first) - first:
-            _end_stage(state, params.delta, first, end)
+        if state.done[first] == _places(state.last, state.alive, first) - first:
+            _end_stage(state, delta, first, end)
         first = end
 
 
 @kernel
 def _end_stage(state: State, delta: float, first: int, end: int) -> None:
     """Split a batch, or eliminate items from it; either way new stages begin."""
-    places = _places(state, first)
+    places = _places(state.last, state.alive, first)
     for place in range(first, places):
         item = state.order[place]
         misses = state.views[item] - state.clicks[item]

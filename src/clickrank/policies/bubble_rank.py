@@ -155,28 +155,29 @@ class BubbleRank(Policy):
 
 
 @kernel
-def _surely_better(params: Params, state: State, item: int, other: int) -> bool:
-    won = state.wins[item, other]
-    lost = state.wins[other, item]
+def _surely_better(wins: Ints, width: float, item: int, other: int) -> bool:
+    won = wins[item, other]
+    lost = wins[other, item]
     lead = won - lost
-    return lead > 0 and lead * lead > params.width * (won + lost)
+    return bool(lead > 0 and lead * lead > width * (won + lost))
 
 
 def _rank(
     params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
 ) -> None:
     n_positions = ranking.shape[0]
-    memo[:] = 0
+    for position in range(n_positions):
+        memo[position] = 0
+        ranking[position] = state.base[position]
     if state.started[0] == 0:
-        _random_list(state, rng, ranking)
+        _random_list(state.kept, rng, ranking)
         return
-    ranking[:] = state.base[:n_positions]
     offset = (state.rounds[0] + state.waiting[0] + 1) % 2  # h = t mod 2
     state.waiting[0] += 1
     for position in range(offset, n_positions - 1, 2):
         item = ranking[position]
         other = ranking[position + 1]
-        if not _surely_better(params, state, item, other):
+        if not _surely_better(state.wins, params.width, item, other):
             memo[position] = 1
             if rng.random() < 0.5:
                 ranking[position] = other
@@ -192,23 +193,23 @@ def _rank(
 
 
 @kernel
-def _random_list(state: State, rng: np.random.Generator, ranking: Ints) -> None:
-    """Write a random list; what is left of the deck goes back to its order."""
-    n_items = state.kept.shape[0]
+def _random_list(deck: Ints, rng: np.random.Generator, ranking: Ints) -> None:
+    """Write a random list, drawn from a deck of all items that is put in order again."""
+    n_items = deck.shape[0]
     for position in range(ranking.shape[0]):
         other = position + int(rng.random() * (n_items - position))
-        ranking[position] = state.kept[other]
-        state.kept[other] = state.kept[position]
-        state.kept[position] = ranking[position]
+        ranking[position] = deck[other]
+        deck[other] = deck[position]
     for item in range(n_items):
-        state.kept[item] = item
+        deck[item] = item
 
 
 def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
     state.rounds[0] += 1
     state.waiting[0] = 0
     if state.started[0] == 0:
-        _start(state, ranking)
+        _start(state.base, state.kept, ranking)
+        state.started[0] = 1
         return
     last = ranking.shape[0] - 1
     certain = False
@@ -216,38 +217,35 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
         if memo[position] != 0 and clicks[position] != clicks[position + 1]:
             winner = position + clicks[position + 1]
             loser = position + clicks[position]
-            certain |= _count(params, state, ranking[winner], ranking[loser])
+            certain |= _count(state.wins, params.width, ranking[winner], ranking[loser])
     if memo[last] != 0 and clicks[last] == 1:
-        certain |= _count(params, state, ranking[last], memo[last] - 1)
+        certain |= _count(state.wins, params.width, ranking[last], memo[last] - 1)
     # Nothing else can call for an exchange: between other neighbours nothing has changed.
     if certain or state.unsettled[0] == 1:
         _bubble(params, state, ranking.shape[0])
 
 
 @kernel
-def _start(state: State, ranking: Ints) -> None:
+def _start(base: Ints, kept: Ints, ranking: Ints) -> None:
     """Take a list as the base list; the other items follow."""
-    state.started[0] = 1
-    n_items = state.base.shape[0]
-    state.kept[:] = 0
     to = 0
     for item in ranking:
-        state.kept[item] = 1
-        state.base[to] = item
+        kept[item] = -1
+        base[to] = item
         to += 1
-    for item in range(n_items):
-        if state.kept[item] == 0:
-            state.base[to] = item
+    for item in range(base.shape[0]):
+        if kept[item] >= 0:
+            base[to] = item
             to += 1
-        state.kept[item] = item
+        kept[item] = item
 
 
 @kernel
-def _count(params: Params, state: State, winner: int, loser: int) -> bool:
+def _count(wins: Ints, width: float, winner: int, loser: int) -> bool:
     """Count a pair; return whether it is certain which item is better, or was so before."""
-    before = _surely_better(params, state, loser, winner)
-    state.wins[winner, loser] += 1
-    return before or _surely_better(params, state, winner, loser)
+    before = _surely_better(wins, width, loser, winner)
+    wins[winner, loser] += 1
+    return before or _surely_better(wins, width, winner, loser)
 
 
 @kernel
@@ -258,7 +256,7 @@ def _bubble(params: Params, state: State, n_positions: int) -> None:
     state.unsettled[0] = 0
     for upper in range(n_positions - 1):
         item = base[upper]
-        if _surely_better(params, state, base[upper + 1], item):
+        if _surely_better(state.wins, params.width, base[upper + 1], item):
             base[upper] = base[upper + 1]
             base[upper + 1] = item
             state.unsettled[0] = 1
@@ -268,7 +266,7 @@ def _bubble(params: Params, state: State, n_positions: int) -> None:
     for place in range(n_positions, n_items):
         item = base[place]
         by = state.wins[item, last] - state.wins[last, item]
-        if by > lead and _surely_better(params, state, item, last):
+        if by > lead and _surely_better(state.wins, params.width, item, last):
             better = place
             lead = by
     if better >= 0:
@@ -281,7 +279,7 @@ def _bubble(params: Params, state: State, n_positions: int) -> None:
     size = 0
     for place in range(n_positions, n_items):
         item = base[place]
-        if _surely_better(params, state, last, item):
+        if _surely_better(state.wins, params.width, last, item):
             state.kept[size] = item
             size += 1
         else:

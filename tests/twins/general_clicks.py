@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -211,6 +212,6 @@ class BubbleRankTwin(Twin):
 
 
 TWINS: dict[str, type[Twin]] = {"batchrank": BatchRankTwin, "bubblerank": BubbleRankTwin}
-SETTINGS = {
+SETTINGS: dict[str, list[dict[str, Any]]] = {
     "bubblerank": [{}, {"power": 0.1}, {"power": 0.05, "initial": (2, 1, 0)}],
 }

@@ -67,8 +67,8 @@ class BatchRank(Policy):
     with L(d_s) > U of all items after it; both parts begin at stage 0. Without such an s, items
     of a U below L(d_len), len positions, are eliminated, and stage ℓ + 1 begins.
 
-    **Assumes**: position-based or cascade clicks, or what has their symmetries (zoghi2017,
-    Assumptions 1 to 6), with positions by decreasing examination. Knows the horizon.
+    **Assumes**: position-based or cascade clicks, or others with what the paper assumes of both;
+    the first positions are examined most. Knows the horizon.
 
     **Source**: zoghi2017, Algorithms 1 to 4.
 
@@ -83,9 +83,9 @@ class BatchRank(Policy):
 
     **Complexity**: O(n_positions) a round. The end of a stage takes O(n_items · n_positions).
 
-    **Guarantee**: regret O(K³ L log T / (Δ_min p_max)) for L items on K positions, p_max the
-    largest attraction and Δ_min the smallest gap in attraction (zoghi2017, Theorem 1). Equal
-    attractions at the end of the page are never told apart, which costs nothing.
+    **Guarantee**: regret O(K³ L log T / ((1 - p_max) Δ_min)) for L items on K positions, where
+    p_max is the largest attraction and Δ_min the smallest gap between two (zoghi2017, Theorem 1).
+    Items of equal attraction are never told apart, which costs nothing.
 
     Parameters
     ----------

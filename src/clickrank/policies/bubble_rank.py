@@ -47,8 +47,8 @@ class BubbleRank(Policy):
     With n(i,j) times that a pair counted and s(i,j) times that i was clicked less times that j was,
     i is surely better than j if s(i,j) > 2 √(n(i,j) log(1/δ)), where δ = T^-power.
 
-    **Assumes**: position-based or cascade clicks, or what has their symmetries (changli2019,
-    Assumptions 1 to 5), with positions by decreasing examination. Knows the horizon.
+    **Assumes**: position-based or cascade clicks, or others with what the paper assumes of both;
+    the first positions are examined most. Knows the horizon.
 
     **Source**: changli2019, Algorithm 1.
 
@@ -67,8 +67,8 @@ class BubbleRank(Policy):
 
     **Guarantee**: regret O(K (χ_max/χ_min) (K + V_0) log(T) / Δ_min) for K items at K positions,
     examined with probabilities between χ_min and χ_max, where Δ_min is the smallest gap in
-    attraction and V_0 counts pairs in the wrong order in the first list (changli2019, Theorem 1);
-    with high probability no list has more than K/2 such pairs more than the first one (Theorem 2).
+    attraction and V_0 counts pairs in the wrong order in the first list (changli2019, Theorem 1).
+    It is safe: with high probability no list has more than K/2 such pairs more than the first one.
     Nothing is proved for more items than positions.
 
     Parameters

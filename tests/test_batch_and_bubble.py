@@ -243,6 +243,20 @@ def test_late_feedback_counts_for_the_pair() -> None:
     assert np.array_equal(learner.statistics()["wins"], wins)
 
 
+def test_an_item_moves_up_one_place_a_round() -> None:
+    """Also in rounds without news, as the printed pass over all neighbours has it."""
+    learner = Learner(BubbleRank(horizon=100, initial=[0, 1, 2]), 4, 3)
+    learner.state.wins[2, :2] = 1000
+    learner.update([0, 1, 2], [0, 1, 0], [0, 0, 1])
+    assert learner.state.base.tolist() == [0, 2, 1, 3]
+    learner.update([0, 2, 1], [0, 0, 0], [0, 0, 0])
+    assert learner.state.base.tolist() == [2, 0, 1, 3]
+    learner.state.wins[3, 1] = 1000
+    learner.update([0, 2, 1], [0, 0, 0], [0, 0, 0])  # below the page as well
+    assert learner.state.base.tolist() == [2, 0, 3, 1]
+    assert learner.state.candidates[0] == 0  # item 1 is surely worse than item 3
+
+
 def test_every_pair_is_compared_whatever_the_batches() -> None:
     """Even and odd pairs take turns also when feedback comes in batches of an even size."""
     learner = Learner(BubbleRank(horizon=100, initial=[0, 1, 2, 3]), 4, 4)

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from tests.twins import assignment_policies, block_policies, lagree_2016
+from tests.twins import general_clicks, lagree_2016
 from tests.twins.base import Twin
 
 TWINS: dict[str, type[Twin]] = {
     **lagree_2016.TWINS,
     **assignment_policies.TWINS,
     **block_policies.TWINS,
+    **general_clicks.TWINS,
 }
 
 #: Settings that each policy is compared with, by policy; without an entry, its defaults alone.
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     **block_policies.SETTINGS,
+    **general_clicks.SETTINGS,
 }
 
 CASES = [(name, settings) for name in TWINS for settings in SETTINGS.get(name, [{}])]

@@ -372,7 +372,7 @@ def _beats_uniform(cls: type[Policy], make: Make, delay: int = 0, batch: int = 1
     The instance is easy enough for a policy that learns to be dozens of standard errors away.
     """
     model = matched_model(cls, 6, 3)
-    horizon, runs = 3000, 16
+    horizon, runs = cls.learns_within, 16
     policy = make(model, horizon)
     ours = simulate(policy, model, horizon, runs, seed=14, delay=delay, batch=batch)
     theirs = simulate(Uniform(), model, horizon, runs, seed=14)

@@ -1,10 +1,12 @@
 """Policies: how we rank and learn. One file an algorithm."""
 
 from clickrank.policies.base import POLICIES, Assumes, Policy, policy, register
+from clickrank.policies.batch_rank import BatchRank
 from clickrank.policies.bc_mp_ts import BCMPTS
 from clickrank.policies.comb_ucb1 import CombUCB1
 from clickrank.policies.grab import GRAB
 from clickrank.policies.kl_comb_ucb import KLCombUCB
+from clickrank.policies.bubble_rank import BubbleRank
 from clickrank.policies.learner import Learner
 from clickrank.policies.oracle import Oracle
 from clickrank.policies.pbm_kl_ucb import PBMKLUCB
@@ -30,6 +32,8 @@ __all__ = [
     "Assumes",
     "CombUCB1",
     "KLCombUCB",
+    "BatchRank",
+    "BubbleRank",
     "Learner",
     "Oracle",
     "Policy",

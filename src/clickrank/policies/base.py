@@ -74,6 +74,8 @@ class Policy(abc.ABC):
     assumes: ClassVar[Assumes]
     #: Whether it should beat uniform rankings; the checks hold it to either answer.
     beats_uniform: ClassVar[bool] = True
+    #: In how many rounds of the checks' easy instance that must show.
+    learns_within: ClassVar[int] = 3000
 
     @abc.abstractmethod
     def params(self, n_items: int, n_positions: int) -> Any:

@@ -1,0 +1,394 @@
+"""BatchRank: explore batches of items evenly, split and thin them out in stages."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._jit import kernel
+from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
+from clickrank.policies.base import Assumes, Policy, register
+from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, whole
+
+#: Stages of a batch. The last one needs more than 2**53 views of an item, so that none is missed.
+STAGES = 26
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    needed: Ints  # (STAGES,), n_ℓ, views of an item that end stage ℓ
+    delta: float  # log T + 3 log log T
+
+
+class State(NamedTuple):
+    """Batches as cuts of one order of the items, and the counts of their current stages.
+
+    The batch of positions first … last has the items in these places of the order; the lowest batch
+    has those of all further places too, up to the items that were eliminated.
+    """
+
+    order: IntStatistic  # (n_items,), items by place: B_1, B_2, …, and the eliminated ones
+    place: IntStatistic  # (n_items,), place of each item in the order
+    alive: IntStatistic  # (1,), items that are not eliminated: the places that count
+    first: IntStatistic  # (n_positions,), first position of the position's batch, I_b(1)
+    last: IntStatistic  # (n_positions,), last position of the position's batch, I_b(2)
+    stage: IntStatistic  # (n_positions,), stage of the position's batch, ℓ_b
+    number: IntStatistic  # (n_positions,), number of that batch and stage, from 1 up
+    numbers: IntStatistic  # (1,), numbers given so far
+    done: IntStatistic  # (n_positions,), at a batch's first position: items that have n_ℓ views
+    clicks: IntStatistic  # (n_items,), c_{b,ℓ}: clicks in the current stage of the item's batch
+    views: IntStatistic  # (n_items,), n_{b,ℓ}
+    dealing: IntScratch  # (1,), number of the stage that the deck is of
+    deck: (
+        IntScratch  # (n_items,), items of the lowest batch, those to show next in its first places
+    )
+    left: IntScratch  # (1,), how many are to be shown before any other is shown again
+    upper: FloatScratch  # (n_items,), U by place
+    lower: FloatScratch  # (n_items,), L by place
+    best: IntScratch  # (n_positions,), places of the largest L, in its first ones
+    kept: IntScratch  # (n_items,), work space for an order
+
+
+@dataclass(frozen=True)
+class BatchRank(Policy):
+    """BatchRank divides the items into batches that own neighbouring positions.
+
+    Each batch shows its items equally often, in random order, through stages of growing length. At
+    the end of a stage it is split in two where upper items are surely better than lower ones, or
+    items that surely do not belong on the page are eliminated.
+
+    Stage ℓ of a batch ends when each item has n_ℓ = ⌈16 · 4^ℓ log T⌉ views. Let U and L be the
+    largest and smallest q with n_ℓ d(c/n_ℓ, q) ≤ log T + 3 log log T for c clicks, and
+    L(d_1) ≥ L(d_2) ≥ …. The batch is split after the last d_s, s below its number of positions,
+    with L(d_s) > U of all items after it; both parts begin at stage 0. Without such an s, items
+    of a U below L(d_len), len positions, are eliminated, and stage ℓ + 1 begins.
+
+    **Assumes**: position-based or cascade clicks, or others with what the paper assumes of both;
+    the first positions are examined most. Knows the horizon.
+
+    **Source**: zoghi2017, Algorithms 1 to 4.
+
+    **Differences**: 1. Views count only of items that fewer lists showed than others of the batch,
+    as printed: not of those that fill the rest of the list. The memo has the number of the batch's
+    stage, or 0 if the view does not count. 2. "Fewer lists" goes by the lists made, so that items
+    take turns in the same way when feedback is late. If that is forgotten, it goes by feedback.
+    Views beyond n_ℓ, or of a stage that has ended, are dropped: late feedback prolongs every stage
+    by the delay. Which views count never depends on clicks. 3. A batch of as many items as
+    positions that was not split goes on to the next stage, too. 4. A batch of one item does not
+    count: there is nothing to learn. 5. log T is at least log 2 in n_ℓ.
+
+    **Complexity**: O(n_positions) a round. The end of a stage takes O(n_items · n_positions).
+
+    **Guarantee**: regret O(K³ L log T / ((1 - p_max) Δ_min)) for L items on K positions, where
+    p_max is the largest attraction and Δ_min the smallest gap between two (zoghi2017, Theorem 1).
+    Items of equal attraction are never told apart, which costs nothing.
+
+    Parameters
+    ----------
+    horizon
+        Number of rounds T.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> model = cr.clickmodels.PBM([0.6, 0.4, 0.2], [0.9, 0.5])
+    >>> cr.simulate("batchrank", model, horizon=100, runs=2, seed=0).runs
+    2
+    """
+
+    name = "batchrank"
+    assumes = Assumes(click_models=("pbm", "cascade"), horizon=True)
+
+    horizon: int
+
+    def __post_init__(self) -> None:
+        """Check the horizon."""
+        object.__setattr__(self, "horizon", whole("BatchRank", "horizon", self.horizon, 1))
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        log_t = math.log(max(self.horizon, 2))
+        needed = [math.ceil(16 * 4**stage * log_t) for stage in range(STAGES)]
+        return Params(np.array(needed, dtype=np.int64), exploration_budget(float(self.horizon)))
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round: one batch of all items."""
+        return State(
+            order=np.arange(n_items),
+            place=np.arange(n_items),
+            alive=np.full(1, n_items, dtype=np.int64),
+            first=np.zeros(n_positions, dtype=np.int64),
+            last=np.full(n_positions, n_positions - 1, dtype=np.int64),
+            stage=np.zeros(n_positions, dtype=np.int64),
+            number=np.ones(n_positions, dtype=np.int64),
+            numbers=np.ones(1, dtype=np.int64),
+            done=np.zeros(n_positions, dtype=np.int64),
+            clicks=np.zeros(n_items, dtype=np.int64),
+            views=np.zeros(n_items, dtype=np.int64),
+            dealing=np.zeros(1, dtype=np.int64),
+            deck=np.zeros(n_items, dtype=np.int64),
+            left=np.zeros(1, dtype=np.int64),
+            upper=np.zeros(n_items),
+            lower=np.zeros(n_items),
+            best=np.zeros(n_positions, dtype=np.int64),
+            kept=np.zeros(n_items, dtype=np.int64),
+        )
+
+    def memo_size(self, n_items: int, n_positions: int) -> int:
+        """Return one whole number a position: the stage that the view counts for, or 0."""
+        return n_positions
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what the numbers are below: there are fewer than 2 · n_items batches."""
+        return 2 * STAGES * n_items + 1
+
+
+# Helpers on the way of every round take the arrays they need, not the state: passing it to a
+# function that is not inlined counts references to each of its arrays.
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    n_positions = ranking.shape[0]
+    first = 0
+    while first < n_positions:
+        end = state.last[first] + 1
+        number = state.number[first]
+        places = _places(state.last, state.alive, first)
+        if places > end:
+            if state.dealing[0] != number:
+                state.dealing[0] = number
+                _new_deck(state.order[first:places], state.views, state.deck, state.left)
+            _deal(state.deck[: places - first], state.left, rng, ranking, memo, first, number)
+        else:
+            counts = number if places - first > 1 else 0
+            for position in range(first, end):
+                ranking[position] = state.order[position]
+                memo[position] = counts
+            _shuffle(rng, ranking, first, end)
+        first = end
+
+
+@kernel
+def _places(last: Ints, alive: Ints, first: int) -> int:
+    """Return the end of the places of the batch that begins at a position."""
+    end = last[first] + 1
+    return int(alive[0]) if end == last.shape[0] else int(end)
+
+
+@kernel
+def _shuffle(rng: np.random.Generator, values: Ints, first: int, end: int) -> None:
+    for i in range(end - 1, first, -1):
+        other = first + int(rng.random() * (i - first + 1))
+        value = values[i]
+        values[i] = values[other]
+        values[other] = value
+
+
+@kernel
+def _deal(
+    deck: Ints,
+    cards: Ints,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+    first: int,
+    number: int,
+) -> None:
+    """Show items of the lowest batch in turn, in random order; write what counts to the memo.
+
+    All have been shown equally often, but for those left in the deck, which have been once less.
+    """
+    size = deck.shape[0]
+    n_positions = ranking.shape[0]
+    left = int(cards[0])
+    dealt = min(left, n_positions - first)
+    for position in range(first, first + dealt):
+        card = int(rng.random() * left)
+        left -= 1
+        item = deck[card]
+        deck[card] = deck[left]
+        deck[left] = item
+        ranking[position] = item
+        memo[position] = number
+    if left > 0:
+        cards[0] = left
+        return
+    cards[0] = size
+    missing = n_positions - first - dealt
+    if missing == 0:
+        return
+    # The cards just dealt are now the first of the deck; the rest of the list is from the others.
+    for i in range(dealt, dealt + missing):
+        card = i + int(rng.random() * (size - i))
+        item = deck[card]
+        deck[card] = deck[i]
+        deck[i] = item
+        ranking[first + i] = item
+    _shuffle(rng, ranking, first, n_positions)
+    for position in range(first, n_positions):
+        memo[position] = number
+        for i in range(dealt, dealt + missing):
+            if deck[i] == ranking[position]:
+                memo[position] = 0
+
+
+@kernel
+def _new_deck(items: Ints, views: Ints, deck: Ints, cards: Ints) -> None:
+    """Begin to deal, or go on from what the feedback says about who was shown less often."""
+    fewest = views[items[0]]
+    for item in items:
+        fewest = min(fewest, views[item])
+    to = 0
+    back = items.shape[0]
+    for item in items:
+        if views[item] == fewest:
+            deck[to] = item
+            to += 1
+        else:
+            back -= 1
+            deck[back] = item
+    cards[0] = to
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    n_positions = ranking.shape[0]
+    end_of_stage = False
+    for position in range(n_positions):
+        if memo[position] == 0:
+            continue
+        item = ranking[position]
+        place = state.place[item]
+        own = min(place, n_positions - 1)  # a position of the item's batch
+        needed = params.needed[state.stage[own]]
+        current = place < state.alive[0] and memo[position] == state.number[own]
+        if current and state.views[item] < needed:
+            state.clicks[item] += clicks[position]
+            state.views[item] += 1
+            if state.views[item] == needed:
+                first = state.first[own]
+                state.done[first] += 1
+                end_of_stage |= state.done[first] == _places(state.last, state.alive, first) - first
+    if end_of_stage:
+        _end_stages(state, params.delta)
+
+
+@kernel
+def _end_stages(state: State, delta: float) -> None:
+    first = 0
+    while first < state.last.shape[0]:
+        end = state.last[first] + 1
+        if state.done[first] == _places(state.last, state.alive, first) - first:
+            _end_stage(state, delta, first, end)
+        first = end
+
+
+@kernel
+def _end_stage(state: State, delta: float, first: int, end: int) -> None:
+    """Split a batch, or eliminate items from it; either way new stages begin."""
+    places = _places(state.last, state.alive, first)
+    for place in range(first, places):
+        item = state.order[place]
+        misses = state.views[item] - state.clicks[item]
+        state.upper[place] = kl_upper(state.clicks[item], misses, delta)
+        state.lower[place] = kl_lower(state.clicks[item], misses, delta)
+        state.clicks[item] = 0
+        state.views[item] = 0
+    size = end - first
+    _sort_best(state.lower, first, places, state.best[:size])
+    split = _split(state, first, places, size)
+    if split == 0:
+        needed = state.lower[state.best[size - 1]]
+        alive = _partition(state, first, places, needed)
+        if end == state.last.shape[0]:
+            state.alive[0] = alive
+        _begin_stage(state, first, end, state.stage[first] + 1)
+        return
+    # The first items come to the front, the others keep their order.
+    for i in range(split):
+        state.kept[i] = state.order[state.best[i]]
+        state.upper[state.best[i]] = -1.0
+    to = split
+    for place in range(first, places):
+        if state.upper[place] >= 0.0:
+            state.kept[to] = state.order[place]
+            to += 1
+    _write_order(state, first, to)
+    _begin_stage(state, first, first + split, 0)
+    _begin_stage(state, first + split, end, 0)
+
+
+@kernel
+def _sort_best(lower: Floats, first: int, places: int, best: Ints) -> None:
+    """Write the places of the largest L, best first, ties by place: they do not matter below."""
+    size = 0
+    for place in range(first, places):
+        if size < best.shape[0]:
+            size += 1
+        elif not lower[place] > lower[best[size - 1]]:
+            continue
+        i = size - 1
+        while i > 0 and lower[best[i - 1]] < lower[place]:
+            best[i] = best[i - 1]
+            i -= 1
+        best[i] = place
+
+
+@kernel
+def _split(state: State, first: int, places: int, size: int) -> int:
+    """Return the largest s < size such that L(d_s) > U(d) for all d after d_s; 0 if none."""
+    state.kept[first:places] = 0
+    for i in range(size):
+        state.kept[state.best[i]] = 1
+    highest = -1.0  # U of the items after d_s
+    for place in range(first, places):
+        if state.kept[place] == 0:
+            highest = max(highest, state.upper[place])
+    for s in range(size - 1, 0, -1):
+        highest = max(highest, state.upper[state.best[s]])
+        if state.lower[state.best[s - 1]] > highest:
+            return s
+    return 0
+
+
+@kernel
+def _partition(state: State, first: int, places: int, needed: float) -> int:
+    """Move items of a U below what is needed behind the others; return the end of these."""
+    to = 0
+    for place in range(first, places):
+        if state.upper[place] >= needed:
+            state.kept[to] = state.order[place]
+            to += 1
+    end = first + to
+    for place in range(first, places):
+        if not state.upper[place] >= needed:
+            state.kept[to] = state.order[place]
+            to += 1
+    _write_order(state, first, to)
+    return end
+
+
+@kernel
+def _write_order(state: State, first: int, size: int) -> None:
+    for i in range(size):
+        state.order[first + i] = state.kept[i]
+        state.place[state.kept[i]] = first + i
+
+
+@kernel
+def _begin_stage(state: State, first: int, end: int, stage: int) -> None:
+    state.numbers[0] += 1
+    state.done[first] = 0
+    for position in range(first, end):
+        state.first[position] = first
+        state.last[position] = end - 1
+        state.stage[position] = stage
+        state.number[position] = state.numbers[0]
+
+
+register(BatchRank, State, _rank, _update)

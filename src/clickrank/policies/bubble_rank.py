@@ -1,0 +1,294 @@
+"""BubbleRank: start from a given list, and exchange neighbours once the lower is surely better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._jit import kernel
+from clickrank.errors import invalid
+from clickrank.policies.base import Assumes, Policy, register
+from clickrank.types import Ints, IntScratch, IntStatistic, number, whole
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    width: float  # 4 log(1/δ): i is surely better than j where s(i,j) > 0 and s² > width · n(i,j)
+
+
+class State(NamedTuple):
+    """The base list, and how often one item of a pair was clicked and the other was not."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    started: IntStatistic  # (1,), whether there is a base list
+    base: IntStatistic  # (n_items,), the base list R̄, then items that may be better than its last
+    #                     one, then items that are surely worse
+    candidates: IntStatistic  # (1,), how many of those that may be better
+    wins: IntStatistic  # (n_items, n_items), in randomised pairs: row clicked, column not; so that
+    #                     s(i,j) = wins[i,j] - wins[j,i] and n(i,j) = wins[i,j] + wins[j,i]
+    unsettled: IntStatistic  # (1,), whether the last pass exchanged items, so the next one may too
+    waiting: IntScratch  # (1,), lists made since the last feedback: t goes on without it
+    kept: IntScratch  # (n_items,), 0, 1, 2, … between two calls
+
+
+@dataclass(frozen=True)
+class BubbleRank(Policy):
+    """BubbleRank improves a list it is given, and never strays far from it.
+
+    In every round disjoint pairs of neighbours, those at even or at odd positions in turn, are
+    shown in random order unless it is known which is better. A pair counts when exactly one of the
+    two is clicked. Once the lower item is surely better, it moves up for good.
+
+    With n(i,j) times that a pair counted and s(i,j) times that i was clicked less times that j was,
+    i is surely better than j if s(i,j) > 2 √(n(i,j) log(1/δ)), where δ = T^-power.
+
+    **Assumes**: position-based or cascade clicks, or others with what the paper assumes of both;
+    the first positions are examined most. Knows the horizon.
+
+    **Source**: changli2019, Algorithm 1.
+
+    **Differences**: 1. The paper re-ranks as many items as there are positions. With more, the last
+    position is paired with a random item below the page that is not surely worse than the last one;
+    an item that is not shown is not clicked. One that is surely better takes the last position (the
+    one of the largest lead, if there are several). 2. Without a given list, the first list, drawn
+    at random, is the one to start from; with delayed feedback, the first that comes back. 3. Pairs
+    shown in a fixed order do not count. The memo says which were randomised, and with what item the
+    last position was paired: late feedback counts for the pair, wherever its items are by then.
+    4. Rounds alternate between even and odd pairs by the number of lists whose feedback has come,
+    plus those made since.
+
+    **Complexity**: O(n_positions) a round, O(n_items) when a pair becomes certain, and memory for
+    n_items² counts.
+
+    **Guarantee**: regret O(K (χ_max/χ_min) (K + V_0) log(T) / Δ_min) for K items at K positions,
+    examined with probabilities between χ_min and χ_max, where Δ_min is the smallest gap in
+    attraction and V_0 counts pairs in the wrong order in the first list (changli2019, Theorem 1).
+    It is safe: with high probability no list has more than K/2 such pairs more than the first one.
+    Nothing is proved for more items than positions.
+
+    Parameters
+    ----------
+    horizon
+        Number of rounds T.
+    initial
+        The list to start from, best first; items after the first n_positions are ignored. By
+        default a random one.
+    power
+        δ = T^-power; 4 in the paper.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> model = cr.clickmodels.PBM([0.6, 0.4, 0.2], [0.9, 0.5])
+    >>> policy = cr.policies.BubbleRank(horizon=100, initial=[1, 0])
+    >>> cr.simulate(policy, model, horizon=100, runs=2, seed=0).runs
+    2
+    """
+
+    name = "bubblerank"
+    assumes = Assumes(click_models=("pbm", "cascade"), horizon=True)
+    learns_within = 30_000  # a pair must count some 500 times before it is exchanged
+
+    horizon: int
+    initial: Sequence[int] | Ints | None = None
+    power: float = 4.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters, the list as far as it can be without the catalogue."""
+        object.__setattr__(self, "horizon", whole("BubbleRank", "horizon", self.horizon, 1))
+        number("BubbleRank", "power", self.power, 0.0)
+        if self.initial is None:
+            return
+        items = np.asarray(self.initial)
+        good = items.ndim == 1 and items.size > 0 and items.dtype.kind in "iu"
+        if not good or items.min() < 0 or np.unique(items).size < items.size:
+            raise invalid("BubbleRank", "initial must be a list of distinct items", self.initial)
+        object.__setattr__(self, "initial", tuple(items.tolist()))
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        return Params(4.0 * self.power * math.log(self.horizon))
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round."""
+        base = np.arange(n_items)
+        if self.initial is not None:
+            shown = list(self.initial)[:n_positions]
+            if len(shown) < n_positions or max(shown) >= n_items:
+                rule = f"initial must hold {n_positions} or more items between 0 and {n_items - 1}"
+                raise invalid("BubbleRank", rule, self.initial)
+            base = np.append(shown, np.setdiff1d(base, shown)).astype(np.int64)
+        return State(
+            rounds=np.zeros(1, dtype=np.int64),
+            started=np.full(1, self.initial is not None, dtype=np.int64),
+            base=base,
+            candidates=np.full(1, n_items - n_positions, dtype=np.int64),
+            wins=np.zeros((n_items, n_items), dtype=np.int64),
+            unsettled=np.zeros(1, dtype=np.int64),
+            waiting=np.zeros(1, dtype=np.int64),
+            kept=np.arange(n_items),
+        )
+
+    def memo_size(self, n_items: int, n_positions: int) -> int:
+        """Return one whole number a position.
+
+        1 if it was randomised with the next one, else 0; the last: 1 + the item left out, else 0.
+        """
+        return n_positions
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what the numbers are below."""
+        return n_items + 1
+
+    def relabelled(self, order: Ints) -> BubbleRank:
+        """Return the spec for a catalogue whose item i is this one's item ``order[i]``."""
+        if self.initial is None:
+            return self
+        label = np.argsort(order)
+        items = [int(label[i]) if i < label.size else i for i in self.initial]
+        return BubbleRank(self.horizon, items, self.power)
+
+
+@kernel
+def _surely_better(wins: Ints, width: float, item: int, other: int) -> bool:
+    won = wins[item, other]
+    lost = wins[other, item]
+    lead = won - lost
+    return bool(lead > 0 and lead * lead > width * (won + lost))
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    n_positions = ranking.shape[0]
+    for position in range(n_positions):
+        memo[position] = 0
+        ranking[position] = state.base[position]
+    if state.started[0] == 0:
+        _random_list(state.kept, rng, ranking)
+        return
+    offset = (state.rounds[0] + state.waiting[0] + 1) % 2  # h = t mod 2
+    state.waiting[0] += 1
+    for position in range(offset, n_positions - 1, 2):
+        item = ranking[position]
+        other = ranking[position + 1]
+        if not _surely_better(state.wins, params.width, item, other):
+            memo[position] = 1
+            if rng.random() < 0.5:
+                ranking[position] = other
+                ranking[position + 1] = item
+    last = n_positions - 1
+    if state.candidates[0] > 0 and (last - offset) % 2 == 0:
+        other = state.base[n_positions + int(rng.random() * state.candidates[0])]
+        if rng.random() < 0.5:
+            memo[last] = 1 + ranking[last]
+            ranking[last] = other
+        else:
+            memo[last] = 1 + other
+
+
+@kernel
+def _random_list(deck: Ints, rng: np.random.Generator, ranking: Ints) -> None:
+    """Write a random list, drawn from a deck of all items that is put in order again."""
+    n_items = deck.shape[0]
+    for position in range(ranking.shape[0]):
+        other = position + int(rng.random() * (n_items - position))
+        ranking[position] = deck[other]
+        deck[other] = deck[position]
+    for item in range(n_items):
+        deck[item] = item
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    state.rounds[0] += 1
+    state.waiting[0] = 0
+    if state.started[0] == 0:
+        _start(state.base, state.kept, ranking)
+        state.started[0] = 1
+        return
+    last = ranking.shape[0] - 1
+    certain = False
+    for position in range(last):
+        if memo[position] != 0 and clicks[position] != clicks[position + 1]:
+            winner = position + clicks[position + 1]
+            loser = position + clicks[position]
+            certain |= _count(state.wins, params.width, ranking[winner], ranking[loser])
+    if memo[last] != 0 and clicks[last] == 1:
+        certain |= _count(state.wins, params.width, ranking[last], memo[last] - 1)
+    # Nothing else can call for an exchange: between other neighbours nothing has changed.
+    if certain or state.unsettled[0] == 1:
+        _bubble(params, state, ranking.shape[0])
+
+
+@kernel
+def _start(base: Ints, kept: Ints, ranking: Ints) -> None:
+    """Take a list as the base list; the other items follow."""
+    to = 0
+    for item in ranking:
+        kept[item] = -1
+        base[to] = item
+        to += 1
+    for item in range(base.shape[0]):
+        if kept[item] >= 0:
+            base[to] = item
+            to += 1
+        kept[item] = item
+
+
+@kernel
+def _count(wins: Ints, width: float, winner: int, loser: int) -> bool:
+    """Count a pair; return whether it is certain which item is better, or was so before."""
+    before = _surely_better(wins, width, loser, winner)
+    wins[winner, loser] += 1
+    return before or _surely_better(wins, width, winner, loser)
+
+
+@kernel
+def _bubble(params: Params, state: State, n_positions: int) -> None:
+    """Exchange neighbours of which the lower is surely better, in one pass; then the last item."""
+    base = state.base
+    n_items = base.shape[0]
+    state.unsettled[0] = 0
+    for upper in range(n_positions - 1):
+        item = base[upper]
+        if _surely_better(state.wins, params.width, base[upper + 1], item):
+            base[upper] = base[upper + 1]
+            base[upper + 1] = item
+            state.unsettled[0] = 1
+    last = base[n_positions - 1]
+    better = -1
+    lead = 0
+    for place in range(n_positions, n_items):
+        item = base[place]
+        by = state.wins[item, last] - state.wins[last, item]
+        if by > lead and _surely_better(state.wins, params.width, item, last):
+            better = place
+            lead = by
+    if better >= 0:
+        base[n_positions - 1] = base[better]
+        base[better] = last
+        last = base[n_positions - 1]
+        state.unsettled[0] = 1
+    # Below the page those that may be better than the last one come first, in order.
+    to = n_positions
+    size = 0
+    for place in range(n_positions, n_items):
+        item = base[place]
+        if _surely_better(state.wins, params.width, last, item):
+            state.kept[size] = item
+            size += 1
+        else:
+            base[to] = item
+            to += 1
+    state.candidates[0] = to - n_positions
+    for i in range(size):
+        base[to + i] = state.kept[i]
+        state.kept[i] = i
+
+
+register(BubbleRank, State, _rank, _update)

@@ -4,6 +4,7 @@ from clickrank.policies.base import POLICIES, Assumes, Policy, policy, register
 from clickrank.policies.bc_mp_ts import BCMPTS
 from clickrank.policies.learner import Learner
 from clickrank.policies.oracle import Oracle
+from clickrank.policies.pb_mhb import PBMHB
 from clickrank.policies.pbm_kl_ucb import PBMKLUCB
 from clickrank.policies.pbm_pie import PBMPIE
 from clickrank.policies.pbm_ts import PBMTS
@@ -13,6 +14,7 @@ from clickrank.policies.uniform import Uniform
 
 __all__ = [
     "BCMPTS",
+    "PBMHB",
     "PBMKLUCB",
     "PBMPIE",
     "PBMTS",

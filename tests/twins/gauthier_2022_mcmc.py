@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,14 @@ def sorted_by(
     for item, position in zip(best, shuffled_sort(kappa, len(kappa), rng), strict=True):
         ranking[position] = item
     return ranking
+
+
+def added(values: Iterable[float]) -> float:
+    """Add in order and round each time, as kernels do; `sum` rounds less since Python 3.12."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
 
 
 def beta(a: float, b: float, rng: np.random.Generator) -> float:
@@ -112,11 +120,99 @@ class PBMHBTwin(Twin):
         return beta(clicks + 1.0, misses + 1.0, rng) / weight, log_q
 
 
+def reflected(x: float) -> float:
+    x = abs(x) % 2.0
+    return min(max(2.0 - x if x > 1.0 else x, 1e-9), 1.0 - 1e-9)
+
+
+class PBLBTwin(Twin):
+    spec: Any
+
+    def __init__(self, spec: Policy, n_items: int, kappa: Floats) -> None:
+        super().__init__(spec, n_items, kappa)
+        self.particle: tuple[list[float], list[float]] | None = None
+
+    def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
+        sizes = self.n_items, self.n_positions
+        if self.particle is None:
+            theta, kappa = ([reflected(rng.random()) for _ in range(n)] for n in sizes)
+            self.particle = theta, kappa
+        h = self.spec.step_size / self.t
+        for _ in range(self.spec.steps):
+            theta, kappa = self.particle
+            ups = self.gradient(theta, kappa)
+            self.particle = tuple(  # type: ignore[assignment]
+                [
+                    reflected(x + h * up + math.sqrt(2.0 * h) * rng.standard_normal())
+                    for x, up in zip(values, slopes, strict=True)
+                ]
+                for values, slopes in zip(self.particle, ups, strict=True)
+            )
+        sigma = 1.0 / math.sqrt(self.t * self.spec.precision)
+        noisy = [[x + sigma * rng.standard_normal() for x in part] for part in self.particle]
+        return sorted_by(noisy[0], noisy[1], rng), []
+
+    def gradient(self, theta: list[float], kappa: list[float]) -> list[list[float]]:
+        """-∇U in θ and in κ."""
+        f = (self.views - self.clicks).tolist()
+        ups = [
+            int(self.clicks[i].sum()) / x
+            - added(n / (1.0 - x * y) * y for n, y in zip(f[i], kappa, strict=True))
+            for i, x in enumerate(theta)
+        ]
+        others = [
+            int(self.clicks[:, k].sum()) / y
+            - added(row[k] / (1.0 - x * y) * x for row, x in zip(f, theta, strict=True))
+            for k, y in enumerate(kappa)
+        ]
+        return [ups, others]
+
+
+class EpsilonGreedyTwin(Twin):
+    spec: Any
+
+    def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
+        replaced = [
+            rng.random() < self.spec.exploration / self.t for _ in range(self.n_positions)
+        ]
+        ranking = [-1] * self.n_positions
+        if not all(replaced):
+            rates = np.where(self.views > 0, self.clicks / np.maximum(self.views, 1), 0.0)
+            kappa = leading_right_vector(rates).tolist()
+            theta = [added(r * k for r, k in zip(row, kappa, strict=True)) for row in rates]
+            ranking = sorted_by(theta, kappa, rng)
+        kept = {item for item, new in zip(ranking, replaced, strict=True) if not new}
+        pool = [item for item in range(self.n_items) if item not in kept]
+        for position in range(self.n_positions):
+            if replaced[position]:
+                drawn = int(rng.random() * len(pool))
+                ranking[position] = pool[drawn]
+                pool[drawn] = pool[-1]
+                pool.pop()
+        return ranking, []
+
+
+def leading_right_vector(rates: Floats) -> Floats:
+    """2^16 steps of power iteration on the Gram matrix, from ones; rounded to 2^-26."""
+    _, values, vectors = np.linalg.svd(rates)
+    if values[0] == 0.0:
+        return np.ones(rates.shape[1])
+    weights = (values / values[0]) ** (2 * 2**16)
+    vector = sum(
+        w * row.sum() * row for w, row in zip(weights, vectors[: values.size], strict=True)
+    )
+    return np.floor(vector / np.linalg.norm(vector) * 2.0**26 + 0.5) / 2.0**26
+
+
 TWINS: dict[str, type[Twin]] = {
+    "epsilon-greedy": EpsilonGreedyTwin,
+    "pb-lb": PBLBTwin,
     "pb-mhb": PBMHBTwin,
 }
 
 SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "epsilon-greedy": [{"exploration": c} for c in (0.0, 1.0, 10.0, 100.0)],
+    "pb-lb": [{}, {"step_size": 0.1, "precision": 100.0, "steps": 3}],
     "pb-mhb": [
         {},
         {"width": 0.5, "steps": 3},

@@ -2,8 +2,10 @@
 
 from clickrank.policies.base import POLICIES, Assumes, Policy, policy, register
 from clickrank.policies.bc_mp_ts import BCMPTS
+from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.learner import Learner
 from clickrank.policies.oracle import Oracle
+from clickrank.policies.pb_lb import PBLB
 from clickrank.policies.pb_mhb import PBMHB
 from clickrank.policies.pbm_kl_ucb import PBMKLUCB
 from clickrank.policies.pbm_pie import PBMPIE
@@ -14,6 +16,7 @@ from clickrank.policies.uniform import Uniform
 
 __all__ = [
     "BCMPTS",
+    "PBLB",
     "PBMHB",
     "PBMKLUCB",
     "PBMPIE",
@@ -22,6 +25,7 @@ __all__ = [
     "POLICIES",
     "RBAKLUCB",
     "Assumes",
+    "EpsilonGreedy",
     "Learner",
     "Oracle",
     "Policy",

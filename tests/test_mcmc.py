@@ -52,9 +52,7 @@ def marginals(clicks: Ints, misses: Ints) -> tuple[Floats, Floats]:
     joint = []
     for s, f in zip(clicks, misses, strict=True):
         log = s[0] * np.log(theta) + f[0] * np.log1p(-theta)
-        joint.append(
-            np.exp(log + s[1] * np.log(theta * kappa) + f[1] * np.log1p(-theta * kappa))
-        )
+        joint.append(np.exp(log + s[1] * np.log(theta * kappa) + f[1] * np.log1p(-theta * kappa)))
     sums = [table.sum(axis=0) for table in joint]
     rows = []
     for i, table in enumerate(joint):

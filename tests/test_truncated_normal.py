@@ -70,7 +70,9 @@ def test_few_attempts_are_needed() -> None:
                 while same.bit_generator.state != rng.bit_generator.state:
                     same.random()
                     used += 1
-                assert used / 2 / draws.size < 1.8  # 1.67 at the worst, a mean of 0 and a width of 1/2
+                assert (
+                    used / 2 / draws.size < 1.8
+                )  # 1.67 at the worst, a mean of 0 and a width of 1/2
             else:
                 assert unit_mass(mean, width) > 0.475
 
@@ -83,7 +85,7 @@ def test_mass(width: float) -> None:
         assert unit_mass(mean, width) == pytest.approx(want, rel=1e-14, abs=4e-16)
 
 
-@pytest.mark.parametrize("width", (0.3, 1.0, 7.0, 63.0, 64.0, 65.0, 1e3, 1e5))
+@pytest.mark.parametrize("width", [0.3, 1.0, 7.0, 63.0, 64.0, 65.0, 1e3, 1e5])
 def test_log_mass_ratio(width: float) -> None:
     """By integrals of exp(-s (x - μ)²) - 1, which do not lose the small difference from 1."""
     s = 0.5 / width**2

@@ -79,7 +79,7 @@ class PBMHBTwin(Twin):
         return new if needed < gain else x
 
     def truncated_gaussian(self, x: float, s: Any, f: Any, weights: Any, rng: Any) -> Any:
-        sigma = self.spec.width / math.sqrt(self.t)
+        sigma = float(self.spec.width) / math.sqrt(self.t)
 
         def log_q(y: float, z: float) -> float:
             low, high = (math.erf((edge - z) / sigma / math.sqrt(2.0)) for edge in (0.0, 1.0))
@@ -88,7 +88,7 @@ class PBMHBTwin(Twin):
         return sample_truncated_normal(x, sigma, rng), log_q
 
     def logit_gaussian(self, x: float, s: Any, f: Any, weights: Any, rng: Any) -> Any:
-        sigma = self.spec.width / math.sqrt(self.t)
+        sigma = float(self.spec.width) / math.sqrt(self.t)
         logit = math.log(x / (1.0 - x)) + sigma * rng.standard_normal()
         new = 0.0 if logit < -700.0 else 1.0 / (1.0 + math.exp(-logit))
 
@@ -130,24 +130,22 @@ class PBLBTwin(Twin):
 
     def __init__(self, spec: Policy, n_items: int, kappa: Floats) -> None:
         super().__init__(spec, n_items, kappa)
-        self.particle: tuple[list[float], list[float]] | None = None
+        self.particle: list[list[float]] = []  # θ and κ
 
     def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
-        sizes = self.n_items, self.n_positions
-        if self.particle is None:
-            theta, kappa = ([reflected(rng.random()) for _ in range(n)] for n in sizes)
-            self.particle = theta, kappa
+        if not self.particle:
+            sizes = self.n_items, self.n_positions
+            self.particle = [[reflected(rng.random()) for _ in range(n)] for n in sizes]
         h = self.spec.step_size / self.t
         for _ in range(self.spec.steps):
-            theta, kappa = self.particle
-            ups = self.gradient(theta, kappa)
-            self.particle = tuple(  # type: ignore[assignment]
+            slopes = self.gradient(*self.particle)
+            self.particle = [
                 [
                     reflected(x + h * up + math.sqrt(2.0 * h) * rng.standard_normal())
-                    for x, up in zip(values, slopes, strict=True)
+                    for x, up in zip(values, ups, strict=True)
                 ]
-                for values, slopes in zip(self.particle, ups, strict=True)
-            )
+                for values, ups in zip(self.particle, slopes, strict=True)
+            ]
         sigma = 1.0 / math.sqrt(self.t * self.spec.precision)
         noisy = [[x + sigma * rng.standard_normal() for x in part] for part in self.particle]
         return sorted_by(noisy[0], noisy[1], rng), []
@@ -172,9 +170,7 @@ class EpsilonGreedyTwin(Twin):
     spec: Any
 
     def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
-        replaced = [
-            rng.random() < self.spec.exploration / self.t for _ in range(self.n_positions)
-        ]
+        replaced = [rng.random() < self.spec.exploration / self.t for _ in range(self.n_positions)]
         ranking = [-1] * self.n_positions
         if not all(replaced):
             rates = np.where(self.views > 0, self.clicks / np.maximum(self.views, 1), 0.0)
@@ -198,10 +194,10 @@ def leading_right_vector(rates: Floats) -> Floats:
     if values[0] == 0.0:
         return np.ones(rates.shape[1])
     weights = (values / values[0]) ** (2 * 2**16)
-    vector = sum(
-        w * row.sum() * row for w, row in zip(weights, vectors[: values.size], strict=True)
-    )
-    return np.floor(vector / np.linalg.norm(vector) * 2.0**26 + 0.5) / 2.0**26
+    parts = vectors[: values.size]
+    vector: Floats = (weights * parts.sum(axis=1)) @ parts
+    rounded: Floats = np.floor(vector / np.linalg.norm(vector) * 2.0**26 + 0.5) / 2.0**26
+    return rounded
 
 
 TWINS: dict[str, type[Twin]] = {

@@ -140,14 +140,13 @@ def _fit(state: State) -> None:
     """Estimate θ and κ, each up to a factor."""
     rates, gram = state.rates, state.gram
     n_items, n_positions = rates.shape
-    gram[:] = 0.0
-    for i in range(n_items):
-        for k in range(n_positions):
-            for j in range(k + 1):
-                gram[k, j] += rates[i, k] * rates[i, j]
     for k in range(n_positions):
-        for j in range(k):
-            gram[j, k] = gram[k, j]
+        for j in range(k + 1):
+            total = 0.0
+            for i in range(n_items):
+                total += rates[i, k] * rates[i, j]
+            gram[k, j] = total
+            gram[j, k] = total
     leading_vector(gram, state.guess, state.powers, state.examination)
     for i in range(n_items):
         total = 0.0

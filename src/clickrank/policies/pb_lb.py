@@ -70,7 +70,9 @@ class PBLB(Policy):
 
     **Guarantee**: none proved. The regret is heavy-tailed: with steps too small or precision too
     high a few runs settle on a wrong list and lose linearly. The best values vary with the data
-    (h_0 from 0.001 to 0.1, γ from 0.01 to 1000 in Table 4.1).
+    (h_0 from 0.001 to 0.1, γ from 0.01 to 1000 in Table 4.1). The defaults are those of Table 4.1
+    for ten Yandex documents, which are cautious: on three other instances 0.01 and 0.1 lost three
+    to nine times less in a million rounds.
 
     Parameters
     ----------

@@ -291,9 +291,7 @@ def _needed(
 
 
 @kernel
-def _logit_walk(
-    value: float, deviation: float, rng: np.random.Generator
-) -> tuple[float, float]:
+def _logit_walk(value: float, deviation: float, rng: np.random.Generator) -> tuple[float, float]:
     """Step from logit(value); the correction is the ratio of the logit's derivatives."""
     x = math.log(value / (1.0 - value)) + deviation * rng.standard_normal()
     other = 1.0 / (1.0 + math.exp(-x))

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clickrank._rng import streams
+from clickrank.clickmodels import PBM
 from clickrank.numerics.rank_one import leading_vector
 from clickrank.policies import EpsilonGreedy, Learner
-from clickrank.types import Floats
+from clickrank.types import Floats, scratch_fields
 from tests.twins.gauthier_2022_mcmc import leading_right_vector
 
 
@@ -42,8 +44,7 @@ def test_leading_vector(rates: Floats, seed: int) -> None:
     found = leading(rates, np.ones(n))
     want = leading_right_vector(rates)
     assert np.abs(found - want).max() <= 2.0**-26
-    guesses: list[Floats] = [rng.random(n) + 1e-3, np.eye(n)[0], np.maximum(want, 1e-9)]
-    for guess in guesses:
+    for guess in (rng.uniform(size=n) + 1e-3, np.eye(n)[0], want + 1e-9):
         assert leading(rates, guess).tolist() == found.tolist()
 
 
@@ -108,3 +109,20 @@ def test_all_random_before_c() -> None:
         a, b = learner.rank(rng)[0]
         counts[a, b] += 1
     assert (np.abs(counts[~np.eye(3, dtype=bool)] - 1000) < 5.5 * np.sqrt(6000 * 5 / 36)).all()
+
+
+@pytest.mark.parametrize("exploration", [1.0, 30.0])
+def test_work_space_does_not_matter(exploration: float) -> None:
+    """Losing it before every ranking changes no ranking: the fit is the same from any start."""
+    users = PBM([0.5, 0.4, 0.4, 0.2, 0.1], [0.5, 1.0, 0.7])
+    kept, fresh = (Learner(EpsilonGreedy(exploration), 5, 3) for _ in range(2))
+    empty = fresh.policy.init(5, 3)
+    ours, theirs = streams(4, 0), streams(4, 0)
+    for t in range(2000):
+        for field in scratch_fields(type(fresh.state)):
+            getattr(fresh.state, field)[...] = getattr(empty, field)
+        ranking, memo = kept.rank(ours.policy)
+        assert ranking.tolist() == fresh.rank(theirs.policy)[0].tolist(), f"round {t}"
+        clicks = users.sample(ranking, ours.users)
+        kept.update(ranking, memo, clicks)
+        fresh.update(ranking, memo, clicks)

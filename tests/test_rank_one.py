@@ -44,7 +44,7 @@ def test_leading_vector(rates: Floats, seed: int) -> None:
     found = leading(rates, np.ones(n))
     want = leading_right_vector(rates)
     assert np.abs(found - want).max() <= 2.0**-26
-    for guess in (rng.uniform(size=n) + 1e-3, np.eye(n)[0], want + 1e-9):
+    for guess in np.array([rng.random(n) + 1e-3, np.eye(n)[0], want + 1e-9]):
         assert leading(rates, guess).tolist() == found.tolist()
 
 

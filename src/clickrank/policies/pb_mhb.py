@@ -294,7 +294,7 @@ def _needed(
 def _logit_walk(value: float, deviation: float, rng: np.random.Generator) -> tuple[float, float]:
     """Step from logit(value); the correction is the ratio of the logit's derivatives."""
     x = math.log(value / (1.0 - value)) + deviation * rng.standard_normal()
-    other = 1.0 / (1.0 + math.exp(-x))
+    other = 1.0 / (1.0 + math.exp(-x)) if x > -700.0 else 0.0  # where exp would overflow
     if not 0.0 < other < 1.0:
         return 0.0, 0.0
     return other, math.log(other * (1.0 - other)) - math.log(value * (1.0 - value))

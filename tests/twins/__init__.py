@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.twins import assignment_policies, block_policies, lagree_2016
 from tests.twins import general_clicks, lagree_2016
+from tests.twins import gauthier_2022_mcmc, lagree_2016
 from tests.twins.base import Twin
 
 TWINS: dict[str, type[Twin]] = {
@@ -13,12 +14,14 @@ TWINS: dict[str, type[Twin]] = {
     **assignment_policies.TWINS,
     **block_policies.TWINS,
     **general_clicks.TWINS,
+    **gauthier_2022_mcmc.TWINS,
 }
 
 #: Settings that each policy is compared with, by policy; without an entry, its defaults alone.
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     **block_policies.SETTINGS,
     **general_clicks.SETTINGS,
+    **gauthier_2022_mcmc.SETTINGS,
 }
 
 CASES = [(name, settings) for name in TWINS for settings in SETTINGS.get(name, [{}])]

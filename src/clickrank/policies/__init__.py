@@ -7,8 +7,11 @@ from clickrank.policies.comb_ucb1 import CombUCB1
 from clickrank.policies.grab import GRAB
 from clickrank.policies.kl_comb_ucb import KLCombUCB
 from clickrank.policies.bubble_rank import BubbleRank
+from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.learner import Learner
 from clickrank.policies.oracle import Oracle
+from clickrank.policies.pb_lb import PBLB
+from clickrank.policies.pb_mhb import PBMHB
 from clickrank.policies.pbm_kl_ucb import PBMKLUCB
 from clickrank.policies.pbm_pie import PBMPIE
 from clickrank.policies.pbm_ts import PBMTS
@@ -22,6 +25,8 @@ from clickrank.policies.uniform import Uniform
 __all__ = [
     "BCMPTS",
     "GRAB",
+    "PBLB",
+    "PBMHB",
     "PBMKLUCB",
     "PBMPIE",
     "PBMTS",
@@ -34,6 +39,7 @@ __all__ = [
     "KLCombUCB",
     "BatchRank",
     "BubbleRank",
+    "EpsilonGreedy",
     "Learner",
     "Oracle",
     "Policy",

@@ -1,0 +1,367 @@
+"""PB-MHB: Thompson sampling of items and positions by Metropolis-Hastings."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._jit import kernel
+from clickrank._select import place, renew_top_k
+from clickrank.errors import invalid
+from clickrank.numerics.gamma import gamma_constants, sample_gamma
+from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
+from clickrank.policies.base import Assumes, Policy, register
+from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
+
+PROPOSALS = ("truncated-gaussian", "logit-gaussian", "pseudo-view", "max-pos")
+STARTS = ("warm", "random")
+
+_TRUNCATED, _LOGIT, _PSEUDO_VIEW = 0, 1, 2
+# Uniform numbers in (0, 1] that have 53 bits: the logarithm of the smallest is -36.74.
+_LEAST_LOG = -36.75
+_LOG_2 = math.log(2.0)
+# Of two sums of logarithms, more than what rounding can do to them.
+_SLACK = 1e-9
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    proposal: int  # place in PROPOSALS
+    width: float  # c
+    steps: int  # m
+    random_start: int  # 1 if each round draws a new particle to start from, else 0
+
+
+class State(NamedTuple):
+    """Clicks and misses, and the particle (θ, κ) that walks about their posterior."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_items, n_positions), S_ik
+    misses: IntStatistic  # (n_items, n_positions), F_ik
+    item_clicks: IntStatistic  # (n_items,), S_i = Σ_k S_ik
+    position_clicks: IntStatistic  # (n_positions,), S_k = Σ_i S_ik
+    started: IntScratch  # (1,), 1 if there is a particle, else 0
+    attraction: FloatScratch  # (n_items,), the particle's θ
+    examination: FloatScratch  # (n_positions,), the particle's κ; its first is 1
+    miss_logs: FloatScratch  # (n_items, n_positions), log(1 - θ_i κ_k) of the particle
+    room: FloatScratch  # (n_items,), such logarithms of a candidate
+    best: IntScratch  # (n_positions,), items by decreasing θ
+    order: IntScratch  # (n_positions,), positions by decreasing κ
+
+
+@dataclass(frozen=True)
+class PBMHB(Policy):
+    """PB-MHB draws attractions and examinations from their joint posterior, and sorts by them.
+
+    Nothing need be known of the positions. The posterior is no known distribution; a random walk
+    that has it for its limit goes on by a few steps in each round.
+
+    π(θ, κ) ∝ Π_ik (θ_i κ_k)^{S_ik} (1 - θ_i κ_k)^{F_ik} on [0, 1], κ_1 = 1. A step moves each θ_i
+    and then each κ_k, k ≥ 2: a candidate x' drawn from q(· | x) replaces x with probability
+    min(1, π(x') q(x | x') / (π(x) q(x' | x))). The best item goes to the position of the largest κ.
+
+    **Assumes**: position-based clicks. Examination is learned. No horizon.
+
+    **Source**: gauthier2022, Algorithms 7 and 8, eq. 4.2 to 4.6.
+
+    **Differences**: 1. logit-gaussian: the text takes the ratio of the proposals for 1. It is that
+    of densities in the logit; in θ, where the posterior is uniform a priori, the ratio is
+    θ'(1 - θ')/(θ(1 - θ)). Without it the walk has the limit π/(θ(1 - θ)), which has no finite mass
+    for an item without a click. The factor is included. 2. pseudo-view: the Beta distribution's
+    second parameter is max(Ñ - S + 1, 1), and the printed ratio has Ñ - S for its exponent, without
+    the maximum. The density drawn from is used in both. 3. max-pos: candidates above 1 have
+    posterior density 0 and are refused; ties for the most used position or item are broken at
+    random. 4. A candidate that rounds to 0 or 1 is refused. 5. The truncated Gaussian is drawn
+    exactly, but not by drawing normals until one is inside, which takes 2.5 c/√t of them. 6. t is
+    one more than the rounds that have come back. 7. The first particle, and the next after a
+    loss of work space, is drawn uniformly.
+
+    **Complexity**: m (n_items + n_positions - 1) candidates a round. The posterior of a candidate
+    takes one logarithm for each miss count other than 0, but by Jensen's inequality it is at most
+    S log θ' + F log(1 - θ' Σ F_k κ_k / F), F = Σ F_k, and most candidates are so bad that this
+    refuses them. The lists are exactly those without the shortcut.
+
+    **Guarantee**: none proved.
+
+    Parameters
+    ----------
+    proposal
+        How candidates are drawn: "truncated-gaussian" and "logit-gaussian" step from the present
+        value; "pseudo-view" and "max-pos" draw from Beta distributions of the counts.
+    width
+        c > 0: the Gaussian steps have deviation c/√t. 1000 and 10,000 are good for the truncated
+        Gaussian on all data of the source, 1 to 10 for the logit.
+    steps
+        Steps m ≥ 1 of the walk in each round.
+    start
+        "warm": the walk goes on from its last particle; "random": it starts from a uniform one in
+        each round, which takes many more steps.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> model = cr.clickmodels.PBM([0.6, 0.4, 0.2], [0.9, 0.5])
+    >>> cr.simulate("pb-mhb", model, horizon=100, runs=2, seed=0).runs
+    2
+    """
+
+    name = "pb-mhb"
+    assumes = Assumes(click_models=("pbm",))
+
+    proposal: str = "truncated-gaussian"
+    width: float = 1000.0
+    steps: int = 1
+    start: str = "warm"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        for field, known in (("proposal", PROPOSALS), ("start", STARTS)):
+            if getattr(self, field) not in known:
+                rule = f"{field} must be one of {', '.join(known)}"
+                raise invalid("PBMHB", rule, getattr(self, field))
+        # A smaller step would be lost in rounding: the walk would stand still.
+        number("PBMHB", "width", self.width, 1e-9)
+        whole("PBMHB", "steps", self.steps, 1)
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        proposal = PROPOSALS.index(self.proposal)
+        return Params(proposal, float(self.width), int(self.steps), STARTS.index(self.start))
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round."""
+        return State(
+            rounds=np.zeros(1, dtype=np.int64),
+            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
+            misses=np.zeros((n_items, n_positions), dtype=np.int64),
+            item_clicks=np.zeros(n_items, dtype=np.int64),
+            position_clicks=np.zeros(n_positions, dtype=np.int64),
+            started=np.zeros(1, dtype=np.int64),
+            attraction=np.zeros(n_items),
+            examination=np.zeros(n_positions),
+            miss_logs=np.zeros((n_items, n_positions)),
+            room=np.zeros(n_items),
+            best=np.zeros(n_positions, dtype=np.int64),
+            order=np.zeros(n_positions, dtype=np.int64),
+        )
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    if state.started[0] == 0 or params.random_start == 1:
+        _start(state, rng)
+    deviation = params.width / math.sqrt(state.rounds[0] + 1.0)
+    for _ in range(params.steps):
+        step(params.proposal, deviation, state, rng)
+    renew_top_k(state.attraction, rng, state.best)
+    renew_top_k(state.examination, rng, state.order)
+    place(state.best, state.order, ranking)
+
+
+@kernel
+def _start(state: State, rng: np.random.Generator) -> None:
+    """Draw a particle uniformly."""
+    n_items, n_positions = state.miss_logs.shape
+    state.started[0] = 1
+    for i in range(n_items):
+        state.attraction[i] = _inside(rng)
+    state.examination[0] = 1.0
+    for k in range(1, n_positions):
+        state.examination[k] = _inside(rng)
+    for i in range(n_items):
+        for k in range(n_positions):
+            state.miss_logs[i, k] = math.log(1.0 - state.attraction[i] * state.examination[k])
+
+
+@kernel
+def _inside(rng: np.random.Generator) -> float:
+    """Draw a uniform number above 0 and below 1."""
+    while True:
+        x = rng.random()
+        if x > 0.0:
+            return x
+
+
+@kernel
+def step(proposal: int, deviation: float, state: State, rng: np.random.Generator) -> None:
+    """Move each θ_i and then each κ_k but the first, once.
+
+    Both are moves of some x whose density is Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j}: for a θ the j are
+    the positions and w is κ, and the other way round. Σ_j F_j log(1 - x w_j), Σ_j F_j and
+    Σ_j F_j w_j come first, as they are all that most candidates need.
+    """
+    n_items, n_positions = state.miss_logs.shape
+    theta, kappa = state.attraction, state.examination
+    clicks, misses, logs = state.clicks, state.misses, state.miss_logs
+    # Bounds of the truncated Gaussian's correction, which is needed itself for few candidates: a
+    # mean at the edge loses half of the mass, and the logarithm of the mass has a slope of at most
+    # 1/2 in μ/σ², as the mean of the truncated distribution is between μ and 1/2.
+    largest = min(_LOG_2, 0.5 / (deviation * deviation))
+    for i in range(n_items):
+        now, missed, weighted = 0.0, 0, 0.0
+        for k in range(n_positions):
+            now += misses[i, k] * logs[i, k]
+            missed += misses[i, k]
+            weighted += misses[i, k] * kappa[k]
+        total = state.item_clicks[i]
+        other, correction = 0.0, largest
+        if proposal == _TRUNCATED:
+            other = sample_truncated_normal(theta[i], deviation, rng)
+        elif proposal == _LOGIT:
+            other, correction = _logit_walk(theta[i], deviation, rng)
+        elif proposal == _PSEUDO_VIEW:
+            other, correction = _pseudo_view(theta[i], clicks[i], misses[i], kappa, rng)
+        else:
+            other, correction = _max_pos(theta[i], clicks[i], misses[i], kappa, rng)
+        needed = _needed(theta[i], other, total, now, missed, weighted, correction, rng)
+        if needed <= 0.0:
+            if proposal == _TRUNCATED:
+                correction = log_mass_ratio(theta[i], other, deviation)
+            then = 0.0
+            for k in range(n_positions):
+                state.room[k] = math.log(1.0 - other * kappa[k])
+                then += misses[i, k] * state.room[k]
+            gain = total * (math.log(other) - math.log(theta[i]))
+            if needed < gain + (then - now) + correction:
+                theta[i] = other
+                for k in range(n_positions):
+                    logs[i, k] = state.room[k]
+    for k in range(1, n_positions):
+        now, missed, weighted = 0.0, 0, 0.0
+        for i in range(n_items):
+            now += misses[i, k] * logs[i, k]
+            missed += misses[i, k]
+            weighted += misses[i, k] * theta[i]
+        total = state.position_clicks[k]
+        other, correction = 0.0, largest
+        if proposal == _TRUNCATED:
+            other = sample_truncated_normal(kappa[k], deviation, rng)
+        elif proposal == _LOGIT:
+            other, correction = _logit_walk(kappa[k], deviation, rng)
+        elif proposal == _PSEUDO_VIEW:
+            other, correction = _pseudo_view(kappa[k], clicks[:, k], misses[:, k], theta, rng)
+        else:
+            other, correction = _max_pos(kappa[k], clicks[:, k], misses[:, k], theta, rng)
+        needed = _needed(kappa[k], other, total, now, missed, weighted, correction, rng)
+        if needed <= 0.0:
+            if proposal == _TRUNCATED:
+                correction = log_mass_ratio(kappa[k], other, deviation)
+            then = 0.0
+            for i in range(n_items):
+                state.room[i] = math.log(1.0 - theta[i] * other)
+                then += misses[i, k] * state.room[i]
+            gain = total * (math.log(other) - math.log(kappa[k]))
+            if needed < gain + (then - now) + correction:
+                kappa[k] = other
+                for i in range(n_items):
+                    logs[i, k] = state.room[i]
+
+
+@kernel
+def _needed(
+    value: float,
+    other: float,
+    total: int,
+    now: float,
+    missed: int,
+    weighted: float,
+    correction: float,
+    rng: np.random.Generator,
+) -> float:
+    """Return what the logarithm of the acceptance ratio must exceed; infinity if it does not.
+
+    By Jensen's inequality, Σ_j F_j log(1 - x' w_j) ≤ F log(1 - x' Σ_j F_j w_j / F), F = Σ_j F_j.
+    """
+    if not 0.0 < other < 1.0:
+        return math.inf
+    luck = 1.0 - rng.random()
+    gain = total * math.log(other / value)
+    bound = missed * math.log(1.0 - other * (weighted / missed)) if missed > 0 else 0.0
+    most = gain + (bound - now) + correction
+    most += _SLACK * (1.0 + math.fabs(gain) - bound - now)
+    if most < _LEAST_LOG:
+        return math.inf
+    needed = math.log(luck)
+    return math.inf if most < needed else needed
+
+
+@kernel
+def _logit_walk(value: float, deviation: float, rng: np.random.Generator) -> tuple[float, float]:
+    """Step from logit(value); the correction is the ratio of the logit's derivatives."""
+    x = math.log(value / (1.0 - value)) + deviation * rng.standard_normal()
+    other = 1.0 / (1.0 + math.exp(-x)) if x > -700.0 else 0.0  # where exp would overflow
+    if not 0.0 < other < 1.0:
+        return 0.0, 0.0
+    return other, math.log(other * (1.0 - other)) - math.log(value * (1.0 - value))
+
+
+@kernel
+def _pseudo_view(
+    value: float, clicks: Ints, misses: Ints, weights: Floats, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Draw from the Beta distribution that counts Σ_j N_j w_j views."""
+    total = 0
+    seen = 0.0
+    for j in range(weights.shape[0]):
+        total += clicks[j]
+        seen += weights[j] * (clicks[j] + misses[j])
+    unclicked = max(seen - total, 0.0)
+    other = _beta(1.0 + total, 1.0 + unclicked, rng)
+    if not 0.0 < other < 1.0:
+        return 0.0, 0.0
+    gain = total * (math.log(value) - math.log(other))
+    return other, gain + unclicked * (math.log(1.0 - value) - math.log(1.0 - other))
+
+
+@kernel
+def _max_pos(
+    value: float, clicks: Ints, misses: Ints, weights: Floats, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Draw from the posterior of x w_j, where j has the most views, and divide by w_j."""
+    most = 0
+    ties = 0
+    views = -1
+    for j in range(weights.shape[0]):
+        here = clicks[j] + misses[j]
+        if here > views:
+            views = here
+            most = j
+            ties = 1
+        elif here == views:
+            ties += 1
+            if rng.random() * ties < 1.0:
+                most = j
+    s, f, weight = clicks[most], misses[most], weights[most]
+    other = _beta(1.0 + s, 1.0 + f, rng) / weight
+    if not 0.0 < other < 1.0:
+        return 0.0, 0.0
+    gain = s * (math.log(value) - math.log(other))
+    return other, gain + f * (math.log(1.0 - value * weight) - math.log(1.0 - other * weight))
+
+
+@kernel
+def _beta(a: float, b: float, rng: np.random.Generator) -> float:
+    """Draw from Beta(a, b), a and b of at least 1."""
+    d, c = gamma_constants(a)
+    win = sample_gamma(d, c, rng)
+    d, c = gamma_constants(b)
+    return win / (win + sample_gamma(d, c, rng))
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    state.rounds[0] += 1
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        click = clicks[position]
+        state.clicks[item, position] += click
+        state.misses[item, position] += 1 - click
+        state.item_clicks[item] += click
+        state.position_clicks[position] += click
+
+
+register(PBMHB, State, _rank, _update)

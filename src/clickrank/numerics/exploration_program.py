@@ -6,7 +6,7 @@ Items and positions are sorted, best first, so that the best list has item k at 
     Σ q_ik (μ_kk - μ_ik)   subject to   Σ q_ik d(μ_ik, μ'_ik) ≥ 1
 
 for every μ' = θ'κ' that agrees with μ on the best list and for which that list is not the best
-one (komiyama2017, the constant C* of its Theorem 2), and such that lists can have these amounts:
+one (komiyama2017: the constant C* of the lower bound), and such that lists can have these amounts:
 item k appears elsewhere at most as often as others appear at position k.
 
 Agreement on the best list leaves μ'_ik = μ_ik exp(w_i - w_k), where w_i is the change of log θ_i.
@@ -28,8 +28,8 @@ from clickrank.numerics.linear_program import OPTIMAL, add_constraint, drop_row,
 from clickrank.numerics.pbm_likelihood import solve_positive
 from clickrank.types import Floats, FloatScratch, IntScratch
 
-#: Part of the mean amount that every cell gets when the most confusing μ' is looked for. Without
-#: it μ' would be anything in cells of amount 0, and the cuts shallow. First the one, then the other.
+#: Part of the mean amount that every cell gets when the most confusing μ' is looked for: first the
+#: one, then the other. Without it μ' would be anything in cells of amount 0, and cuts be shallow.
 _COARSE, _FINE = 1e-2, 1e-7
 _MOST_ROUNDS = 80
 _MOST_STEPS = 60
@@ -100,29 +100,32 @@ def solve_program(work: Workspace, x: Floats, y: Floats, tolerance: float) -> tu
 
     spread = _COARSE
     lower = 0.0
+    weakest = 0.0
+    last = False
     for attempt in range(_MOST_ROUNDS):
-        # The first cuts are for equal amounts everywhere.
         total = 0.0
         for i in range(n_items):
             for k in range(n_positions):
                 total += work.amounts[i, k]
-        extra = 1.0 if attempt == 0 else spread * total / (n_items * n_positions)
-        if not extra > 0.0:
+        if attempt > 0 and not total > 0.0:
             break
+        last = last or attempt == _MOST_ROUNDS - 1
+        if last:
+            spread = _FINE
+        # The first cuts are for equal amounts everywhere.
+        extra = 1.0 if attempt == 0 else spread * total / (n_items * n_positions)
         weakest = math.inf
         added = 0
         for rival in range(rivals):
             value = _minimise(work, x, y, rival, extra)
             weakest = min(weakest, value)
-            if value >= 1.0 - 0.5 * tolerance:
+            if last or value >= 1.0 - 0.5 * tolerance:
                 continue
             if n_rows + 1 >= work.table.shape[0]:
                 n_rows = _drop_slack(work, n_rows, n_columns)
                 if n_rows + 1 >= work.table.shape[0]:
                     continue
             largest = _write_cut(work, rival)
-            if not largest > 0.0:
-                continue
             add_constraint(
                 work.table,
                 n_rows,
@@ -136,29 +139,18 @@ def solve_program(work: Workspace, x: Floats, y: Floats, tolerance: float) -> tu
             n_rows += 1
             label += 1
             added += 1
-        if added == 0 or weakest >= 1.0 - tolerance:
-            if spread == _FINE:
-                return _finish(work, lower, weakest)
-            spread = _FINE
-            if added == 0:
-                continue
-        most = 20 * (n_rows + n_columns)
-        found = dual_simplex(work.table, n_rows, work.basic, work.nonbasic, n_columns, most)
-        if found != OPTIMAL:
+        if last or (spread == _FINE and weakest >= 1.0 - tolerance):
             break
-        lower = work.table[0, 0]
-        _read_amounts(work, n_rows)
-    # Cut short: what there is, made large enough for the most confusing μ'.
-    total = 0.0
-    for i in range(n_items):
-        for k in range(n_positions):
-            total += work.amounts[i, k]
-    weakest = 0.0
-    if total > 0.0:
-        weakest = math.inf
-        for rival in range(rivals):
-            extra = _FINE * total / (n_items * n_positions)
-            weakest = min(weakest, _minimise(work, x, y, rival, extra))
+        if weakest >= 1.0 - tolerance:
+            spread = _FINE
+        if added > 0:
+            most = 20 * (n_rows + n_columns)
+            found = dual_simplex(work.table, n_rows, work.basic, work.nonbasic, n_columns, most)
+            if found == OPTIMAL:
+                lower = work.table[0, 0]
+                _read_amounts(work, n_rows)
+            else:
+                last = True  # cut short: see how good the amounts of before are
     return _finish(work, lower, weakest)
 
 
@@ -242,9 +234,8 @@ def _minimise(work: Workspace, x: Floats, y: Floats, rival: int, extra: float) -
     n_items, n_positions = work.mu.shape
     a, b, _ = _rival(x, y, n_positions, rival)
     w = work.changes[rival]
-    here = _objective(work, w, extra, 0.0)
     for _ in range(_MOST_STEPS):
-        decrement, reach = _newton(work, w, a, b, extra)
+        here, decrement, reach = _newton(work, w, a, b, extra)
         if decrement <= 1e-9 * here:
             break
         size = min(1.0, reach)
@@ -257,7 +248,6 @@ def _minimise(work: Workspace, x: Floats, y: Floats, rival: int, extra: float) -
             break
         for i in range(n_items):
             w[i] += size * work.step[i]
-        here = there
     total = 0.0
     for i in range(n_items):
         for k in range(n_positions):
@@ -279,13 +269,17 @@ def _objective(work: Workspace, w: Floats, extra: float, size: float) -> float:
 
 
 @kernel
-def _newton(work: Workspace, w: Floats, a: int, b: int, extra: float) -> tuple[float, float]:
-    """Write Newton's step with w_a and w_b held; returns its decrement and how far it may go."""
+def _newton(work: Workspace, w: Floats, a: int, b: int, extra: float) -> tuple[float, float, float]:
+    """Write Newton's step with w_a and w_b held.
+
+    Returns the objective, the decrement (twice the decrease to expect), and how far one may go.
+    """
     n_items, n_positions = work.mu.shape
     for k in range(n_positions):
         work.right[k] = 0.0
         for other in range(n_positions):
             work.inner[k, other] = 0.0
+    value = 0.0
     # Items outside the list meet positions only: they are eliminated first.
     for i in range(n_items - 1, -1, -1):
         slope_i = 0.0
@@ -295,6 +289,7 @@ def _newton(work: Workspace, w: Floats, a: int, b: int, extra: float) -> tuple[f
             if i == k:
                 continue
             weight = work.amounts[i, k] + extra
+            value += weight * cell_divergence(work.mu[i, k], w[i] - w[k])
             moved = work.mu[i, k] * math.exp(w[i] - w[k])
             slope = weight * (moved - work.mu[i, k]) / (1.0 - moved)
             bend = weight * (1.0 - work.mu[i, k]) * moved / ((1.0 - moved) * (1.0 - moved))
@@ -316,7 +311,7 @@ def _newton(work: Workspace, w: Floats, a: int, b: int, extra: float) -> tuple[f
                 for other in range(k + 1):
                     work.inner[k, other] -= part * work.bend[i, other]
     for k in range(n_positions):
-        if k == a or k == b:  # held; where the pair is not (both inside), one more is free
+        if k in (a, b):  # held
             for other in range(n_positions):
                 work.inner[max(k, other), min(k, other)] = 0.0
             work.inner[k, k] = 1.0
@@ -345,7 +340,7 @@ def _newton(work: Workspace, w: Floats, a: int, b: int, extra: float) -> tuple[f
             if change > 0.0:
                 room = -math.log(work.mu[i, k]) - (w[i] - w[k])
                 reach = min(reach, 0.95 * room / change)
-    return decrement, reach
+    return value, decrement, reach
 
 
 @kernel
@@ -361,9 +356,8 @@ def _write_cut(work: Workspace, rival: int) -> float:
                 d = cell_divergence(work.mu[i, k], w[i] - w[k])
             work.cut[i * n_positions + k] = d
             largest = max(largest, d)
-    if largest > 0.0:
-        for cell in range(n_items * n_positions):
-            work.cut[cell] /= largest
+    for cell in range(n_items * n_positions):
+        work.cut[cell] /= largest
     return largest
 
 

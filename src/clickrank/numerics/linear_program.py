@@ -123,10 +123,8 @@ def dual_simplex(
             ratio = max(table[0, j], 0.0) / entry
             better = column == 0 or ratio < best
             if not better and ratio == best:
-                if careful:
-                    better = nonbasic[j] < nonbasic[column]
-                else:
-                    better = entry > table[row, column]
+                first = nonbasic[j] < nonbasic[column]
+                better = first if careful else entry > table[row, column]
             if better:
                 best = ratio
                 column = j

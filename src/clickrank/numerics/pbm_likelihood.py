@@ -23,6 +23,33 @@ _MOST_STEPS = 60
 
 
 @kernel
+def fit_likelihood(
+    clicks: Ints,
+    misses: Ints,
+    fitted: Ints,
+    x: Floats,
+    y: Floats,
+    log_theta: Floats,
+    log_kappa: Floats,
+    bend: Floats,
+    inner: Floats,
+) -> None:
+    """Write log θ and log κ, rounded; x and y hold them exactly.
+
+    The iterations start at x and y if ``fitted`` says so, and else afresh: the result is the same.
+    ``bend`` (n_items, n_positions) and ``inner`` (n_positions, n_positions) are work space.
+    """
+    if fitted[0] == 0:
+        start_likelihood(clicks, misses, x, y)
+    found = maximise_likelihood(clicks, misses, x, y, log_theta, log_kappa, bend, inner)
+    fitted[0] = 1 if found else 0
+    for i in range(x.shape[0]):
+        log_theta[i] = rounded(x[i])
+    for k in range(y.shape[0]):
+        log_kappa[k] = rounded(y[k])
+
+
+@kernel
 def start_likelihood(clicks: Ints, misses: Ints, x: Floats, y: Floats) -> None:
     """Write a starting point: each item's share of clicks, all positions alike."""
     n_items, n_positions = clicks.shape
@@ -54,21 +81,19 @@ def maximise_likelihood(
     """
     n_items, n_positions = clicks.shape
     for _ in range(_MOST_STEPS):
-        decrement = _newton_step(clicks, misses, x, y, step_x, step_y, curvature, schur)
-        longest = 0.0
+        before, decrement = _newton_step(clicks, misses, x, y, step_x, step_y, curvature, schur)
+        longest = 0.0  # the step, beside the distance from a probability of 1
         reach = 1.0
         for i in range(n_items):
-            longest = max(longest, abs(step_x[i]))
             for k in range(n_positions):
                 change = step_x[i] + step_y[k]
+                distance = -(x[i] + y[k])
+                longest = max(longest, abs(change) / min(1.0, distance))
                 if change > 0.0:
-                    reach = min(reach, -0.9 * (x[i] + y[k]) / change)
-        for k in range(n_positions):
-            longest = max(longest, abs(step_y[k]))
+                    reach = min(reach, 0.9 * distance / change)
         size = reach
         # Close to the maximum the loss no longer shows whether a step is good; it is.
         if longest > 1e-4:
-            before = _loss(clicks, misses, x, y, step_x, step_y, 0.0)
             for _ in range(40):
                 after = _loss(clicks, misses, x, y, step_x, step_y, size)
                 if after <= before - 0.1 * size * decrement:
@@ -93,9 +118,10 @@ def _newton_step(
     step_y: Floats,
     curvature: Floats,
     schur: Floats,
-) -> float:
-    """Write Newton's step, with y_0 held; returns the decrease that it promises, times two."""
+) -> tuple[float, float]:
+    """Write Newton's step, with y_0 held; returns the loss and twice the decrease to expect."""
     n_items, n_positions = clicks.shape
+    loss = 0.0
     for k in range(n_positions):
         step_y[k] = 0.0
         for other in range(n_positions):
@@ -108,6 +134,7 @@ def _newton_step(
             s = clicks[i, k] + PRIOR
             f = misses[i, k] + PRIOR
             odds = 1.0 / math.expm1(-(x[i] + y[k]))  # p / (1 - p)
+            loss -= s * (x[i] + y[k]) + f * math.log(-math.expm1(x[i] + y[k]))
             slope = s - f * odds
             bend = f * odds * (1.0 + odds)
             curvature[i, k] = bend
@@ -138,7 +165,7 @@ def _newton_step(
         for k in range(n_positions):
             change = step_x[i] + step_y[k]
             decrement += curvature[i, k] * change * change
-    return decrement
+    return loss, decrement
 
 
 @kernel

@@ -11,11 +11,19 @@ import numpy as np
 from clickrank._jit import kernel
 from clickrank._select import top_k
 from clickrank.errors import invalid
-from clickrank.numerics.birkhoff import birkhoff
+from clickrank.numerics.birkhoff import birkhoff, fill_up
 from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
-from clickrank.numerics.pbm_likelihood import maximise_likelihood, rounded, start_likelihood
+from clickrank.numerics.pbm_likelihood import fit_likelihood
 from clickrank.policies.base import Assumes, Policy, register
-from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic, number
+from clickrank.types import (
+    Floats,
+    FloatScratch,
+    FloatStatistic,
+    Ints,
+    IntScratch,
+    IntStatistic,
+    number,
+)
 
 #: The amounts of exploration are computed to this relative error.
 TOLERANCE = 0.01
@@ -60,10 +68,7 @@ class State(NamedTuple):
     log_kappa: FloatScratch  # (n_positions,), log κ̂ rounded; sorted, for the plan
     matrix: FloatScratch  # (n_items, n_items), amounts, with columns for items not shown
     permutations: IntScratch  # (lists, n_items), what the matrix is made of
-    row_of: IntScratch  # (n_items,); this and the next three are birkhoff's
-    seen: IntScratch  # (n_items,)
-    parent: IntScratch  # (n_items,)
-    path: IntScratch  # (n_items,)
+    matching: IntScratch  # (4, n_items), birkhoff's work space
     amounts: FloatScratch  # this and all below: see exploration_program.Workspace
     mu: FloatScratch
     table: FloatScratch
@@ -100,7 +105,7 @@ class PMED(Policy):
     **Assumes**: position-based clicks. Nothing known, no horizon; no two items equally
     attractive, no two positions equally examined.
 
-    **Source**: komiyama2017, Algorithm 1; outlined in gauthier2022, section 2.1.1.
+    **Source**: komiyama2017, PMED and PMED-Hinge; outlined in gauthier2022, section 2.1.1.
 
     **Differences**: 1. Examination need not decrease: positions are sorted by κ̂ like items by
     θ̂, and (θ', κ') may have positions in another order. Where the paper knows the order its
@@ -113,17 +118,18 @@ class PMED(Policy):
     least 1/√t, but not less than 0.001, apart: closer ones would need more than t rounds. 6. Views
     of the best list's own pairs are not asked for: no constraint contains them. 7. A pair never
     seen brings its rotation into the queue from the start; with delayed feedback, until it comes
-    back. 8. ``hinge`` is the extra exploration only. The paper also subtracts γ/√n from the
-    divergences in estimates and constraints, for its proof. 9. If the program cannot be solved
-    within bounds, all rotations are shown instead; ``failures`` counts this. It was never seen.
+    back. 8. ``hinge`` is the extra exploration only. The paper, for its proof, has hinges in the
+    estimates and in the constraints too: divergences count from γ/√n upwards. 9. If the program
+    cannot be solved within bounds, all rotations are shown instead, and the statistic
+    ``failures`` counts it. That was never seen.
 
     **Complexity**: a queue costs one fit, O(n_items · n_positions²) a Newton step, two or three of
     them. A plan costs some ten rounds of cuts, each with n_items + n_positions convex problems
     of the same order, and the simplex method; 1 ms at 10 × 5. Plans are O(log t) many. For some
     tens of items: memory is O(n_items² · n_positions) numbers.
 
-    **Guarantee**: C* log T + o(log T) for PMED-Hinge, C* being the program's value (Theorem 5);
-    none for the plain version, nor, strictly, for ``hinge`` here (Difference 8).
+    **Guarantee**: for PMED-Hinge C* log T + o(log T), C* being the program's value, and no policy
+    has less; none is proved for the plain version, nor for ``hinge`` as it is here.
 
     Parameters
     ----------
@@ -204,10 +210,7 @@ class PMED(Policy):
             log_kappa=np.zeros(n_positions),
             matrix=np.zeros((n_items, n_items)),
             permutations=whole(lists, n_items),
-            row_of=whole(n_items),
-            seen=whole(n_items),
-            parent=whole(n_items),
-            path=whole(n_items),
+            matching=whole(4, n_items),
             **workspace(n_items, n_positions)._asdict(),
         )
 
@@ -230,17 +233,27 @@ def _fill_queue(params: Params, state: State, rng: np.random.Generator) -> None:
     """Write the lists to show next: the best one, and those that were shown too rarely."""
     n_items, n_positions = state.clicks.shape
     t = state.rounds[0] + 1.0
-    _fit(state)
+    fit_likelihood(
+        state.clicks,
+        state.misses,
+        state.fitted,
+        state.x,
+        state.y,
+        state.log_theta,
+        state.log_kappa,
+        state.bend,
+        state.inner,
+    )
     top_k(state.log_theta, rng, state.order)
-    _sort_positions(state)
+    _sort_positions(state.log_kappa, state.places)
 
-    for k in range(n_positions):
-        state.queue[0, state.places[k]] = state.order[k]
-    state.size[0] = 1
     for i in range(n_items):
         for k in range(n_positions):
             state.covered[i, k] = 0
-    _cover(state)
+    for k in range(n_positions):
+        state.queue[0, state.places[k]] = state.order[k]
+        state.covered[state.order[k], state.places[k]] = 1
+    state.size[0] = 1
     least = params.alpha * math.sqrt(math.log(t))
     everything = state.n_lists[0] < 0 or (params.hinge and _doubtful(params, state, t))
     for first in range(n_items):
@@ -251,50 +264,22 @@ def _fill_queue(params: Params, state: State, rng: np.random.Generator) -> None:
             needed = needed or views == 0 or views < least
         if needed:
             for k in range(n_positions):
-                state.queue[state.size[0], k] = (first + k) % n_items
+                item = (first + k) % n_items
+                state.queue[state.size[0], k] = item
+                state.covered[item, k] = 1
             state.size[0] += 1
-            _cover(state)
     _add_plan(state, math.log(t))
 
 
 @kernel
-def _fit(state: State) -> None:
-    """Estimate log θ and log κ from the counts, κ of the first position being 1."""
-    if state.fitted[0] == 0:
-        start_likelihood(state.clicks, state.misses, state.x, state.y)
-        state.fitted[0] = 1
-    maximise_likelihood(
-        state.clicks,
-        state.misses,
-        state.x,
-        state.y,
-        state.log_theta,
-        state.log_kappa,
-        state.bend,
-        state.inner,
-    )
-    for i in range(state.x.shape[0]):
-        state.log_theta[i] = rounded(state.x[i])
-    for k in range(state.y.shape[0]):
-        state.log_kappa[k] = rounded(state.y[k])
-
-
-@kernel
-def _sort_positions(state: State) -> None:
+def _sort_positions(log_kappa: Floats, places: Ints) -> None:
     """Write the positions by decreasing κ̂, ties in order of position."""
-    for k in range(state.places.shape[0]):
+    for k in range(places.shape[0]):
         place = k
-        while place > 0 and state.log_kappa[state.places[place - 1]] < state.log_kappa[k]:
-            state.places[place] = state.places[place - 1]
+        while place > 0 and log_kappa[places[place - 1]] < log_kappa[k]:
+            places[place] = places[place - 1]
             place -= 1
-        state.places[place] = k
-
-
-@kernel
-def _cover(state: State) -> None:
-    """Note the pairs of the queue's last list."""
-    for k in range(state.queue.shape[1]):
-        state.covered[state.queue[state.size[0] - 1, k], k] = 1
+        places[place] = k
 
 
 @kernel
@@ -350,10 +335,10 @@ def _add_plan(state: State, log_t: float) -> None:
             state.left[state.order[state.lists[s, k]], state.places[k]] -= used
         if had < asked and new:
             for k in range(n_positions):
-                item = state.order[state.lists[s, k]]
-                state.queue[state.size[0], state.places[k]] = item
+                item, position = state.order[state.lists[s, k]], state.places[k]
+                state.queue[state.size[0], position] = item
+                state.covered[item, position] = 1
             state.size[0] += 1
-            _cover(state)
 
 
 def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
@@ -372,7 +357,17 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
 def _plan(state: State) -> None:
     """Solve the program for the estimates, and write its amounts as lists with weights."""
     n_items, n_positions = state.clicks.shape
-    _fit(state)
+    fit_likelihood(
+        state.clicks,
+        state.misses,
+        state.fitted,
+        state.x,
+        state.y,
+        state.log_theta,
+        state.log_kappa,
+        state.bend,
+        state.inner,
+    )
     _sort_down(state.log_theta)
     _sort_down(state.log_kappa)
     apart = max(1.0 / math.sqrt(state.rounds[0] + 1.0), CLOSEST)
@@ -404,57 +399,9 @@ def _plan(state: State) -> None:
     if cost == math.inf:
         state.failures[0] += 1
         state.n_lists[0] = -1
-    else:
-        _decompose(state)
-
-
-@kernel
-def _decompose(state: State) -> None:
-    """Write the amounts as lists: the best list and leaving out fill rows and columns up."""
-    n_items, n_positions = state.clicks.shape
-    total = 0.0
-    for k in range(n_positions):
-        column = 0.0
-        for i in range(n_items):
-            column += state.amounts[i, k]
-        total = max(total, column)
-    for i in range(n_positions, n_items):
-        row = 0.0
-        for k in range(n_positions):
-            row += state.amounts[i, k]
-        total = max(total, row)
-    for i in range(n_items):
-        for k in range(n_items):
-            state.matrix[i, k] = state.amounts[i, k] if k < n_positions else 0.0
-    for k in range(n_positions):
-        column = 0.0
-        for i in range(n_items):
-            column += state.amounts[i, k]
-        state.matrix[k, k] = total - column
-    # What an item lacks of the total, it is not shown: spread over the columns of no position.
-    hidden = n_positions
-    room = total
-    for i in range(n_items):
-        lack = total
-        for k in range(n_positions):
-            lack -= state.matrix[i, k]
-        while hidden < n_items and lack > 0.0:
-            part = min(lack, room)
-            state.matrix[i, hidden] += part
-            lack -= part
-            room -= part
-            if room <= 0.0:
-                hidden += 1
-                room = total
-    found = birkhoff(
-        state.matrix,
-        state.permutations,
-        state.weights,
-        state.row_of,
-        state.seen,
-        state.parent,
-        state.path,
-    )
+        return
+    fill_up(state.amounts, state.matrix)
+    found = birkhoff(state.matrix, state.permutations, state.weights, state.matching)
     for s in range(found):
         for k in range(n_positions):
             state.lists[s, k] = state.permutations[s, k]
@@ -462,7 +409,7 @@ def _decompose(state: State) -> None:
 
 
 @kernel
-def _sort_down(values: FloatScratch) -> None:
+def _sort_down(values: Floats) -> None:
     """Sort in place, largest first."""
     for i in range(1, values.shape[0]):
         value = values[i]

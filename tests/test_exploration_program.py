@@ -429,6 +429,15 @@ def test_bounds_are_as_close_as_asked_for() -> None:
         assert lower * (1 - 1e-9) <= upper <= lower / (1 - 0.0101)
 
 
+def test_work_that_is_cut_short_still_satisfies_the_constraints() -> None:
+    """With a tolerance that cannot be met it stops, and the amounts are enough and cheap."""
+    for theta, kappa in instances(5, 20, 8):
+        _, close, _ = solved(theta, kappa, 1e-3)
+        lower, upper, work = solved(theta, kappa, 0.0)
+        assert lower * (1 - 1e-9) <= upper <= close * (1 + 1e-3)
+        assert work.amounts.sum() > 0
+
+
 def test_shapes_without_a_rival() -> None:
     lower, upper, work = solved(np.array([0.4]), np.array([0.5]), 0.01)
     assert (lower, upper, n_rivals(1, 1)) == (0.0, 0.0, 0)

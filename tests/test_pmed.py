@@ -57,8 +57,7 @@ def test_the_best_list_goes_to_the_most_examined_positions(examination: list[flo
 
 def test_the_plan_is_the_program_of_the_estimates() -> None:
     """The lists of a plan add up to the amounts; these are near those of the true parameters."""
-    spec = PMED(renewal=0.0)
-    learner = played(MODEL, 20_000, spec)
+    learner = played(MODEL, 5000)
     state = learner.state
     amounts = np.zeros((5, 3))
     for s in range(state.n_lists[0]):
@@ -70,7 +69,7 @@ def test_the_plan_is_the_program_of_the_estimates() -> None:
 
     work = workspace(5, 3)
     x, y = np.log(MODEL.attraction), np.log(MODEL.examination)
-    _, cost = solve_program(work, x, y, 0.01)
+    _, cost = solve_program(work, x, y, 0.01, 80)
     estimated = sum(
         state.amounts[i, k] * (state.mu[k, k] - state.mu[i, k]) for i in range(5) for k in range(3)
     )

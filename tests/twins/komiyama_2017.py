@@ -141,7 +141,7 @@ class PMEDTwin(Twin):
         if excess > 0:
             x = [v - excess for v in x]
         work = workspace(n, m)
-        _, cost = solve_program(work, np.array(x), np.array(y), 0.01)
+        _, cost = solve_program(work, np.array(x), np.array(y), 0.01, 80)
         assert math.isfinite(cost)
         amounts = work.amounts
         columns = [sum(amounts[:, k].tolist()) for k in range(m)]

@@ -31,7 +31,8 @@ from clickrank.types import Floats, FloatScratch, IntScratch
 #: Part of the mean amount that every cell gets when the most confusing μ' is looked for: first the
 #: one, then the other. Without it μ' would be anything in cells of amount 0, and cuts be shallow.
 _COARSE, _FINE = 1e-2, 1e-7
-_MOST_ROUNDS = 80
+#: Cuts that are violated by less would differ from others by rounding alone.
+_CLOSEST = 1e-7
 _MOST_STEPS = 60
 
 
@@ -77,12 +78,15 @@ def workspace(n_items: int, n_positions: int) -> Workspace:
 
 
 @kernel
-def solve_program(work: Workspace, x: Floats, y: Floats, tolerance: float) -> tuple[float, float]:
+def solve_program(
+    work: Workspace, x: Floats, y: Floats, tolerance: float, most_rounds: int
+) -> tuple[float, float]:
     """Write the amounts for log θ = x and log κ = y, which must fall (x outside the list need not).
 
     Returns bounds of the program's value: the amounts satisfy every constraint and cost the upper
-    one; the lower one is at least (1 - tolerance) times that, unless the work was cut short. If
-    the program could not be solved at all, the upper bound is infinite and the amounts are 0.
+    one; the lower one is at least (1 - tolerance) times that, unless ``most_rounds`` rounds of
+    cuts were not enough. If the amounts are too far from satisfying the constraints to be of use,
+    the upper bound is infinite and the amounts are 0.
     """
     n_items, n_positions = work.mu.shape
     for i in range(n_items):
@@ -98,18 +102,19 @@ def solve_program(work: Workspace, x: Floats, y: Floats, tolerance: float) -> tu
     for rival in range(rivals):
         _start_rival(work, x, y, rival)
 
+    tolerance = max(tolerance, _CLOSEST)
     spread = _COARSE
     lower = 0.0
     weakest = 0.0
     last = False
-    for attempt in range(_MOST_ROUNDS):
+    for attempt in range(most_rounds):
         total = 0.0
         for i in range(n_items):
             for k in range(n_positions):
                 total += work.amounts[i, k]
         if attempt > 0 and not total > 0.0:
             break
-        last = last or attempt == _MOST_ROUNDS - 1
+        last = last or attempt == most_rounds - 1
         if last:
             spread = _FINE
         # The first cuts are for equal amounts everywhere.
@@ -363,21 +368,20 @@ def _write_cut(work: Workspace, rival: int) -> float:
 
 @kernel
 def _drop_slack(work: Workspace, n_rows: int, n_columns: int) -> int:
-    """Forget half of the cuts that are not tight; returns how many rows are left."""
+    """Forget old cuts that are satisfied and not tight; returns how many rows are left."""
     n_items, n_positions = work.mu.shape
     first = n_items * n_positions + n_positions  # labels of cuts; the older, the smaller
-    while True:
+    while n_rows > work.table.shape[0] // 2:
         oldest = 0
-        count = 0
         for row in range(1, n_rows + 1):
-            if work.basic[row] >= first:
-                count += 1
-                if oldest == 0 or work.basic[row] < work.basic[oldest]:
-                    oldest = row
-        if oldest == 0 or n_rows <= work.table.shape[0] // 2:
-            return n_rows
+            droppable = work.basic[row] >= first and work.table[row, 0] >= 0.0
+            if droppable and (oldest == 0 or work.basic[row] < work.basic[oldest]):
+                oldest = row
+        if oldest == 0:
+            break
         drop_row(work.table, n_rows, oldest, work.basic, n_columns)
         n_rows -= 1
+    return n_rows
 
 
 @kernel

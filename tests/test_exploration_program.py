@@ -183,7 +183,7 @@ def test_solve_positive() -> None:
     for n in range(1, 8):
         root = rng.normal(size=(n, n))
         matrix = root @ root.T + 0.1 * np.eye(n)
-        right = rng.normal(size=n)
+        right = rng.normal(size=(n,))
         want = np.linalg.solve(matrix, right)
         got = right.copy()
         assert solve_positive(np.tril(matrix), got)
@@ -273,8 +273,8 @@ def test_likelihood_is_stationary_and_does_not_depend_on_the_start() -> None:
             scale = (clicks + misses).sum() + 1.0
             assert abs(slope.sum(axis=0)).max() < 1e-7 * scale
             assert abs(slope.sum(axis=1)).max() < 1e-7 * scale
-            other_x = rng.uniform(-5.1, -0.1, size=n)
-            other_y = rng.uniform(-2.0, 0.0, size=m)
+            other_x = rng.uniform(-5.1, -0.1, size=(n,))
+            other_y = rng.uniform(-2.0, 0.0, size=(m,))
             other_y[0] = 0.0
             assert fit(clicks, misses, other_x, other_y)
             assert [rounded(v) for v in other_x] == pytest.approx([rounded(v) for v in x], abs=GRID)

@@ -7,6 +7,7 @@ from typing import Any
 from tests.twins import assignment_policies, block_policies, lagree_2016
 from tests.twins import general_clicks, lagree_2016
 from tests.twins import gauthier_2022_mcmc, lagree_2016
+from tests.twins import komiyama_2017, lagree_2016
 from tests.twins.base import Twin
 
 TWINS: dict[str, type[Twin]] = {
@@ -15,6 +16,7 @@ TWINS: dict[str, type[Twin]] = {
     **block_policies.TWINS,
     **general_clicks.TWINS,
     **gauthier_2022_mcmc.TWINS,
+    **komiyama_2017.TWINS,
 }
 
 #: Settings that each policy is compared with, by policy; without an entry, its defaults alone.
@@ -22,6 +24,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     **block_policies.SETTINGS,
     **general_clicks.SETTINGS,
     **gauthier_2022_mcmc.SETTINGS,
+    "pmed": [{}, {"hinge": True, "beta": 0.02, "gamma": 0.5}, {"alpha": 3.0, "renewal": 0.5}],
 }
 
 CASES = [(name, settings) for name in TWINS for settings in SETTINGS.get(name, [{}])]

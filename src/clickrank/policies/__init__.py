@@ -16,6 +16,7 @@ from clickrank.policies.pbm_kl_ucb import PBMKLUCB
 from clickrank.policies.pbm_pie import PBMPIE
 from clickrank.policies.pbm_ts import PBMTS
 from clickrank.policies.pbm_ucb import PBMUCB
+from clickrank.policies.pmed import PMED
 from clickrank.policies.rba_kl_ucb import RBAKLUCB
 from clickrank.policies.s_grab import SGRAB
 from clickrank.policies.top_rank import TopRank
@@ -31,6 +32,7 @@ __all__ = [
     "PBMPIE",
     "PBMTS",
     "PBMUCB",
+    "PMED",
     "POLICIES",
     "RBAKLUCB",
     "SGRAB",

@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 
 from clickrank.clickmodels import PBM
-from clickrank.experiments.claims import (
-    Evidence,
-    judge,
-    last_decade_slopes,
-    last_half_rates,
-    mean_interval,
-    share_interval,
-)
-from clickrank.experiments.spec import (
+from clickrank.experiments.claims import Evidence, judge, last_decade_slopes, last_half_rates
+from clickrank.experiments.intervals import mean_interval, share_interval
+from clickrank.experiments.statements import (
     AnyClaim,
     BelowBound,
     Best,

@@ -13,9 +13,10 @@ import pytest
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.experiments import Experiment, Scale, list_experiments, reproduce
 from clickrank.experiments import runner as runner_module
+from clickrank.experiments.listing import DATA, PAPERS, read, select
 from clickrank.experiments.models import build_model, load_model, models_of
 from clickrank.experiments.runner import cells, collect, joined, runs_by_model
-from clickrank.experiments.spec import DATA, PAPERS, Figure, read, select
+from clickrank.experiments.spec import Figure
 from clickrank.policies import POLICIES
 from clickrank.simulate import Result, simulate
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from rich.table import Table
 
 from clickrank.errors import invalid
+from clickrank.experiments.listing import list_experiments, select
 from clickrank.experiments.report import write_report
 from clickrank.experiments.runner import Cell, Outcome, Say, cells, collect, run, work_left
-from clickrank.experiments.spec import Experiment, Scale, list_experiments, select
+from clickrank.experiments.spec import Experiment, Scale
 from clickrank.plots import require_matplotlib
 
 BADGES = {"holds": "green", "fails": "red", "undecided": "yellow"}
@@ -108,7 +109,7 @@ def _run(
             if left:
                 worked = True
                 runs = sum(len(work.missing) for work in left)
-                rounds = parts[0].scale.horizon
+                rounds = int(parts[0].checkpoints[-1])
                 say(f"[{count}/{total}] {name} {curve}: {runs:,} runs of {rounds:,} rounds")
             for work in left:
                 run(work, threads, progress)

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.experiments.spec import DATA
+from clickrank.experiments.listing import DATA
 from clickrank.types import Floats
 
 N_QUERIES = 10

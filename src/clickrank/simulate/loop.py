@@ -51,7 +51,8 @@ def advance(
     """Play some rounds; write the cumulative regret into ``regret`` at each checkpoint passed.
 
     Feedback on a round arrives ``delay`` rounds later, and is handed over when the number of rounds
-    is a multiple of ``batch``; impressions settle in the order they were shown. Regret is that of the first ``counted`` positions.
+    is a multiple of ``batch``; impressions settle in the order they were shown. Regret is
+    that of the first ``counted`` positions.
     """
     shown, settled, passed = progress.counters
     total = progress.total[0]

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from clickrank.clickmodels import PBM, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.experiments import Experiment, Scale, list_experiments, reproduce
 from clickrank.experiments import runner as runner_module
 from clickrank.experiments.listing import DATA, PAPERS, read, select
 from clickrank.experiments.models import build_model, load_model, models_of
 from clickrank.experiments.runner import cells, collect, joined, runs_by_model
-from clickrank.experiments.spec import Figure
+from clickrank.experiments.spec import Figure, ModelSet, PolicySpec
 from clickrank.policies import POLICIES
 from clickrank.simulate import Result, simulate
 
@@ -375,6 +376,202 @@ def test_joining_one_part_changes_nothing(tiny: list[Experiment], tmp_path: Path
     model = models_of(tiny[0].figure)[""]
     part = simulate("pbm-ucb", model, 10, 2)
     assert joined("x", [part]) is part
+
+
+@pytest.mark.parametrize("first", [None, 2])
+def test_each_model_of_a_set_gets_as_many_runs(first: int | None) -> None:
+    models = ModelSet(name="pbm", file="kdd2012-pbm.json", runs="each", first=first)
+    scale = {"quick": TINY, "paper": TINY}
+    figure = Figure(title="t", policies=[PolicySpec(name="uniform")], scale=scale, model_set=models)
+    labels = list(models_of(figure))
+    assert len(labels) == (first or 8)
+    runs = runs_by_model(figure, labels, 3)
+    assert [len(ids) for ids in runs.values()] == [3] * len(labels)
+    assert sorted(i for ids in runs.values() for i in ids) == list(range(3 * len(labels)))
+
+
+def test_a_set_can_be_cut_to_the_largest_parameters() -> None:
+    scale = {"quick": TINY, "paper": TINY}
+
+    def cut(name: str, file: str) -> list[ClickModel]:
+        chosen = ModelSet(name=name, file=file, items=10, positions=5)
+        policies = [PolicySpec(name="uniform")]
+        figure = Figure(title="t", policies=policies, scale=scale, model_set=chosen)
+        return list(models_of(figure).values())
+
+    published = json.loads((DATA / "yandex-pbm.json").read_text())
+    for model, table in zip(cut("pbm", "yandex-pbm.json"), published.values(), strict=True):
+        assert isinstance(model, PBM)
+        assert model.attraction.tolist() == sorted(table["attraction"])[-10:][::-1]
+        assert model.examination.tolist() == sorted(table["examination"])[-5:][::-1]
+    for model in cut("cascade", "yandex-cascade.json"):
+        assert (model.name, model.n_items, model.n_positions) == ("cascade", 10, 5)
+
+
+# Panels, grids, times and policies that stop.
+
+SETTINGS = """
+[small]
+title = "small page"
+counted_positions = 1
+differences = ["A small page."]
+
+[small.model]
+name = "pbm"
+parameters.attraction = [0.5, 0.3, 0.1]
+parameters.examination = [0.9, 0.5]
+
+[cascade]
+title = "a cascade"
+
+[cascade.model]
+name = "cascade"
+parameters.attraction = [0.5, 0.3, 0.1]
+parameters.n_positions = 2
+"""
+PANELS = """
+title = "Panels"
+differences = ["All panels."]
+
+[[panels]]
+suffix = "a"
+setting = "small"
+
+[[panels]]
+suffix = "-b"
+setting = "cascade"
+settings = { eager = { epsilon = 2.0 } }
+scale.quick = { horizon = 50, runs = 3 }
+
+[[policies]]
+name = "uniform"
+horizon = 100
+milliseconds = 2.5
+
+[[policies]]
+name = "pbm-ucb"
+label = "eager"
+settings = { epsilon = 1.0, examination = [0.9, 0.5] }
+mismatch = true
+
+[scale.quick]
+horizon = 200
+runs = 4
+
+[scale.paper]
+horizon = 400
+runs = 6
+"""
+GRID = """
+title = "Grid"
+
+[model]
+name = "pbm"
+parameters.attraction = [0.5, 0.3, 0.1]
+parameters.examination = [0.9, 0.5]
+
+[[policies]]
+name = "uniform"
+
+[grid]
+name = "pbm-ucb"
+x = { parameter = "epsilon", values = [0.0, 0.5, 1.0] }
+y = { parameter = "examination", values = [0.5] }
+
+[scale.quick]
+horizon = 50
+runs = 2
+thin = 2
+
+[scale.paper]
+horizon = 50
+runs = 2
+"""
+PANEL_CLAIM = """
+[[claims]]
+kind = "order"
+figure = FIGURE
+id = "learns"
+text = "It learns."
+source = "stated in the text"
+policies = ["eager", "uniform"]
+"""
+
+
+@pytest.fixture
+def panels(tmp_path: Path) -> Path:
+    folder = tmp_path / "papers" / "nobody-2000"
+    folder.mkdir(parents=True)
+    (folder / "parts.toml").write_text(PANELS)
+    (folder / "settings.toml").write_text(SETTINGS)
+    head = EXPECTED[: EXPECTED.index("[[claims]]")]
+    (folder / "expected.toml").write_text(head + PANEL_CLAIM.replace("FIGURE", '"parts"'))
+    return tmp_path / "papers"
+
+
+def test_panels_are_figures_on_shared_settings(panels: Path) -> None:
+    first, second = list_experiments(panels)
+    assert [first.name, second.name] == ["nobody-2000/partsa", "nobody-2000/parts-b"]
+    assert first.figure.title == "Panels: small page"
+    assert first.figure.differences == ["All panels.", "A small page."]
+    assert first.figure.counted_positions == 1
+    assert first.figure.scale["quick"] == Scale(horizon=200, runs=4)
+    assert second.figure.scale["quick"] == Scale(horizon=50, runs=3)
+    assert second.figure.scale["paper"] == Scale(horizon=400, runs=6)
+    epsilons = [e.figure.policies[1].settings["epsilon"] for e in (first, second)]
+    assert epsilons == [1.0, 2.0]
+    # The figure stands for its panels, in claims and on the command line.
+    assert [c.figure for e in (first, second) for c in e.claims] == ["partsa", "parts-b"]
+    assert select("n/parts", [first, second]) == [first, second]
+    assert select("n/parts-b", [first, second]) == [second]
+
+
+def test_a_claim_can_name_some_panels(panels: Path) -> None:
+    file = panels / "nobody-2000" / "expected.toml"
+    head = EXPECTED[: EXPECTED.index("[[claims]]")]
+    file.write_text(head + PANEL_CLAIM.replace("FIGURE", '["parts-b"]'))
+    assert [len(e.claims) for e in list_experiments(panels)] == [0, 1]
+    file.write_text(head + PANEL_CLAIM.replace("FIGURE", '["parts-c"]'))
+    with pytest.raises(InvalidValue, match="figure must be one of parts, partsa, parts-b, got"):
+        list_experiments(panels)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('setting = "small"', 'setting = "smal"', "setting 'smal' must be one of small, cascade"),
+        ('suffix = "-b"', 'suffix = "a"', "different suffixes"),
+        ("{ eager = {", "{ lazy = {", r"panel '-b' sets unknown curves \['lazy'\]"),
+        ("horizon = 200", "thin = 0\nhorizon = 200", "thin must be at least 1"),
+    ],
+)
+def test_a_wrong_panel_is_told_by_file(panels: Path, old: str, new: str, message: str) -> None:
+    (panels / "nobody-2000" / "parts.toml").write_text(PANELS.replace(old, new, 1))
+    with pytest.raises(InvalidValue, match=rf"parts\.toml: .*{message}"):
+        list_experiments(panels)
+
+
+def test_panels_run_with_counted_positions_and_mismatches(panels: Path, tmp_path: Path) -> None:
+    known = list_experiments(panels)
+    done = reproduce(out=tmp_path, scale="quick", experiments=known)
+    first, second = done.outcomes
+    model = models_of(known[0].figure)[""]
+    alone = simulate("uniform", model, 100, 4, known[0].figure.seed, counted_positions=1)
+    assert (first.results["uniform"].regret[:, -1] == alone.regret[:, -1]).all()
+    assert (first.results["uniform"].horizon, first.results["eager"].horizon) == (100, 200)
+    assert 100 in first.results["eager"].checkpoints  # where the other stops
+    assert second.results["eager"].runs == 3
+    assert first.complete
+    assert "stopped at round 100" in done.report.read_text()
+
+
+def test_a_grid_is_drawn_as_a_map(papers: Path, tmp_path: Path) -> None:
+    folder = papers / "nobody-2000"
+    wide = GRID.replace("values = [0.5]", "values = [[0.9, 0.5], [0.9, 0.5]]")
+    for text in (wide, GRID.replace("epsilon", "speed")):
+        (folder / "grid.toml").write_text(text)
+        with pytest.raises(InvalidValue):
+            reproduce("n/grid", out=tmp_path, experiments=list_experiments(papers))
 
 
 # The report.

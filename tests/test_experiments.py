@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from clickrank.policies import POLICIES
 from clickrank.simulate import Result, simulate
 
 TINY = Scale(horizon=200, runs=4)
+SCALES: dict[Literal["quick", "paper"], Scale] = {"quick": TINY, "paper": TINY}
 FIGURE = """
 title = "Tiny"
 seed = 3
@@ -109,7 +110,8 @@ def test_shipped_experiments_are_complete(experiment: Experiment, tmp_path: Path
         parts = cells(experiment, scale, tmp_path)
         for curve in parts.values():
             ran = sorted(run for cell in curve for run in cell.run_ids)
-            assert ran == list(range(scale.runs))
+            each = figure.model_set is not None and figure.model_set.runs == "each"
+            assert ran == list(range(scale.runs * (len(models_of(figure)) if each else 1)))
         paths = [cell.path for curve in parts.values() for cell in curve]
         assert len(set(paths)) == len(paths)
     assert not files(tmp_path)
@@ -381,8 +383,9 @@ def test_joining_one_part_changes_nothing(tiny: list[Experiment], tmp_path: Path
 @pytest.mark.parametrize("first", [None, 2])
 def test_each_model_of_a_set_gets_as_many_runs(first: int | None) -> None:
     models = ModelSet(name="pbm", file="kdd2012-pbm.json", runs="each", first=first)
-    scale = {"quick": TINY, "paper": TINY}
-    figure = Figure(title="t", policies=[PolicySpec(name="uniform")], scale=scale, model_set=models)
+    figure = Figure(
+        title="t", policies=[PolicySpec(name="uniform")], scale=SCALES, model_set=models
+    )
     labels = list(models_of(figure))
     assert len(labels) == (first or 8)
     runs = runs_by_model(figure, labels, 3)
@@ -391,12 +394,10 @@ def test_each_model_of_a_set_gets_as_many_runs(first: int | None) -> None:
 
 
 def test_a_set_can_be_cut_to_the_largest_parameters() -> None:
-    scale = {"quick": TINY, "paper": TINY}
-
     def cut(name: str, file: str) -> list[ClickModel]:
         chosen = ModelSet(name=name, file=file, items=10, positions=5)
         policies = [PolicySpec(name="uniform")]
-        figure = Figure(title="t", policies=policies, scale=scale, model_set=chosen)
+        figure = Figure(title="t", policies=policies, scale=SCALES, model_set=chosen)
         return list(models_of(figure).values())
 
     published = json.loads((DATA / "yandex-pbm.json").read_text())

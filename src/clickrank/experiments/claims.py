@@ -153,7 +153,7 @@ def _means(evidence: Evidence) -> dict[str, float]:
 def _ratio_within(
     policies: tuple[str, str], low: float, high: float, evidence: Evidence
 ) -> Verdict:
-    a, b = paired(*(evidence.results[curve] for curve in policies))
+    a, b = paired(evidence.results[policies[0]], evidence.results[policies[1]])
     if a.size < 2 or min(a.mean(), b.mean()) <= 0:
         return Verdict("undecided", "the ratio needs two runs in common and regret above 0")
     found = ratio_interval(a, b, LEVEL)

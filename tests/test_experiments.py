@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pytest
 
-from clickrank.clickmodels import PBM, ClickModel
+from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.experiments import Experiment, Scale, list_experiments, reproduce
+from clickrank.experiments import ahead as ahead_module
 from clickrank.experiments import runner as runner_module
+from clickrank.experiments.ahead import compiled_ahead
 from clickrank.experiments.listing import DATA, PAPERS, read, select
 from clickrank.experiments.models import build_model, load_model, models_of
 from clickrank.experiments.runner import cells, collect, joined, runs_by_model
 from clickrank.experiments.spec import Figure, ModelSet, PolicySpec
-from clickrank.policies import POLICIES
+from clickrank.policies import POLICIES, Oracle, Policy
 from clickrank.simulate import Result, simulate
 
 TINY = Scale(horizon=200, runs=4)
@@ -446,7 +449,7 @@ scale.quick = { horizon = 50, runs = 3 }
 
 [[policies]]
 name = "uniform"
-horizon = 100
+share = 0.5
 milliseconds = 2.5
 
 [[policies]]
@@ -543,6 +546,7 @@ def test_a_claim_can_name_some_panels(panels: Path) -> None:
         ('setting = "small"', 'setting = "smal"', "setting 'smal' must be one of small, cascade"),
         ('suffix = "-b"', 'suffix = "a"', "different suffixes"),
         ("{ eager = {", "{ lazy = {", r"panel '-b' sets unknown curves \['lazy'\]"),
+        ("share = 0.5", "share = 1.5", "share must be above 0 and at most 1"),
         ("horizon = 200", "thin = 0\nhorizon = 200", "thin must be at least 1"),
     ],
 )
@@ -638,3 +642,64 @@ def test_an_unknown_scale_is_an_error(tiny: list[Experiment], tmp_path: Path) ->
 def test_shipped_files_speak_only_of_the_papers() -> None:
     for path in PAPERS.rglob("*.toml"):
         assert "http" not in path.read_text(encoding="utf-8")
+
+
+# Compiling ahead.
+
+
+def test_loops_are_compiled_ahead_each_once_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def watched(policy: Policy, model: ClickModel, *args: Any, **options: Any) -> None:
+        seen.append((policy.name, model.name))
+        if policy.name == "uniform":
+            raise InvalidValue("fails again where somebody looks")
+
+    monkeypatch.setattr(ahead_module, "simulate", watched)
+    pbm, cascade = PBM([0.5, 0.4], [1.0]), Cascade([0.5, 0.4], 1)
+    uniform, oracle = POLICIES["uniform"](), Oracle([0])
+    pairs = [(uniform, pbm), (oracle, pbm), (uniform, pbm), (uniform, cascade), (oracle, pbm)]
+    with compiled_ahead(pairs) as compiled:
+        assert compiled.wait(60)
+    assert seen == [("uniform", "pbm"), ("oracle", "pbm"), ("uniform", "cascade")]
+
+
+def test_compiling_stops_when_the_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    seen = []
+
+    def slow(policy: Policy, *args: Any, **options: Any) -> None:
+        seen.append(policy.name)
+        begun.set()
+        assert go_on.wait(60)
+
+    monkeypatch.setattr(ahead_module, "simulate", slow)
+    pbm = PBM([0.5, 0.4], [1.0])
+    with compiled_ahead([(POLICIES["uniform"](), pbm), (Oracle([0]), pbm)]):
+        assert begun.wait(60)
+        threading.Timer(0.2, go_on.set).start()  # after the work is done and the stop is asked for
+    assert seen == ["uniform"]
+
+
+def test_times_are_measured_last_and_alone(
+    panels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = panels / "nobody-2000" / "a-table.toml"
+    file.write_text(PANELS.replace('title = "Panels"', 'title = "Times"\ntimed = true'))
+    used: list[int | None] = []
+
+    def watched(*args: Any, threads: int | None, **options: Any) -> Result:
+        used.append(threads)
+        return simulate(*args, threads=threads, **options)
+
+    monkeypatch.setattr(runner_module, "simulate", watched)
+    said = Said()
+    known = list_experiments(panels)
+    done = reproduce(out=tmp_path, scale=TINY, experiments=known, threads=2, say=said)
+    finished = [line.split("/")[1].split(":")[0] for line in said if line.endswith("done.")]
+    assert finished == ["partsa", "parts-b", "a-tablea", "a-table-b"]
+    assert used == [2] * 4 + [1] * 4
+    page = done.report.read_text()
+    assert "paper: ms a round" in page
+    assert "<td>2.5</td>" in page
+    assert page.count("<svg") == 2  # the timed ones have none

@@ -136,7 +136,7 @@ def _cell(
 
 def _stop(spec: PolicySpec, scale: Scale) -> int:
     """Return the last round of a policy."""
-    return scale.horizon if spec.horizon is None else min(spec.horizon, scale.horizon)
+    return max(1, round(spec.share * scale.horizon))
 
 
 class Work(NamedTuple):

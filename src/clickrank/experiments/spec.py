@@ -65,8 +65,8 @@ class PolicySpec(Spec, frozen=True, kw_only=True):
         The paper's figure does not show it.
     mismatch
         It is meant to meet clicks that it does not assume.
-    horizon
-        It is stopped at this round, if the figure goes on longer.
+    share
+        It is stopped after this share of the rounds.
     milliseconds
         How long the paper says that a round of it takes.
     """
@@ -76,8 +76,13 @@ class PolicySpec(Spec, frozen=True, kw_only=True):
     settings: dict[str, Any] = {}
     beyond: bool = False
     mismatch: bool = False
-    horizon: int | None = None
+    share: float = 1.0
     milliseconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the share."""
+        if not 0.0 < self.share <= 1.0:
+            raise ValueError("share must be above 0 and at most 1")
 
     @property
     def curve(self) -> str:

@@ -2,7 +2,9 @@
 
 A claim *holds* if a 99 % confidence interval lies wholly on its side, *fails* if it lies wholly
 on the other, and is *undecided* otherwise: more runs may decide it. Policies met the same users in
-runs of the same number, so two of them are compared by their differences run by run.
+runs of the same number, so two of them are compared by their differences run by run. Runs on the
+models of a set count as draws from one population: for just these models the intervals are wider
+than they need be.
 """
 
 from __future__ import annotations

@@ -478,9 +478,9 @@ parameters.examination = [0.9, 0.5]
 name = "uniform"
 
 [grid]
-name = "pbm-ucb"
-x = { parameter = "epsilon", values = [0.0, 0.5, 1.0] }
-y = { parameter = "examination", values = [0.5] }
+name = "pb-lb"
+x = { parameter = "step_size", values = [0.0, 0.5, 1.0] }
+y = { parameter = "precision", values = [0.5] }
 
 [scale.quick]
 horizon = 50
@@ -571,12 +571,34 @@ def test_panels_run_with_counted_positions_and_mismatches(panels: Path, tmp_path
 
 
 def test_a_grid_is_drawn_as_a_map(papers: Path, tmp_path: Path) -> None:
+    (papers / "nobody-2000" / "grid.toml").write_text(GRID)
+    known = list_experiments(papers)
+    done = reproduce("n/grid", out=tmp_path, scale="quick", experiments=known)
+    (outcome,) = done.outcomes
+    cells = [f"pb-lb step_size={x} precision=0.5" for x in ("0", "0.5", "1")]
+    assert list(outcome.results) == ["uniform", cells[0], cells[2]]  # one in two
+    assert outcome.complete
+    assert outcome.evidence.grid == frozenset(cells)
+    page = done.report.read_text()
+    assert page.count("<svg") == 1
+    assert "Mean regret of pb-lb at the horizon" in page
+    paper = reproduce("n/grid", out=tmp_path, scale="paper", experiments=known).outcomes[0]
+    assert list(paper.results) == ["uniform", *cells]
+
+
+def test_a_grid_of_unknown_parameters_is_an_error(papers: Path, tmp_path: Path) -> None:
+    (papers / "nobody-2000" / "grid.toml").write_text(GRID.replace("step_size", "stepsize"))
+    with pytest.raises(InvalidValue, match="unknown parameter 'stepsize'"):
+        reproduce("n/grid", out=tmp_path, experiments=list_experiments(papers))
+
+
+def test_a_claim_about_a_grid_needs_one(papers: Path) -> None:
     folder = papers / "nobody-2000"
-    wide = GRID.replace("values = [0.5]", "values = [[0.9, 0.5], [0.9, 0.5]]")
-    for text in (wide, GRID.replace("epsilon", "speed")):
-        (folder / "grid.toml").write_text(text)
-        with pytest.raises(InvalidValue):
-            reproduce("n/grid", out=tmp_path, experiments=list_experiments(papers))
+    claim = EXPECTED[EXPECTED.index("[[claims]]") :].replace('"order"', '"spread"')
+    claim = claim.replace('policies = ["pbm-ucb", "eager"]', "factor = 2.0")
+    (folder / "expected.toml").write_text(EXPECTED + claim.replace('"less"', '"wide"'))
+    with pytest.raises(InvalidValue, match=r"claim 'wide': tiny must have a grid"):
+        list_experiments(papers)
 
 
 # The report.

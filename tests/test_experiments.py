@@ -21,7 +21,7 @@ from clickrank.experiments.listing import DATA, PAPERS, read, select
 from clickrank.experiments.models import build_model, load_model, models_of
 from clickrank.experiments.runner import cells, collect, joined, runs_by_model
 from clickrank.experiments.spec import Figure, ModelSet, PolicySpec
-from clickrank.policies import POLICIES, Oracle, Policy
+from clickrank.policies import POLICIES, Oracle, Policy, TopRank
 from clickrank.simulate import Result, simulate
 
 TINY = Scale(horizon=200, runs=4)
@@ -664,6 +664,15 @@ def test_an_unknown_scale_is_an_error(tiny: list[Experiment], tmp_path: Path) ->
 def test_shipped_files_speak_only_of_the_papers() -> None:
     for path in PAPERS.rglob("*.toml"):
         assert "http" not in path.read_text(encoding="utf-8")
+
+
+def test_a_policy_can_be_told_another_horizon(papers: Path, tmp_path: Path) -> None:
+    text = FIGURE.replace('name = "pbm-ucb"\nlabel', 'name = "toprank"\nlabel')
+    text = text.replace("{ epsilon = 1.0 }", "{ horizon = 1_000_000 }")
+    (papers / "nobody-2000" / "tiny.toml").write_text(text)
+    (experiment,) = list_experiments(papers)
+    (cell,) = cells(experiment, TINY, tmp_path)["eager"]
+    assert cell.policy == TopRank(horizon=1_000_000)
 
 
 # Compiling ahead.

@@ -108,7 +108,8 @@ def _cell(
     folder: Path,
 ) -> Cell:
     stops = _stop(spec, scale)
-    made = policy(spec.name, model=model, horizon=stops, **spec.settings)
+    # A policy may be told another horizon than the true one.
+    made = policy(spec.name, model=model, **{"horizon": stops, **spec.settings})
     check_applies(made, model, allow_mismatch=spec.mismatch)
     checkpoints = recording_rounds(scale.horizon, None)
     # Claims ask about the last half, and compare policies where the first of them stops.

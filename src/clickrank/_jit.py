@@ -77,6 +77,15 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _njit()(function)
 
 
+def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function as `kernel` does, but for one that makes no array: it counts no references.
+
+    Numba counts a reference to each array of a state wherever the state lives on beyond a branch:
+    some 5 ns for each of its fields and each call, more than many a round takes.
+    """
+    return _njit(_nrt=False)(function)
+
+
 def kernel_for(function: Callable[P, R], *sources: str | None) -> Callable[P, R]:
     """Compile a function that calls the kernels of these sources, as `source_key` names them."""
     keys = None if None in sources else tuple(sorted({key for key in sources if key}))
@@ -148,15 +157,23 @@ def _collect(module: ModuleType, folder: Path, package: str, files: dict[Path, N
                 _collect(other, folder, package, files)
 
 
-def generic(stub: Callable[..., Any], dispatch: Callable[..., Callable[..., Any]]) -> None:
-    """Let compiled code call ``stub``: ``dispatch`` picks the kernel from the argument types."""
+def generic(
+    stub: Callable[..., Any],
+    dispatch: Callable[..., Callable[..., Any] | None],
+    lean: bool = False,
+) -> None:
+    """Let compiled code call ``stub``: ``dispatch`` picks the kernel from the argument types.
+
+    It returns None for what it does not know. For ``lean``, see `lean_kernel`.
+    """
     # Not strict: the dispatcher has no annotations, the kernels have.
-    overload(stub, jit_options={"error_model": "numpy"}, strict=False)(dispatch)
+    options = {"error_model": "numpy", "_nrt": not lean}
+    overload(stub, jit_options=options, strict=False)(dispatch)
 
 
-def _njit(cache: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def _njit(**options: bool) -> Callable[[Callable[P, R]], Callable[P, R]]:
     compiler: Callable[[Callable[P, R]], Callable[P, R]] = numba.njit(
-        error_model="numpy", nogil=True, cache=cache
+        error_model="numpy", nogil=True, **options
     )
     return compiler
 

@@ -11,6 +11,9 @@ import math
 
 from clickrank._jit import kernel
 
+# A derivative so large that its tangent never bounds anything.
+STEEP = 1e300
+
 
 @kernel
 def exploration_budget(rounds: float) -> float:
@@ -23,50 +26,83 @@ def exploration_budget(rounds: float) -> float:
 
 @kernel
 def kl_upper(clicks: int, misses: int, delta: float) -> float:
-    """Return the largest p within δ of S clicks in S + F views; 1 without a view."""
+    """Return the largest p within δ of S clicks and F misses; 1 without a view."""
     if misses == 0:
         return 1.0
     if clicks == 0:
         return -math.expm1(-delta / misses)
-    if delta <= 0.0:
-        return clicks / (clicks + misses)
-    return 1.0 - _lower(misses, clicks, delta)
+    return _bound(clicks, misses, delta, 1.0)
 
 
 @kernel
 def kl_lower(clicks: int, misses: int, delta: float) -> float:
-    """Return the smallest p within δ of S clicks in S + F views; 0 without a view."""
+    """Return the smallest p within δ of S clicks and F misses; 0 without a view."""
     if clicks == 0:
         return 0.0
     if misses == 0:
         return math.exp(-delta / clicks)
-    if delta <= 0.0:
-        return clicks / (clicks + misses)
-    return _lower(clicks, misses, delta)
+    return _bound(clicks, misses, delta, -1.0)
 
 
 @kernel
-def _lower(clicks: int, misses: int, delta: float) -> float:
-    """Solve for the lower bound where S, F and δ are positive, within rounding.
+def kl_upper_rate(clicks: int, misses: int, upper: float) -> float:
+    """Return dU/dδ at an upper bound U: U is concave in δ, so its tangent bounds it for every δ."""
+    if misses == 0:
+        return 0.0
+    if upper >= 1.0:
+        return STEEP
+    slope = misses / (1.0 - upper) - (clicks / upper if clicks > 0 else 0.0)
+    return 1.0 / slope if slope > 0.0 else STEEP
 
-    Newton's method on the divergence as a function of x = log p, which is convex and falls up to
-    the mean: from any point left of the root it climbs to it without passing.
-    """
+
+@kernel
+def _between(low: float, high: float, side: float) -> float:
+    """Return a point between two, in the middle of their distances to 1 or to 0 on a log scale."""
+    if side > 0.0:
+        return 1.0 - math.sqrt((1.0 - low) * (1.0 - high))
+    return math.sqrt(low * high)
+
+
+@kernel
+def _bound(clicks: int, misses: int, delta: float, side: float) -> float:
+    """Solve Φ(p) = S log(m/p) + F log((1-m)/(1-p)) = δ on one side of the mean m, 0 < m < 1."""
     views = clicks + misses
     mean = clicks / views
-    # Φ(p) = S log(mean/p) + F log((1 - mean)/(1 - p)) ≥ S log(mean/p) + F log(1 - mean), so this
-    # is left of the root:
-    far = mean * math.exp((misses * math.log1p(-mean) - delta) / clicks)
-    # and so is this one, as d(mean, p) ≥ (mean - p)²/(2 mean) for p ≤ mean:
-    near = mean - math.sqrt(2.0 * mean * delta / views)
-    p = max(far, near)
+    if delta <= 0.0:
+        return mean
+    rest = misses / views
+    # The far end: Φ without the term that vanishes there.
+    if side > 0.0:
+        low, high = mean, 1.0 - rest * math.exp((clicks * math.log(mean) - delta) / misses)
+    else:
+        low, high = mean * math.exp((misses * math.log(rest) - delta) / clicks), mean
+    # The root of Φ's cubic approximation at the mean.
+    p = (
+        mean
+        + side * math.sqrt(2.0 * delta * mean * rest / views)
+        + (rest - mean) * delta / (1.5 * views)
+    )
     for _ in range(100):
-        excess = clicks * math.log(mean / p) + misses * math.log((1.0 - mean) / (1.0 - p)) - delta
-        slope = clicks - misses * p / (1.0 - p)  # -dΦ/dx > 0 left of the mean
-        if excess <= 0.0 or slope <= 0.0:
+        if not low < p < high:
+            p = _between(low, high, side)
+            if not low < p < high:
+                break
+        value = clicks * math.log(mean / p) + misses * math.log(rest / (1.0 - p))
+        slope = misses / (1.0 - p) - clicks / p
+        if (value > delta) == (side > 0.0):
+            high = p
+        else:
+            low = p
+        if value <= 0.0 or slope * side <= 0.0:  # rounding at the mean
+            p = _between(low, high, side)
+            continue
+        # Halley's step for sqrt(Φ) - sqrt(δ), which is nearly linear as Φ is nearly quadratic.
+        curvature = misses / ((1.0 - p) * (1.0 - p)) + clicks / (p * p)
+        short = 1.0 - math.sqrt(delta / value)
+        bend = 2.0 * value * curvature / (slope * slope) - 1.0
+        step = 2.0 * value * short / (slope * (1.0 - 0.5 * short * bend))
+        p -= step
+        # Convergence is cubic: a further step would be below rounding.
+        if abs(step) <= 1e-6 * min(p, 1.0 - p) and low <= p <= high:
             break
-        larger = p * math.exp(excess / slope)
-        if not p < larger < mean:
-            break
-        p = larger
     return p

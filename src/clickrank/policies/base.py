@@ -106,19 +106,29 @@ class Policy(abc.ABC):
 POLICIES: Registry[Policy] = Registry("policy")
 _RANK: dict[type, Callable[..., None]] = {}
 _UPDATE: dict[type, Callable[..., None]] = {}
+_LEAN: set[type] = set()
 _SOURCES: dict[type[Policy], str | None] = {}
 
 
 def register(
-    cls: type[Policy], state: type, rank: Callable[..., None], update: Callable[..., None]
+    cls: type[Policy],
+    state: type,
+    rank: Callable[..., None],
+    update: Callable[..., None],
+    lean: bool = False,
 ) -> None:
-    """Make a policy known by its name, and its kernels to compiled code."""
+    """Make a policy known by its name, and its kernels to compiled code.
+
+    Kernels that make no array can be ``lean``, which saves time for a state of many fields.
+    """
     if not statistic_fields(state):
         raise invalid(cls.__name__, "the state must have a field marked as statistic", state)
     tell_apart(state)
     POLICIES.add(cls.name, cls)
     _RANK[state] = rank
     _UPDATE[state] = update
+    if lean:
+        _LEAN.add(state)
     _SOURCES[cls] = source_key(cls)
 
 
@@ -199,5 +209,21 @@ def update(params: Any, state: Any, ranking: Ints, memo: Ints, clicks: Ints) -> 
     _UPDATE[type(state)](params, state, ranking, memo, clicks)
 
 
-generic(rank, lambda params, state, rng, ranking, memo: _RANK[named_tuple_class(state)])
-generic(update, lambda params, state, ranking, memo, clicks: _UPDATE[named_tuple_class(state)])
+def _find(kernels: dict[type, Callable[..., None]], lean: bool) -> Callable[[Any], Any]:
+    """Return a function from the Numba type of a state to its kernel, None if of the other kind."""
+
+    def find(state: Any) -> Callable[..., None] | None:
+        cls = named_tuple_class(state)
+        return kernels[cls] if (cls in _LEAN) == lean else None
+
+    return find
+
+
+def _make_generic(lean: bool) -> None:
+    find_rank, find_update = _find(_RANK, lean), _find(_UPDATE, lean)
+    generic(rank, lambda params, state, rng, ranking, memo: find_rank(state), lean)
+    generic(update, lambda params, state, ranking, memo, clicks: find_update(state), lean)
+
+
+_make_generic(lean=False)
+_make_generic(lean=True)

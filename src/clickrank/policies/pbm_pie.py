@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
 from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.kl_index import SLACK
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
 from clickrank.policies.kl_counts import count, no_counts, refresh, upper
+from clickrank.policies.rotation import rotate
 from clickrank.types import (
     Floats,
     FloatScratch,
@@ -133,7 +133,7 @@ def _rank(
 ) -> None:
     n_items = state.mean.shape[0]
     if state.unstarted[0] > 0:
-        _rotate(state, rng, ranking)
+        rotate(state.clicks, state.misses, state.unstarted[0], rng, ranking)
         return
     for item in state.best:
         state.is_leader[item] = 0
@@ -160,22 +160,6 @@ def _rank(
             size += 1
     if size > 0 and rng.random() < 0.5:
         ranking[params.prominence[-1]] = state.promising[int(rng.random() * size)]
-
-
-@kernel
-def _rotate(state: State, rng: np.random.Generator, ranking: Ints) -> None:
-    """Show a random rotation of the catalogue among those whose first item never came first."""
-    left = int(rng.random() * state.unstarted[0])
-    n_items = state.mean.shape[0]
-    first = 0
-    for item in range(n_items):
-        if state.clicks[item, 0] + state.misses[item, 0] == 0:
-            if left == 0:
-                first = item
-                break
-            left -= 1
-    for position in range(ranking.shape[0]):
-        ranking[position] = (first + position) % n_items
 
 
 def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:

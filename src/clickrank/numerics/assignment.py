@@ -1,0 +1,174 @@
+"""The linear assignment problem: an item for each position, so that the sum of values is largest.
+
+`assign` keeps an optimal assignment up to date. Values change little from round to round, so the
+last optimum is tried first: an assignment is optimal if and only if no cyclic exchange improves it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from clickrank._jit import kernel
+from clickrank.types import Floats, Ints
+
+# Sums closer than this count as equal, and a random item decides. Far above the rounding of a sum
+# of probabilities (1e-15), far below any difference that matters.
+TIE = 1e-11
+
+
+@kernel
+def assign(
+    values: Floats, rng: np.random.Generator, best: Ints, room: Floats, marks: Ints, graph: Floats
+) -> float:
+    """Write the optimal assignment into ``best``, ties at random; return its lead.
+
+    ``best`` must hold distinct items; the optimum of similar values saves time. The lead is by how
+    much the optimum exceeds every other assignment, at most `TIE` if some are tied. Random numbers
+    are drawn only then, so the draws depend on the values alone.
+
+    Parameters
+    ----------
+    values
+        (n_items, n_positions), the value of each item at each position.
+    rng
+        Settles ties.
+    best
+        (n_positions,), the item of each position.
+    room, marks, graph
+        Work space of shapes (4, n_items), (3, n_items), (n_positions + 1, n_positions + 1).
+    """
+    lead = optimise(values, best, room, marks, graph)
+    if lead <= TIE:
+        settle(values, rng, best, room, marks)
+    return lead
+
+
+@kernel
+def optimise(values: Floats, best: Ints, room: Floats, marks: Ints, graph: Floats) -> float:
+    """Do the same as `assign`, but leave ties as they come."""
+    lead = exchange_cost(values, best, marks[0], graph)
+    if lead < -TIE:
+        room[3] = 0.0
+        solve_assignment(values, room[3], best, room, marks)
+        lead = exchange_cost(values, best, marks[0], graph)
+    return lead
+
+
+@kernel
+def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, marks: Ints) -> None:
+    """Choose among tied optima: every item gets a random bonus, too small for anything else."""
+    bonus = room[3]
+    for item in range(values.shape[0]):
+        bonus[item] = rng.random() * (TIE / best.shape[0])
+    solve_assignment(values, bonus, best, room, marks)
+
+
+@kernel
+def solve_assignment(values: Floats, bonus: Floats, best: Ints, room: Floats, marks: Ints) -> None:
+    """Solve the problem from nothing by shortest augmenting paths, O(n_positions² · n_items).
+
+    An item's bonus counts more at later positions, so that it also decides who is where.
+    """
+    n_items, n_positions = values.shape
+    price = room[0]  # of an item
+    profit = room[1]  # of a position, in its first places
+    distance = room[2]
+    position_of = marks[0]
+    previous = marks[1]  # the item before this one on the shortest path, -1 for none
+    done = marks[2]
+    price[:] = 0.0
+    profit[:] = 0.0
+    position_of[:] = -1
+    for start in range(n_positions):
+        distance[:] = math.inf
+        previous[:] = -1
+        done[:] = 0
+        position = start
+        last = -1
+        while True:
+            nearest = -1
+            weight = (position + 1.0) / n_positions
+            # Lengths are reduced costs; every item reached so far is at distance 0.
+            for item in range(n_items):
+                if done[item] == 1:
+                    continue
+                gain = values[item, position] + bonus[item] * weight
+                length = profit[position] + price[item] - gain
+                if length < distance[item]:
+                    distance[item] = length
+                    previous[item] = last
+                if nearest < 0 or distance[item] < distance[nearest]:
+                    nearest = item
+            shift = distance[nearest]
+            profit[start] -= shift
+            for item in range(n_items):
+                if done[item] == 1:
+                    profit[position_of[item]] -= shift
+                    price[item] += shift
+                else:
+                    distance[item] -= shift
+            done[nearest] = 1
+            last = nearest
+            if position_of[nearest] < 0:
+                break
+            position = position_of[nearest]
+        while last >= 0:
+            before = previous[last]
+            position_of[last] = position_of[before] if before >= 0 else start
+            last = before
+    for item in range(n_items):
+        if position_of[item] >= 0:
+            best[position_of[item]] = item
+
+
+@kernel
+def exchange_cost(values: Floats, best: Ints, used: Ints, graph: Floats) -> float:
+    """Return the least cost of an exchange: negative if some exchange improves the assignment.
+
+    In an exchange each position of a cycle takes the item of the next, or one takes an unused item
+    and the first of them leaves. Two assignments differ by exchanges, so the cheapest one leads to
+    the second best assignment.
+
+    The graph has a node for each position and one, the last, for the unused items; an edge k → l
+    costs what position k loses by taking l's item; cycles are exchanges (Floyd and Warshall).
+    """
+    n_items, n_positions = values.shape
+    outside = n_positions
+    used[:] = 0
+    for item in best:
+        used[item] = 1
+    for k in range(n_positions):
+        own = values[best[k], k]
+        for other in range(n_positions):
+            graph[k, other] = own - values[best[other], k]
+        graph[k, k] = math.inf
+        graph[k, outside] = math.inf
+        graph[outside, k] = 0.0
+    graph[outside, outside] = math.inf
+    for item in range(n_items):
+        if used[item] == 0:
+            for k in range(n_positions):
+                loss = values[best[k], k] - values[item, k]
+                graph[k, outside] = min(graph[k, outside], loss)
+    for via in range(n_positions + 1):
+        for k in range(n_positions + 1):
+            first = graph[k, via]
+            for other in range(n_positions + 1):
+                graph[k, other] = min(graph[k, other], first + graph[via, other])
+    least = math.inf
+    for k in range(n_positions + 1):
+        least = min(least, graph[k, k])
+    return least
+
+
+def no_assignment(n_items: int, n_positions: int) -> dict[str, Any]:
+    """Return what `assign` keeps in a state, by the names of its parameters."""
+    return {
+        "best": np.arange(n_positions),
+        "room": np.zeros((4, n_items)),
+        "marks": np.zeros((3, n_items), dtype=np.int64),
+        "graph": np.zeros((n_positions + 1, n_positions + 1)),
+    }

@@ -1,0 +1,31 @@
+"""The first rounds of policies that must see every item at every position: rotations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank._jit import kernel
+from clickrank.types import Ints
+
+
+@kernel
+def rotate(
+    clicks: Ints, misses: Ints, unstarted: int, rng: np.random.Generator, ranking: Ints
+) -> None:
+    """Show a random rotation of the catalogue among those whose first item never came first.
+
+    ``clicks`` and ``misses`` count by item and position; ``unstarted`` is how many items have no
+    view at the first position. Whatever order feedback comes in, n_items rotations that have come
+    back are all different, and show every item at every position.
+    """
+    left = int(rng.random() * unstarted)
+    n_items = clicks.shape[0]
+    first = 0
+    for item in range(n_items):
+        if clicks[item, 0] + misses[item, 0] == 0:
+            if left == 0:
+                first = item
+                break
+            left -= 1
+    for position in range(ranking.shape[0]):
+        ranking[position] = (first + position) % n_items

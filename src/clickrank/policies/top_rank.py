@@ -1,0 +1,402 @@
+"""TopRank: keep an ordered partition of the items, and split it as clicks tell items apart."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._jit import lean_kernel
+from clickrank.errors import invalid
+from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.blocks import draw_compatible
+from clickrank.types import FloatStatistic, Ints, IntScratch, IntStatistic, number, whole
+
+#: c of the confidence width.
+WIDTH = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
+_FAR = 2**40  # clicks that no item will get
+_EPOCHS = 64  # more than doubling reaches
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    guess: int  # rounds of the first epoch; 0 for a single epoch without end
+    scale: float  # c/δ of the first epoch
+
+
+class State(NamedTuple):
+    """Click differences of pairs, what they prove, and the partition that follows.
+
+    Within a block S_ij grows by the clicks on i less those on j, whoever else is clicked. So a
+    click is counted once, for its item, and pairs keep what else they have: for items of one block
+    S_ij = difference + clicks_i - clicks_j and N_ij = disagreement + clicks_i + clicks_j; for
+    others the two fields are S_ij and N_ij themselves.
+    """
+
+    epoch: IntStatistic  # (1,), how often everything was forgotten
+    rounds: IntStatistic  # (1,), rounds of this epoch
+    scale: FloatStatistic  # (1,), c/δ
+    clicks: IntStatistic  # (n_items,)
+    difference: IntStatistic  # (n_items, n_items)
+    disagreement: IntStatistic  # (n_items, n_items)
+    beats: IntStatistic  # (n_items, n_items), 1 at (i, j) where G has the edge (j, i)
+    wins: IntStatistic  # (n_items,), items that i beats
+    superiors: IntStatistic  # (n_items,), items that beat j
+    block: IntStatistic  # (n_items,), d with i in P_d, from 0
+    order: IntStatistic  # (n_items,), the items by block
+    starts: IntStatistic  # (n_items + 1,), where each block begins in it; n_items beyond the last
+    due: IntScratch  # (n_items,), clicks on i before which it cannot beat another one
+    depth: IntScratch  # (n_items,), the next partition
+    work: IntScratch  # (n_items,)
+    clicked: IntScratch  # (n_items,), 0 between calls
+
+
+@dataclass(frozen=True)
+class TopRank(Policy):
+    """TopRank shows random lists that respect all it is sure of: which items beat which others.
+
+    Items not told apart share a block; blocks fill the list from the top, each in random order.
+
+    For i, j in one block of the partition played, U_ij = c_i - c_j, where c_i = 0 if i is not
+    shown; S_ij = Σ U_ij and N_ij = Σ |U_ij|. Item i beats j for good once N_ij > 0 and
+    S_ij ≥ √(2 N_ij log(c √N_ij / δ)), c = 4√(2/π)/erf(√2). The first block are the items that
+    none beats, the second those that none beats of the rest, and so on.
+
+    **Assumes**: positions of decreasing prominence, the first one most. Clicks by a position-based,
+    document or cascade model, or any other in which a more attractive item in the place of another
+    one is clicked at least in proportion. The horizon, or `doubling`.
+
+    **Source**: lattimore2018, Algorithm 1; gauthier2022, Algorithm 4.
+
+    **Differences**: 1. δ = 1/T unless `failure` is given. 2. If items beat each other in a circle,
+    which has probability δ n_items² at most, all items not yet placed form the last block;
+    the loop as printed would not end. 3. Clicks that come late count for the partition that was
+    played, which travels in the memo. 4. With `doubling` the horizon is a guess; when as many
+    rounds have come back, all is forgotten, lists still on their way included, and the next epoch
+    is twice as long, with δ = 1/guess. An epoch counts its own lists alone.
+
+    **Complexity**: O(n_items) a round to remember the partition, and O(1) a click. A click may only
+    make its own item beat another, and not before a number of clicks on it that is computed from
+    S and N; so the pairs of an item are rarely looked at. Pairs take O(n_items²) memory.
+
+    **Guarantee**: regret O(n_items · n_positions · log T / Δ) and O(√(n_positions³ n_items T log T))
+    for δ = 1/T (lattimore2018, Theorems 1 and 2). With doubling, log T becomes its square in the
+    first one.
+
+    Parameters
+    ----------
+    horizon
+        Number of rounds T; may be left open with `failure` or `doubling`, and is then not used.
+    failure
+        Probability δ, above 0 and at most 1; 1/T if left open.
+    doubling
+        Whether to guess the horizon, and to start anew with twice the guess.
+    guess
+        First guess of the horizon, for `doubling`.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> model = cr.clickmodels.PBM([0.6, 0.4, 0.2], [0.9, 0.5])
+    >>> cr.simulate("toprank", model, horizon=100, runs=2, seed=0).runs
+    2
+    >>> cr.policy("toprank", doubling=True)
+    TopRank(horizon=None, failure=None, doubling=True, guess=1000)
+    """
+
+    name = "toprank"
+    assumes = Assumes(click_models=("pbm", "cascade"), horizon=True)
+
+    horizon: int | None = None
+    failure: float | None = None
+    doubling: bool = False
+    guess: int = 1000
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        if not isinstance(self.doubling, (bool, np.bool_)):
+            raise invalid("TopRank", "doubling must be True or False", self.doubling)
+        whole("TopRank", "guess", self.guess, 1)
+        if self.horizon is not None:
+            whole("TopRank", "horizon", self.horizon, 1)
+        if self.failure is not None:
+            if self.doubling:
+                rule = "failure must be left open with doubling, which sets it"
+                raise invalid("TopRank", rule, self.failure)
+            number("TopRank", "failure", self.failure, 0.0, 1.0)
+            if self.failure == 0.0:
+                raise invalid("TopRank", "failure must be above 0", self.failure)
+        elif self.horizon is None and not self.doubling:
+            rule = "horizon must be given, or failure, or doubling=True"
+            raise invalid("TopRank", rule, self.horizon)
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        if self.doubling:
+            return Params(int(self.guess), WIDTH / (1.0 / self.guess))
+        if self.failure is not None:
+            return Params(0, WIDTH / self.failure)
+        assert self.horizon is not None  # as checked
+        return Params(0, WIDTH / (1.0 / self.horizon))
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round."""
+        item = np.zeros(n_items, dtype=np.int64)
+        pair = np.zeros((n_items, n_items), dtype=np.int64)
+        starts = np.full(n_items + 1, n_items, dtype=np.int64)
+        starts[0] = 0
+        return State(
+            epoch=np.zeros(1, dtype=np.int64),
+            rounds=np.zeros(1, dtype=np.int64),
+            scale=np.full(1, self.params(n_items, n_positions).scale),
+            clicks=item.copy(),
+            difference=pair.copy(),
+            disagreement=pair.copy(),
+            beats=pair,
+            wins=item.copy(),
+            superiors=item.copy(),
+            block=item.copy(),
+            order=np.arange(n_items),
+            starts=starts,
+            due=item.copy(),
+            depth=item.copy(),
+            work=item.copy(),
+            clicked=item,
+        )
+
+    def memo_size(self, n_items: int, n_positions: int) -> int:
+        """Return one whole number an item, its block; with doubling, one more: the epoch."""
+        return n_items + 1 if self.doubling else n_items
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what blocks and epochs are below."""
+        return max(n_items, _EPOCHS) if self.doubling else n_items
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    draw_compatible(state.order, state.starts, rng, state.work, ranking)
+    n_items = state.block.shape[0]
+    for item in range(n_items):
+        memo[item] = state.block[item]
+    if params.guess > 0:
+        memo[n_items] = state.epoch[0]
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    n_items = state.block.shape[0]
+    if params.guess > 0 and memo[n_items] != state.epoch[0]:
+        return
+    changed = False
+    moved = 0
+    for item in range(n_items):
+        moved |= memo[item] ^ state.block[item]
+    if moved == 0:
+        _count(state, ranking, clicks)
+        for position in range(ranking.shape[0]):
+            item = ranking[position]
+            if clicks[position] == 1 and state.clicks[item] >= state.due[item]:
+                changed |= _compare(state, item)
+    else:
+        changed = _count_late(state, ranking, memo, clicks)
+    if changed:
+        _divide(state)
+    state.rounds[0] += 1
+    if params.guess > 0 and state.rounds[0] == params.guess << state.epoch[0]:
+        _forget(state)
+
+
+@lean_kernel
+def _count(state: State, ranking: Ints, clicks: Ints) -> None:
+    """Count the clicks on a list of the present partition."""
+    for position in range(ranking.shape[0]):
+        if clicks[position] == 0:
+            continue
+        item = ranking[position]
+        state.clicks[item] += 1
+        for above in range(position):
+            other = ranking[above]
+            # |U| = 0, where counting both clicks makes 2.
+            if clicks[above] == 1 and state.block[other] == state.block[item]:
+                state.disagreement[item, other] -= 2
+                state.disagreement[other, item] -= 2
+
+
+@lean_kernel
+def _compare(state: State, item: int) -> bool:
+    """Find the items of its block that an item now beats, and how soon it may beat another one."""
+    own = state.clicks[item]
+    least_log = 2.0 * math.log(state.scale[0])
+    nearest = _FAR
+    found = False
+    block = state.block[item]
+    for place in range(state.starts[block], state.starts[block + 1]):
+        other = state.order[place]
+        s = state.difference[item, other] + own - state.clicks[other]
+        n = state.disagreement[item, other] + own + state.clicks[other]
+        # Even with as many more clicks as the nearest needs? The width is at least √(n least_log).
+        reach = float(s + nearest)
+        if other == item or reach <= 0.0 or reach * reach <= n * least_log:
+            continue
+        if n > 0 and s >= _width(state, n):
+            if state.beats[item, other] == 0:
+                _add_edge(state, item, other)
+                found = True
+            continue
+        # A click adds 1 to both S and N, and the width grows with N: from below, each of these is
+        # not enough clicks.
+        need = 1
+        for _ in range(6):
+            more = math.ceil(_width(state, n + need) * (1.0 - 1e-12) - s)
+            if more <= need:
+                break
+            need = more
+        nearest = min(nearest, need)
+    state.due[item] = own + nearest
+    return found
+
+
+@lean_kernel
+def _width(state: State, n: int) -> float:
+    return math.sqrt(2.0 * n * math.log(state.scale[0] * math.sqrt(n)))
+
+
+@lean_kernel
+def _add_edge(state: State, item: int, other: int) -> None:
+    state.beats[item, other] = 1
+    state.wins[item] += 1
+    state.superiors[other] += 1
+
+
+@lean_kernel
+def _count_late(state: State, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
+    """Count the clicks on a list of another partition, pair by pair; say whether to divide anew."""
+    changed = False
+    for position in range(ranking.shape[0]):
+        state.clicked[ranking[position]] = clicks[position]
+    for position in range(ranking.shape[0]):
+        if clicks[position] == 0:
+            continue
+        item = ranking[position]
+        state.due[item] -= 1  # S grows by one without a click that is counted
+        for other in range(state.block.shape[0]):
+            if memo[other] != memo[item] or state.clicked[other] == 1:
+                continue
+            state.difference[item, other] += 1
+            state.difference[other, item] -= 1
+            state.disagreement[item, other] += 1
+            state.disagreement[other, item] += 1
+            s = state.difference[item, other]
+            n = state.disagreement[item, other]
+            if state.block[item] == state.block[other]:
+                s += state.clicks[item] - state.clicks[other]
+                n += state.clicks[item] + state.clicks[other]
+            if state.beats[item, other] == 0 and s >= _width(state, n):
+                _add_edge(state, item, other)
+                changed |= state.block[other] <= state.block[item]
+    for item in ranking:
+        state.clicked[item] = 0
+    return changed
+
+
+@lean_kernel
+def _divide(state: State) -> None:
+    """Make the partition anew: peel off the items that none beats of those left."""
+    n_items = state.block.shape[0]
+    missing = state.clicked  # superiors not yet placed; borrowed, and all 0 in the end
+    queue = state.work
+    size = 0
+    for item in range(n_items):
+        missing[item] = state.superiors[item]
+        state.depth[item] = -1
+        if missing[item] == 0:
+            state.depth[item] = 0
+            queue[size] = item
+            size += 1
+    done = 0
+    last = 0
+    while done < size:
+        item = queue[done]
+        done += 1
+        last = state.depth[item]
+        if state.wins[item] == 0:
+            continue
+        for other in range(n_items):
+            if state.beats[item, other] == 1:
+                missing[other] -= 1
+                if missing[other] == 0:
+                    state.depth[other] = last + 1
+                    queue[size] = other
+                    size += 1
+    if size < n_items:  # a circle
+        rest = last + 1 if size > 0 else 0
+        for item in range(n_items):
+            missing[item] = 0
+            if state.depth[item] < 0:
+                state.depth[item] = rest
+    for item in range(n_items):
+        if state.depth[item] != state.block[item]:
+            _move(state, item)
+    # The items by block, and by number within.
+    state.starts[:] = 0
+    for item in range(n_items):
+        state.starts[state.block[item] + 1] += 1
+    for block in range(n_items):
+        state.starts[block + 1] += state.starts[block]
+        state.work[block] = state.starts[block]
+    for item in range(n_items):
+        state.order[state.work[state.block[item]]] = item
+        state.work[state.block[item]] += 1
+
+
+@lean_kernel
+def _move(state: State, item: int) -> None:
+    """Move an item to its new block; S and N of its pairs stay what they are."""
+    old = state.block[item]
+    new = state.depth[item]
+    own = state.clicks[item]
+    for other in range(state.block.shape[0]):
+        if other == item:
+            continue
+        if state.block[other] == old:
+            sign = 1
+        elif state.block[other] == new:
+            sign = -1
+            state.due[other] = 0
+        else:
+            continue
+        difference = sign * (own - state.clicks[other])
+        both = sign * (own + state.clicks[other])
+        state.difference[item, other] += difference
+        state.difference[other, item] -= difference
+        state.disagreement[item, other] += both
+        state.disagreement[other, item] += both
+    state.block[item] = new
+    state.due[item] = 0
+
+
+@lean_kernel
+def _forget(state: State) -> None:
+    """Begin the next epoch: twice as long, half the δ, and nothing known."""
+    n_items = state.block.shape[0]
+    state.epoch[0] += 1
+    state.rounds[0] = 0
+    state.scale[0] *= 2.0
+    state.clicks[:] = 0
+    state.difference[:, :] = 0
+    state.disagreement[:, :] = 0
+    state.beats[:, :] = 0
+    state.wins[:] = 0
+    state.superiors[:] = 0
+    state.block[:] = 0
+    for item in range(n_items):
+        state.order[item] = item
+    state.starts[1:] = n_items
+    state.due[:] = 0
+
+
+register(TopRank, State, _rank, _update, lean=True)

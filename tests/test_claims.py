@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
 from clickrank.clickmodels import PBM
-from clickrank.experiments.claims import (
-    Evidence,
-    judge,
-    last_decade_slopes,
-    last_half_rates,
-    mean_interval,
-    share_interval,
-)
-from clickrank.experiments.spec import (
+from clickrank.experiments.claims import Evidence, judge, last_decade_slopes, last_half_rates
+from clickrank.experiments.intervals import mean_interval, ratio_interval, share_interval
+from clickrank.experiments.statements import (
     AnyClaim,
     BelowBound,
     Best,
+    CatchUp,
     Comparable,
+    Growth,
+    NearBest,
     NearBound,
     Order,
     Parameters,
+    Range,
+    Ratio,
     Row,
     Slope,
+    Spread,
     Tail,
     TailOrder,
+    TimeRatio,
+    Value,
 )
 from clickrank.simulate import Result
 from clickrank.types import Floats
@@ -221,3 +224,140 @@ def test_share_intervals_match_tabulated_ones() -> None:
     assert (x.mean, round(x.low, 4), round(x.high, 4)) == (0.1, 0.0490, 0.1762)
     assert share_interval(5, 5, 0.95).high == 1.0
     assert share_interval(0, 5, 0.95).low == 0.0
+
+
+# Claims of later papers.
+
+
+def test_a_claim_about_more_rounds_is_undecided() -> None:
+    claim = Value(policy="a", low=0.0, high=99.0, rounds=1001, **FACTS)  # type: ignore[arg-type]
+    verdict = judge(claim, Evidence({"a": logarithmic(1.0)}, {}))
+    assert verdict == ("undecided", "it speaks of 1,001 rounds, and 1,000 were simulated")
+    enough = Value(policy="a", low=0.0, high=99.0, rounds=1000, **FACTS)  # type: ignore[arg-type]
+    assert outcome(enough, a=logarithmic(1.0)) == "holds"
+
+
+def test_ratio_holds_fails_and_is_undecided() -> None:
+    claim = Ratio(policies=("a", "b"), low=0.4, high=0.6, **FACTS)  # type: ignore[arg-type]
+    b = logarithmic(20.0)
+    assert outcome(claim, a=logarithmic(10.0), b=b) == "holds"
+    assert outcome(claim, a=logarithmic(16.0), b=b) == "fails"
+    assert outcome(claim, a=logarithmic(4.0), b=b) == "fails"
+    assert outcome(claim, a=logarithmic(10.0, 5, 30.0, users=1), b=logarithmic(20.0, 5)) == (
+        "undecided"
+    )
+    open_ended = Ratio(policies=("a", "b"), high=0.6, **FACTS)  # type: ignore[arg-type]
+    assert outcome(open_ended, a=logarithmic(4.0), b=b) == "holds"
+
+
+def test_ratio_intervals_cover_as_often_as_they_say() -> None:
+    """2,000 intervals at 95 %: 60 misses more or less than 100 have a chance below 1e-8."""
+    rng = np.random.default_rng(2)
+    misses = 0
+    for _ in range(2000):
+        shared = rng.standard_normal(40)
+        a = 10 + shared + 0.5 * rng.standard_normal(40)
+        b = 20 + shared + 0.5 * rng.standard_normal(40)
+        x = ratio_interval(a, b, 0.95)
+        misses += not x.low <= 0.5 <= x.high
+    assert 40 < misses < 160
+
+
+def test_value_holds_fails_and_is_undecided() -> None:
+    claim = Value(policy="a", low=20.0, high=40.0, **FACTS)  # type: ignore[arg-type]
+    assert outcome(claim, a=logarithmic(30 / math.log(1000))) == "holds"
+    assert outcome(claim, a=logarithmic(50 / math.log(1000))) == "fails"
+    assert outcome(claim, a=logarithmic(10 / math.log(1000))) == "fails"
+    assert outcome(claim, a=logarithmic(40 / math.log(1000), 6, 20.0)) == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("power", "logarithmic_says", "linear_says"),
+    [(0.0, "holds", "fails"), (0.3, "holds", "fails"), (0.7, "fails", "holds"),
+     (1.0, "fails", "holds")],
+)  # fmt: skip
+def test_growth_tells_logarithmic_from_linear(
+    power: float, logarithmic_says: str, linear_says: str
+) -> None:
+    curve = np.log(T) if power == 0 else T**power
+    runs = result(np.outer(np.linspace(0.9, 1.1, 20), curve))
+    for shape, expected in (("logarithmic", logarithmic_says), ("linear", linear_says)):
+        claim = Growth(policy="a", shape=shape, **FACTS)  # type: ignore[arg-type]
+        assert outcome(claim, a=runs) == expected
+
+
+def test_growth_of_regret_that_stopped_never_began_or_varies() -> None:
+    claim = Growth(policy="a", shape="logarithmic", **FACTS)  # type: ignore[arg-type]
+    stopped = np.minimum(T, 100).astype(float)
+    assert outcome(claim, a=result(np.tile(stopped, (5, 1)))) == "holds"
+    late = np.maximum(T - 100, 0).astype(float)
+    assert outcome(claim, a=result(np.tile(late, (5, 1)))) == "undecided"
+    rng = np.random.default_rng(0)
+    rough = result(10 * np.log(T) + 10 * rng.standard_normal((5, T.size)))
+    assert outcome(claim, a=rough) == "undecided"
+
+
+def test_catch_up_needs_both_halves() -> None:
+    claim = CatchUp(policies=("a", "b"), share=0.5, factor=1.2, **FACTS)  # type: ignore[arg-type]
+    noise = np.linspace(-1, 1, 30)[:, None]
+    steady = result(100.0 + 0.2 * T + noise)  # 200 at T/2, 300 at T
+    late = result(np.array([0, 0, 0, 0, 300.0, 310.0]) + noise)
+    assert outcome(claim, a=late, b=steady) == "holds"
+    assert outcome(claim, a=steady, b=late) == "fails"  # never behind
+    assert outcome(claim, a=result(2 * steady.regret), b=steady) == "fails"  # never catches up
+    rough = result(late.regret + 400 * np.random.default_rng(0).standard_normal((30, 1)))
+    assert outcome(claim, a=rough, b=steady) == "undecided"
+    strangers = result(late.regret[:2], [98, 99])
+    assert judge(claim, Evidence({"a": strangers, "b": steady}, {})).outcome == "undecided"
+
+
+def test_near_best_compares_with_the_smallest_of_all() -> None:
+    claim = NearBest(policy="a", factor=1.5, **FACTS)  # type: ignore[arg-type]
+    a, near, far = logarithmic(10.0), logarithmic(8.0), logarithmic(5.0)
+    assert outcome(claim, a=a, b=logarithmic(20.0)) == "holds"
+    assert outcome(claim, a=a, b=near) == "holds"
+    assert outcome(claim, a=a, b=near, c=far) == "fails"
+    assert outcome(claim, a=logarithmic(10.0, 5, 30.0), b=logarithmic(9.0, 5, 1.0)) == "undecided"
+
+
+def test_spread_is_that_of_the_grid() -> None:
+    claim = Spread(factor=3.0, **FACTS)  # type: ignore[arg-type]
+    results = {name: logarithmic(s) for name, s in (("out", 1.0), ("x", 10.0), ("y", 20.0))}
+    grid = frozenset({"x", "y", "z"})
+    assert judge(claim, Evidence(results, {}, grid=grid)).outcome == "fails"
+    results["z"] = logarithmic(50.0)
+    assert judge(claim, Evidence(results, {}, grid=grid)).outcome == "holds"
+    assert judge(claim, Evidence({"x": results["x"]}, {}, grid=grid)).outcome == "undecided"
+
+
+def test_ranges_are_those_of_the_file() -> None:
+    facts = {**FACTS, "file": "kdd2012-pbm.json", "parameter": "attraction", "decimals": 3}
+    claim = Range(lowest=0.004, highest=0.149, **facts)  # type: ignore[arg-type]
+    assert judge(claim, Evidence({}, {})).outcome == "holds"
+    wrong = Range(lowest=0.003, highest=0.149, **facts)  # type: ignore[arg-type]
+    verdict = judge(wrong, Evidence({}, {}))
+    assert verdict == (
+        "fails", "attraction runs from 0.004 to 0.149, the paper has 0.003 to 0.149"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(2.0, "holds"), (1.0, "fails"), (9.0, "fails"), (1.55, "undecided"), (2.95, "undecided")],
+)
+def test_times_are_compared_with_a_tolerance(seconds: float, expected: str) -> None:
+    claim = TimeRatio(policies=("a", "b"), low=1.5, high=3.0, **FACTS)  # type: ignore[arg-type]
+    one = logarithmic(1.0)
+    assert outcome(claim, a=dataclasses.replace(one, seconds=seconds), b=one) == expected
+
+
+def test_policies_are_compared_where_the_first_of_them_stops() -> None:
+    claim = Order(policies=["a", "b"], **FACTS)  # type: ignore[arg-type]
+    long = logarithmic(2.0)
+    short = dataclasses.replace(
+        logarithmic(2.5), checkpoints=T[:3], regret=logarithmic(2.5).regret[:, :3]
+    )
+    # At the end the long run has lost more than the short one had at round 100, when it stopped.
+    assert long.regret[:, -1].mean() > short.regret[:, -1].mean()
+    assert outcome(claim, a=long, b=short) == "holds"
+    assert outcome(claim, a=short, b=long) == "fails"

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
+from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.experiments import Experiment, Scale, list_experiments, reproduce
+from clickrank.experiments import ahead as ahead_module
 from clickrank.experiments import runner as runner_module
+from clickrank.experiments.ahead import compiled_ahead
+from clickrank.experiments.listing import DATA, PAPERS, read, select
 from clickrank.experiments.models import build_model, load_model, models_of
 from clickrank.experiments.runner import cells, collect, joined, runs_by_model
-from clickrank.experiments.spec import DATA, PAPERS, Figure, read, select
-from clickrank.policies import POLICIES
+from clickrank.experiments.spec import Figure, ModelSet, PolicySpec
+from clickrank.policies import POLICIES, Oracle, Policy, TopRank
 from clickrank.simulate import Result, simulate
 
 TINY = Scale(horizon=200, runs=4)
+SCALES: dict[Literal["quick", "paper"], Scale] = {"quick": TINY, "paper": TINY}
 FIGURE = """
 title = "Tiny"
 seed = 3
@@ -107,7 +113,8 @@ def test_shipped_experiments_are_complete(experiment: Experiment, tmp_path: Path
         parts = cells(experiment, scale, tmp_path)
         for curve in parts.values():
             ran = sorted(run for cell in curve for run in cell.run_ids)
-            assert ran == list(range(scale.runs))
+            each = figure.model_set is not None and figure.model_set.runs == "each"
+            assert ran == list(range(scale.runs * (len(models_of(figure)) if each else 1)))
         paths = [cell.path for curve in parts.values() for cell in curve]
         assert len(set(paths)) == len(paths)
     assert not files(tmp_path)
@@ -376,6 +383,224 @@ def test_joining_one_part_changes_nothing(tiny: list[Experiment], tmp_path: Path
     assert joined("x", [part]) is part
 
 
+@pytest.mark.parametrize("first", [None, 2])
+def test_each_model_of_a_set_gets_as_many_runs(first: int | None) -> None:
+    models = ModelSet(name="pbm", file="kdd2012-pbm.json", runs="each", first=first)
+    figure = Figure(
+        title="t", policies=[PolicySpec(name="uniform")], scale=SCALES, model_set=models
+    )
+    labels = list(models_of(figure))
+    assert len(labels) == (first or 8)
+    runs = runs_by_model(figure, labels, 3)
+    assert [len(ids) for ids in runs.values()] == [3] * len(labels)
+    assert sorted(i for ids in runs.values() for i in ids) == list(range(3 * len(labels)))
+
+
+def test_a_set_can_be_cut_to_the_largest_parameters() -> None:
+    def cut(name: str, file: str) -> list[ClickModel]:
+        chosen = ModelSet(name=name, file=file, items=10, positions=5)
+        policies = [PolicySpec(name="uniform")]
+        figure = Figure(title="t", policies=policies, scale=SCALES, model_set=chosen)
+        return list(models_of(figure).values())
+
+    published = json.loads((DATA / "yandex-pbm.json").read_text())
+    for model, table in zip(cut("pbm", "yandex-pbm.json"), published.values(), strict=True):
+        assert isinstance(model, PBM)
+        assert model.attraction.tolist() == sorted(table["attraction"])[-10:][::-1]
+        assert model.examination.tolist() == sorted(table["examination"])[-5:][::-1]
+    for model in cut("cascade", "yandex-cascade.json"):
+        assert (model.name, model.n_items, model.n_positions) == ("cascade", 10, 5)
+
+
+# Panels, grids, times and policies that stop.
+
+SETTINGS = """
+[small]
+title = "small page"
+counted_positions = 1
+differences = ["A small page."]
+
+[small.model]
+name = "pbm"
+parameters.attraction = [0.5, 0.3, 0.1]
+parameters.examination = [0.9, 0.5]
+
+[cascade]
+title = "a cascade"
+
+[cascade.model]
+name = "cascade"
+parameters.attraction = [0.5, 0.3, 0.1]
+parameters.n_positions = 2
+"""
+PANELS = """
+title = "Panels"
+differences = ["All panels."]
+
+[[panels]]
+suffix = "a"
+setting = "small"
+
+[[panels]]
+suffix = "-b"
+setting = "cascade"
+settings = { eager = { epsilon = 2.0 } }
+scale.quick = { horizon = 50, runs = 3 }
+
+[[policies]]
+name = "uniform"
+share = 0.5
+milliseconds = 2.5
+
+[[policies]]
+name = "pbm-ucb"
+label = "eager"
+settings = { epsilon = 1.0, examination = [0.9, 0.5] }
+mismatch = true
+
+[scale.quick]
+horizon = 200
+runs = 4
+
+[scale.paper]
+horizon = 400
+runs = 6
+"""
+GRID = """
+title = "Grid"
+
+[model]
+name = "pbm"
+parameters.attraction = [0.5, 0.3, 0.1]
+parameters.examination = [0.9, 0.5]
+
+[[policies]]
+name = "uniform"
+
+[grid]
+name = "pb-lb"
+x = { parameter = "step_size", values = [0.0, 0.5, 1.0] }
+y = { parameter = "precision", values = [0.5] }
+
+[scale.quick]
+horizon = 50
+runs = 2
+thin = 2
+
+[scale.paper]
+horizon = 50
+runs = 2
+"""
+PANEL_CLAIM = """
+[[claims]]
+kind = "order"
+figure = FIGURE
+id = "learns"
+text = "It learns."
+source = "stated in the text"
+policies = ["eager", "uniform"]
+"""
+
+
+@pytest.fixture
+def panels(tmp_path: Path) -> Path:
+    folder = tmp_path / "papers" / "nobody-2000"
+    folder.mkdir(parents=True)
+    (folder / "parts.toml").write_text(PANELS)
+    (folder / "settings.toml").write_text(SETTINGS)
+    head = EXPECTED[: EXPECTED.index("[[claims]]")]
+    (folder / "expected.toml").write_text(head + PANEL_CLAIM.replace("FIGURE", '"parts"'))
+    return tmp_path / "papers"
+
+
+def test_panels_are_figures_on_shared_settings(panels: Path) -> None:
+    first, second = list_experiments(panels)
+    assert [first.name, second.name] == ["nobody-2000/partsa", "nobody-2000/parts-b"]
+    assert first.figure.title == "Panels: small page"
+    assert first.figure.differences == ["All panels.", "A small page."]
+    assert first.figure.counted_positions == 1
+    assert first.figure.scale["quick"] == Scale(horizon=200, runs=4)
+    assert second.figure.scale["quick"] == Scale(horizon=50, runs=3)
+    assert second.figure.scale["paper"] == Scale(horizon=400, runs=6)
+    epsilons = [e.figure.policies[1].settings["epsilon"] for e in (first, second)]
+    assert epsilons == [1.0, 2.0]
+    # The figure stands for its panels, in claims and on the command line.
+    assert [c.figure for e in (first, second) for c in e.claims] == ["partsa", "parts-b"]
+    assert select("n/parts", [first, second]) == [first, second]
+    assert select("n/parts-b", [first, second]) == [second]
+
+
+def test_a_claim_can_name_some_panels(panels: Path) -> None:
+    file = panels / "nobody-2000" / "expected.toml"
+    head = EXPECTED[: EXPECTED.index("[[claims]]")]
+    file.write_text(head + PANEL_CLAIM.replace("FIGURE", '["parts-b"]'))
+    assert [len(e.claims) for e in list_experiments(panels)] == [0, 1]
+    file.write_text(head + PANEL_CLAIM.replace("FIGURE", '["parts-c"]'))
+    with pytest.raises(InvalidValue, match="figure must be one of parts, partsa, parts-b, got"):
+        list_experiments(panels)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('setting = "small"', 'setting = "smal"', "setting 'smal' must be one of small, cascade"),
+        ('suffix = "-b"', 'suffix = "a"', "different suffixes"),
+        ("{ eager = {", "{ lazy = {", r"panel '-b' sets unknown curves \['lazy'\]"),
+        ("share = 0.5", "share = 1.5", "share must be above 0 and at most 1"),
+        ("horizon = 200", "thin = 0\nhorizon = 200", "thin must be at least 1"),
+    ],
+)
+def test_a_wrong_panel_is_told_by_file(panels: Path, old: str, new: str, message: str) -> None:
+    (panels / "nobody-2000" / "parts.toml").write_text(PANELS.replace(old, new, 1))
+    with pytest.raises(InvalidValue, match=rf"parts\.toml: .*{message}"):
+        list_experiments(panels)
+
+
+def test_panels_run_with_counted_positions_and_mismatches(panels: Path, tmp_path: Path) -> None:
+    known = list_experiments(panels)
+    done = reproduce(out=tmp_path, scale="quick", experiments=known)
+    first, second = done.outcomes
+    model = models_of(known[0].figure)[""]
+    alone = simulate("uniform", model, 100, 4, known[0].figure.seed, counted_positions=1)
+    assert (first.results["uniform"].regret[:, -1] == alone.regret[:, -1]).all()
+    assert (first.results["uniform"].horizon, first.results["eager"].horizon) == (100, 200)
+    assert 100 in first.results["eager"].checkpoints  # where the other stops
+    assert second.results["eager"].runs == 3
+    assert first.complete
+    assert "stopped at round 100" in done.report.read_text()
+
+
+def test_a_grid_is_drawn_as_a_map(papers: Path, tmp_path: Path) -> None:
+    (papers / "nobody-2000" / "grid.toml").write_text(GRID)
+    known = list_experiments(papers)
+    done = reproduce("n/grid", out=tmp_path, scale="quick", experiments=known)
+    (outcome,) = done.outcomes
+    cells = [f"pb-lb step_size={x} precision=0.5" for x in ("0", "0.5", "1")]
+    assert list(outcome.results) == ["uniform", cells[0], cells[2]]  # one in two
+    assert outcome.complete
+    assert outcome.evidence.grid == frozenset(cells)
+    page = done.report.read_text()
+    assert page.count("<svg") == 1
+    assert "Mean regret of pb-lb at the horizon" in page
+    paper = reproduce("n/grid", out=tmp_path, scale="paper", experiments=known).outcomes[0]
+    assert list(paper.results) == ["uniform", *cells]
+
+
+def test_a_grid_of_unknown_parameters_is_an_error(papers: Path, tmp_path: Path) -> None:
+    (papers / "nobody-2000" / "grid.toml").write_text(GRID.replace("step_size", "stepsize"))
+    with pytest.raises(InvalidValue, match="unknown parameter 'stepsize'"):
+        reproduce("n/grid", out=tmp_path, experiments=list_experiments(papers))
+
+
+def test_a_claim_about_a_grid_needs_one(papers: Path) -> None:
+    folder = papers / "nobody-2000"
+    claim = EXPECTED[EXPECTED.index("[[claims]]") :].replace('"order"', '"spread"')
+    claim = claim.replace('policies = ["pbm-ucb", "eager"]', "factor = 2.0")
+    (folder / "expected.toml").write_text(EXPECTED + claim.replace('"less"', '"wide"'))
+    with pytest.raises(InvalidValue, match=r"claim 'wide': tiny must have a grid"):
+        list_experiments(papers)
+
+
 # The report.
 
 
@@ -439,3 +664,73 @@ def test_an_unknown_scale_is_an_error(tiny: list[Experiment], tmp_path: Path) ->
 def test_shipped_files_speak_only_of_the_papers() -> None:
     for path in PAPERS.rglob("*.toml"):
         assert "http" not in path.read_text(encoding="utf-8")
+
+
+def test_a_policy_can_be_told_another_horizon(papers: Path, tmp_path: Path) -> None:
+    text = FIGURE.replace('name = "pbm-ucb"\nlabel', 'name = "toprank"\nlabel')
+    text = text.replace("{ epsilon = 1.0 }", "{ horizon = 1_000_000 }")
+    (papers / "nobody-2000" / "tiny.toml").write_text(text)
+    (experiment,) = list_experiments(papers)
+    (cell,) = cells(experiment, TINY, tmp_path)["eager"]
+    assert cell.policy == TopRank(horizon=1_000_000)
+
+
+# Compiling ahead.
+
+
+def test_loops_are_compiled_ahead_each_once_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def watched(policy: Policy, model: ClickModel, *args: Any, **options: Any) -> None:
+        seen.append((policy.name, model.name))
+        if policy.name == "uniform":
+            raise InvalidValue("fails again where somebody looks")
+
+    monkeypatch.setattr(ahead_module, "simulate", watched)
+    pbm, cascade = PBM([0.5, 0.4], [1.0]), Cascade([0.5, 0.4], 1)
+    uniform, oracle = POLICIES["uniform"](), Oracle([0])
+    pairs = [(uniform, pbm), (oracle, pbm), (uniform, pbm), (uniform, cascade), (oracle, pbm)]
+    with compiled_ahead(pairs) as compiled:
+        assert compiled.wait(60)
+    assert seen == [("uniform", "pbm"), ("oracle", "pbm"), ("uniform", "cascade")]
+
+
+def test_compiling_stops_when_the_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    seen = []
+
+    def slow(policy: Policy, *args: Any, **options: Any) -> None:
+        seen.append(policy.name)
+        begun.set()
+        assert go_on.wait(60)
+
+    monkeypatch.setattr(ahead_module, "simulate", slow)
+    pbm = PBM([0.5, 0.4], [1.0])
+    with compiled_ahead([(POLICIES["uniform"](), pbm), (Oracle([0]), pbm)]):
+        assert begun.wait(60)
+        threading.Timer(0.2, go_on.set).start()  # after the work is done and the stop is asked for
+    assert seen == ["uniform"]
+
+
+def test_times_are_measured_last_and_alone(
+    panels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = panels / "nobody-2000" / "a-table.toml"
+    file.write_text(PANELS.replace('title = "Panels"', 'title = "Times"\ntimed = true'))
+    used: list[int | None] = []
+
+    def watched(*args: Any, threads: int | None, **options: Any) -> Result:
+        used.append(threads)
+        return simulate(*args, threads=threads, **options)
+
+    monkeypatch.setattr(runner_module, "simulate", watched)
+    said = Said()
+    known = list_experiments(panels)
+    done = reproduce(out=tmp_path, scale=TINY, experiments=known, threads=2, say=said)
+    finished = [line.split("/")[1].split(":")[0] for line in said if line.endswith("done.")]
+    assert finished == ["partsa", "parts-b", "a-tablea", "a-table-b"]
+    assert used == [2] * 4 + [1] * 4
+    page = done.report.read_text()
+    assert "paper: ms a round" in page
+    assert "<td>2.5</td>" in page
+    assert page.count("<svg") == 2  # the timed ones have none

@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from clickrank.errors import InvalidValue, MissingExtra
-from clickrank.plots import Curve, Reference, Sample, regret_figure, survival_figure, svg
+from clickrank.plots import (
+    Curve,
+    Reference,
+    Sample,
+    grid_figure,
+    regret_figure,
+    survival_figure,
+    svg,
+)
 from clickrank.plots.style import look, spread
 
 X = np.array([1, 10, 100, 1000])
@@ -123,3 +131,24 @@ def test_without_matplotlib_the_error_says_how_to_get_it(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtra, match=r"pip install 'clickrank\[plots\]'"):
         regret_figure([curve("a")])
+
+
+def test_a_map_shows_every_number_and_marks_the_smallest() -> None:
+    values = np.array([[30.0, 2.0, np.nan], [4000.0, 5.0, 6.0]])
+    figure = grid_figure([0.1, 1, 10], [1, 2], values, xlabel="step", ylabel="noise")
+    assert texts(figure) == {"30", "2", "4,000", "5", "6"}
+    axes = figure.axes[0]
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["0.1", "1", "10"]
+    assert [t.get_text() for t in axes.get_yticklabels()] == ["1", "2"]
+    (mark,) = axes.lines
+    assert (mark.get_xdata(), mark.get_ydata()) == ([1], [0])
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("step", "noise")
+    svg(figure, "map")
+
+
+def test_a_map_of_zeros_or_of_one_number_can_be_drawn() -> None:
+    for values in (np.zeros((1, 2)), np.full((1, 2), 3.0)):
+        svg(grid_figure([1, 2], [1], values), "flat")
+    for values in (np.full((1, 2), np.nan), np.zeros((2, 1))):
+        with pytest.raises(InvalidValue, match=r"values must have shape \(1, 2\) and be known"):
+            grid_figure([1, 2], [1], values)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,8 +102,6 @@ def test_items_are_permuted_in_every_run() -> None:
 
 def test_regret_is_the_sum_of_gaps() -> None:
     """Uniform rankings lose the mean gap each round, computed over all rankings."""
-    from itertools import permutations
-
     gaps = [MODEL.best_value() - MODEL.value(r) for r in permutations(range(5), 3)]
     result = cr.simulate("uniform", MODEL, 2000, runs=50, seed=2)
     rate = result.regret[:, -1] / 2000
@@ -360,3 +359,62 @@ def test_compiled_equals_python_bit_for_bit() -> None:
         out.append(done.stdout)
     assert out[0] == out[1]
     assert "pbm-ts" in out[0]
+
+
+# Regret on the first positions only.
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15], [0.3, 0.6, 0.9]),
+        cr.clickmodels.DCTR([0.45, 0.35, 0.25, 0.15], 3),
+        cr.clickmodels.Cascade([0.45, 0.35, 0.25, 0.15], 3),
+        cr.clickmodels.DCM([0.45, 0.35, 0.25, 0.15], [0.2, 0.9, 0.5]),
+    ],
+    ids=lambda model: model.name,
+)
+def test_the_first_positions_are_a_shorter_page(model: cr.clickmodels.ClickModel) -> None:
+    """Checked by enumerating all click vectors of the whole page."""
+    for m in (1, 2, 3):
+        short = model.first_positions(m)
+        assert (type(short), short.n_items, short.n_positions) == (type(model), 4, m)
+        for ranking in permutations(range(4), 3):
+            seen = short.click_probabilities(ranking[:m])
+            assert seen == pytest.approx(model.click_probabilities(ranking)[:m], abs=1e-15)
+            for clicks in product((0, 1), repeat=m):
+                total = sum(
+                    np.exp(model.log_prob(ranking, clicks + rest))
+                    for rest in product((0, 1), repeat=3 - m)
+                )
+                assert np.exp(short.log_prob(ranking[:m], clicks)) == pytest.approx(total)
+        best = max(short.value(r) for r in permutations(range(4), m))
+        assert short.best_value() == pytest.approx(best, abs=1e-15)
+    assert model.first_positions(3).value([2, 0, 1]) == model.value([2, 0, 1])
+
+
+def test_regret_on_the_first_positions_is_that_of_the_shorter_page() -> None:
+    model = cr.clickmodels.PBM([0.5, 0.4, 0.2, 0.1], [0.9, 0.6, 0.3])
+    short = model.first_positions(2)
+    result = cr.simulate("uniform", model, 20_000, runs=2, counted_positions=2)
+    mean = np.mean([short.value(r) for r in permutations(range(4), 2)])
+    expected = 20_000 * (short.best_value() - mean)
+    assert result.regret[:, -1] == pytest.approx(expected, rel=0.02)
+    # The last position is shown to the policy all the same, and no list is better than the best.
+    learned = cr.simulate("pbm-ucb", model, 2_000, runs=2, counted_positions=2)
+    assert (np.diff(learned.regret, axis=1) >= -1e-9).all()
+    whole = cr.simulate("pbm-ucb", model, 2_000, runs=2)
+    assert (whole.regret[:, -1] > learned.regret[:, -1]).all()
+    every = cr.simulate("pbm-ucb", model, 2_000, runs=2, counted_positions=3)
+    assert np.array_equal(every.regret, whole.regret)
+    both = cr.compare(["pbm-ucb"], model, 2_000, runs=2, counted_positions=2)
+    assert np.array_equal(both["pbm-ucb"].regret, learned.regret)
+
+
+def test_counted_positions_that_make_no_sense_are_told() -> None:
+    for m in (0, 4, 1.5):
+        with pytest.raises(InvalidValue, match="n_positions must be a whole number between 1 and"):
+            cr.simulate("uniform", MODEL, 10, counted_positions=m)  # type: ignore[arg-type]
+    mnl = cr.clickmodels.MNL([0.5, 0.4], [1.0, 0.5])
+    with pytest.raises(DoesNotApply, match="MNL: what happens at the first positions"):
+        cr.simulate("uniform", mnl, 10, counted_positions=1)

@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -96,9 +97,12 @@ def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def kernel_for(function: Callable[P, R], *sources: str | None) -> Callable[P, R]:
     """Compile a function that calls the kernels of these sources, as `source_key` names them."""
-    if None in sources:
-        return _compiled(function, None)
-    return _compiled(function, tuple(sorted({key for key in sources if key})))
+    keys = None if None in sources else tuple(sorted({key for key in sources if key}))
+    with _LOCK:  # one kernel for all threads, and one of them at a time with Numba's settings
+        return _compiled(function, keys)
+
+
+_LOCK = threading.Lock()
 
 
 @functools.cache

@@ -211,7 +211,7 @@ def reproduce(
     """
     from clickrank.experiments import list_experiments
     from clickrank.experiments import reproduce as run
-    from clickrank.experiments.spec import select
+    from clickrank.experiments.listing import select
     from clickrank.simulate import Comparison
 
     console = _console()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank._jit import generic, kernel_for, named_tuple_class, source_key, tell_apart
-from clickrank.errors import invalid
+from clickrank.errors import DoesNotApply, invalid
 from clickrank.registry import Registry
 from clickrank.types import Floats, Ints, clicks_of, frozen, ranking_of, whole
 
@@ -53,6 +53,16 @@ class ClickModel(abc.ABC):
     def relabelled(self: M, order: Ints) -> M:
         """Return the model whose item i is this model's item ``order[i]``."""
 
+    def first_positions(self: M, n_positions: int) -> M:
+        """Return the model of the same page cut after its first positions.
+
+        Only where what happens there does not depend on the items below; an error otherwise.
+        """
+        raise DoesNotApply(
+            f"{type(self).__name__}: what happens at the first positions cannot be told from the "
+            "items shown there alone."
+        )
+
     def sample(
         self, ranking: ArrayLike, rng: np.random.Generator | int, n: int | None = None
     ) -> Ints:
@@ -93,6 +103,10 @@ class ClickModel(abc.ABC):
 
     def _ranking(self, ranking: ArrayLike) -> Ints:
         return ranking_of(type(self).__name__, ranking, self.n_items, self.n_positions)
+
+    def _shorter(self, n_positions: object) -> int:
+        """Check a number of positions that is at most the page's."""
+        return whole(type(self).__name__, "n_positions", n_positions, 1, self.n_positions)
 
     def _set_shape(self, attraction: Floats, n_positions: object) -> None:
         """Set the number of items and positions, checking that the list is not too long."""

@@ -70,6 +70,10 @@ class Cascade(ClickModel):
         """Return the model whose item i is this model's item ``order[i]``."""
         return Cascade(self.attraction[order], self.n_positions)
 
+    def first_positions(self, n_positions: int) -> Cascade:
+        """Return the model of the same page cut after its first positions."""
+        return Cascade(self.attraction, self._shorter(n_positions))
+
 
 def _sample(params: CascadeParams, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
     # Not the DCM's: satisfaction is certain, so one uniform a position does.

@@ -69,6 +69,10 @@ class DCM(ClickModel):
         """Return the model whose item i is this model's item ``order[i]``."""
         return DCM(self.attraction[order], self.satisfaction)
 
+    def first_positions(self, n_positions: int) -> DCM:
+        """Return the model of the same page cut after its first positions."""
+        return DCM(self.attraction, self.satisfaction[: self._shorter(n_positions)])
+
 
 def _sample(params: DCMParams, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
     examined = True

@@ -54,6 +54,10 @@ class DCTR(ClickModel):
         """Return the model whose item i is this model's item ``order[i]``."""
         return DCTR(self.attraction[order], self.n_positions)
 
+    def first_positions(self, n_positions: int) -> DCTR:
+        """Return the model of the same page cut after its first positions."""
+        return DCTR(self.attraction, self._shorter(n_positions))
+
 
 # Only the name is new: compiled code finds the PBM's kernels by the class of ``params``.
 CLICK_MODELS.add(DCTR.name, DCTR)

@@ -60,6 +60,10 @@ class PBM(ClickModel):
         """Return the model whose item i is this model's item ``order[i]``."""
         return type(self)(self.attraction[order], self.examination)
 
+    def first_positions(self, n_positions: int) -> PBM:
+        """Return the model of the same page cut after its first positions."""
+        return type(self)(self.attraction, self.examination[: self._shorter(n_positions)])
+
 
 def _sample(params: Params, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
     for position in range(ranking.shape[0]):

@@ -2,45 +2,63 @@
 
 A claim *holds* if a 99 % confidence interval lies wholly on its side, *fails* if it lies wholly
 on the other, and is *undecided* otherwise: more runs may decide it. Policies met the same users in
-runs of the same number, so two of them are compared by their differences run by run.
+runs of the same number, so two of them are compared by their differences run by run. Runs on the
+models of a set count as draws from one population: for just these models the intervals are wider
+than they need be.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, stdtrit
 
 from clickrank.clickmodels import ClickModel
-from clickrank.experiments.spec import (
+from clickrank.experiments.intervals import Estimate, mean_interval, ratio_interval, share_interval
+from clickrank.experiments.listing import DATA
+from clickrank.experiments.statements import (
     AnyClaim,
     BelowBound,
     Best,
+    CatchUp,
     Comparable,
+    Growth,
+    NearBest,
     NearBound,
     Order,
     Parameters,
+    Range,
+    Ratio,
     Slope,
+    Spread,
     Tail,
     TailOrder,
+    TimeRatio,
+    Value,
     curves_of,
 )
 from clickrank.simulate import Result
 from clickrank.types import Floats
 
 LEVEL = 0.99
+LOG_OR_LINEAR = math.sqrt(10.0)
 
 
 class Evidence(NamedTuple):
-    """What a claim is judged on: the results by curve, and the constant C of the bound C·log t."""
+    """What a claim is judged on.
+
+    The results by curve, the models, the constant C of the bound C·log t, and which curves are
+    those of the grid.
+    """
 
     results: Mapping[str, Result]
     models: Mapping[str, ClickModel]
     bound: float = math.nan
+    grid: frozenset[str] = frozenset()
 
 
 class Verdict(NamedTuple):
@@ -50,16 +68,12 @@ class Verdict(NamedTuple):
     measured: str
 
 
-class Estimate(NamedTuple):
-    """A mean with its confidence interval."""
-
-    mean: float
-    low: float
-    high: float
-
-
 def judge(claim: AnyClaim, evidence: Evidence) -> Verdict:
     """Decide a claim."""
+    longest = max((r.horizon for r in evidence.results.values()), default=0)
+    if longest < claim.rounds:
+        text = f"it speaks of {claim.rounds:,} rounds, and {longest:,} were simulated"
+        return Verdict("undecided", text)
     for curve in curves_of(claim):
         result = evidence.results.get(curve)
         if result is None or result.runs < 2:
@@ -105,18 +119,116 @@ def _all_less(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> Verdict:
 @_judge.register
 def comparable(claim: Comparable, evidence: Evidence) -> Verdict:
     """Compare the ratio of two means with a factor and its inverse."""
-    a, b = paired(*(evidence.results[curve] for curve in claim.policies))
+    return _ratio_within(claim.policies, 1 / claim.factor, claim.factor, evidence)
+
+
+@_judge.register
+def ratio(claim: Ratio, evidence: Evidence) -> Verdict:
+    """Compare the ratio of two means with two numbers."""
+    return _ratio_within(claim.policies, claim.low, claim.high, evidence)
+
+
+@_judge.register
+def near_best(claim: NearBest, evidence: Evidence) -> Verdict:
+    """Compare the mean with the smallest of the figure."""
+    means = _means(evidence)
+    best = min(means, key=lambda curve: means[curve])
+    if best == claim.policy:
+        return Verdict("holds", f"{best} has the smallest mean regret, {means[best]:,.1f}")
+    return _ratio_within((claim.policy, best), 0.0, claim.factor, evidence)
+
+
+@_judge.register
+def spread(claim: Spread, evidence: Evidence) -> Verdict:
+    """Compare the largest mean of a grid with the smallest."""
+    grid = {curve: mean for curve, mean in _means(evidence).items() if curve in evidence.grid}
+    if len(grid) < 2:
+        return Verdict("undecided", f"only {len(grid)} cells of the grid are there")
+    pair = (max(grid, key=lambda c: grid[c]), min(grid, key=lambda c: grid[c]))
+    return _ratio_within(pair, claim.factor, math.inf, evidence)
+
+
+def _means(evidence: Evidence) -> dict[str, float]:
+    return {curve: float(r.regret[:, -1].mean()) for curve, r in evidence.results.items()}
+
+
+def _ratio_within(
+    policies: tuple[str, str], low: float, high: float, evidence: Evidence
+) -> Verdict:
+    a, b = paired(evidence.results[policies[0]], evidence.results[policies[1]])
     if a.size < 2 or min(a.mean(), b.mean()) <= 0:
         return Verdict("undecided", "the ratio needs two runs in common and regret above 0")
-    # Delta method: log of a ratio of means varies as the mean of a/ā − b/b̄ does.
-    centre = math.log(a.mean() / b.mean())
-    spread = mean_interval(a / a.mean() - b / b.mean(), LEVEL)
-    ratio = Estimate(*(math.exp(centre + x) for x in spread))
-    names = " / ".join(claim.policies)
+    found = ratio_interval(a, b, LEVEL)
     text = (
-        f"{names}: ratio {_range(ratio, 2)}, allowed {1 / claim.factor:.2f} to {claim.factor:.2f}"
+        f"{' / '.join(policies)}: {a.mean():,.1f} / {b.mean():,.1f}, "
+        f"ratio {_range(found, 2)}, allowed {_limits(low, high)}"
     )
-    return Verdict(_inside(ratio, 1 / claim.factor, claim.factor), text)
+    return Verdict(_inside(found, low, high), text)
+
+
+@_judge.register
+def value(claim: Value, evidence: Evidence) -> Verdict:
+    """Compare the mean at the horizon with two numbers."""
+    result = evidence.results[claim.policy]
+    mean = mean_interval(result.regret[:, -1], LEVEL)
+    text = (
+        f"{claim.policy}: regret {_range(mean)} at round {result.horizon:,}, "
+        f"allowed {_limits(claim.low, claim.high)}"
+    )
+    return Verdict(_inside(mean, claim.low, claim.high), text)
+
+
+@_judge.register
+def growth(claim: Growth, evidence: Evidence) -> Verdict:
+    """Compare what the last tenfold of rounds adds with what the tenfold before added."""
+    result = evidence.results[claim.policy]
+    end = result.horizon
+    last, before = (gained(result, end // d, 10 * end // d) for d in (10, 100))
+    if end < 100 or before.mean() <= 0:
+        text = f"{claim.policy}: no regret to compare with up to round {end // 10:,}"
+        return Verdict("undecided", text)
+    # Regret that has stopped grows by 0: the ratio's logarithm would not do.
+    stopped = last.mean() <= 0
+    found = Estimate(0.0, 0.0, 0.0) if stopped else ratio_interval(last, before, LEVEL)
+    text = (
+        f"{claim.policy}: from round {end // 10:,} to {end:,} regret grows by {last.mean():,.1f}, "
+        f"from {end // 100:,} to {end // 10:,} by {before.mean():,.1f}, ratio {_range(found, 2)}; "
+        f"1 is logarithmic, 10 linear, the limit {LOG_OR_LINEAR:.2f}"
+    )
+    limits = (-math.inf, LOG_OR_LINEAR)
+    if claim.shape == "linear":
+        limits = (LOG_OR_LINEAR, math.inf)
+    return Verdict(_inside(found, *limits), text)
+
+
+@_judge.register
+def catch_up(claim: CatchUp, evidence: Evidence) -> Verdict:
+    """Compare two policies at a share of the horizon, and at its end."""
+    late, early = (evidence.results[curve] for curve in claim.policies)
+    at = int(claim.share * min(late.horizon, early.horizon))
+    a, b = paired(late, early, at)
+    if a.size < 2:
+        return Verdict("undecided", "fewer than two runs in common")
+    gap = mean_interval(a - b, LEVEL)
+    end = _ratio_within(claim.policies, 0.0, claim.factor, evidence)
+    before = _inside(gap, 0.0, math.inf)
+    text = (
+        f"at round {at:,} {claim.policies[0]} {a.mean():,.1f}, {claim.policies[1]} "
+        f"{b.mean():,.1f}, difference {_range(gap)}, asked: above 0; at the end {end.measured}"
+    )
+    return Verdict(_worst([before, end.outcome]), text)
+
+
+@_judge.register
+def time_ratio(claim: TimeRatio, evidence: Evidence) -> Verdict:
+    """Compare the time of a round; it was measured once, and may be off by a tenth."""
+    a, b = (evidence.results[curve].microseconds_per_round for curve in claim.policies)
+    found = Estimate(a / b, 0.9 * a / b, 1.1 * a / b)
+    text = (
+        f"{' / '.join(claim.policies)}: {a:.2f} µs / {b:.2f} µs, ratio {found.mean:.2f}, "
+        f"allowed {_limits(claim.low, claim.high)}"
+    )
+    return Verdict(_inside(found, claim.low, claim.high), text)
 
 
 @_judge.register
@@ -193,6 +305,17 @@ def tail_order(claim: TailOrder, evidence: Evidence) -> Verdict:
 
 
 @_judge.register
+def value_range(claim: Range, evidence: Evidence) -> Verdict:
+    """Compare the extremes of a parameter over all models; nothing is random here."""
+    tables = json.loads((DATA / claim.file).read_text(encoding="utf-8"))
+    values = np.concatenate([table[claim.parameter] for table in tables.values()])
+    low, high = (round(float(x), claim.decimals) for x in (values.min(), values.max()))
+    text = f"{claim.parameter} runs from {low:g} to {high:g}, the paper has {claim.lowest:g} to "
+    agree = (low, high) == (claim.lowest, claim.highest)
+    return Verdict("holds" if agree else "fails", f"{text}{claim.highest:g}")
+
+
+@_judge.register
 def parameters(claim: Parameters, evidence: Evidence) -> Verdict:
     """Match each row of a table with a model of its own; nothing is random here."""
     found = []
@@ -214,10 +337,24 @@ def parameters(claim: Parameters, evidence: Evidence) -> Verdict:
     return Verdict("fails" if missing or found else "holds", text)
 
 
-def paired(a: Result, b: Result) -> tuple[Floats, Floats]:
-    """Return the regrets at the horizon of the runs that both have."""
+def paired(a: Result, b: Result, at: int | None = None) -> tuple[Floats, Floats]:
+    """Return the regrets of the runs that both have, at a round or where the first stops."""
+    end = min(a.horizon, b.horizon) if at is None else at
     _, in_a, in_b = np.intersect1d(a.run_ids, b.run_ids, return_indices=True)
-    return a.regret[in_a, -1], b.regret[in_b, -1]
+    return regret_at(a, end)[in_a], regret_at(b, end)[in_b]
+
+
+def regret_at(result: Result, t: int) -> Floats:
+    """Return each run's regret at the last checkpoint up to round t."""
+    last = max(0, int(np.searchsorted(result.checkpoints, t, side="right")) - 1)
+    found: Floats = result.regret[:, last]
+    return found
+
+
+def gained(result: Result, begin: int, end: int) -> Floats:
+    """Return each run's regret from round ``begin`` to round ``end``."""
+    gain: Floats = regret_at(result, end) - regret_at(result, begin)
+    return gain
 
 
 def last_decade_slopes(result: Result) -> Floats:
@@ -241,32 +378,6 @@ def last_half_rates(result: Result) -> Floats:
     return rates
 
 
-def mean_interval(values: Floats, level: float) -> Estimate:
-    """Return a mean with Student's confidence interval.
-
-    >>> mean_interval(np.array([1.0, 2.0, 3.0]), 0.95)
-    Estimate(mean=2.0, low=-0.48..., high=4.48...)
-    """
-    mean = float(values.mean())
-    error = float(values.std(ddof=1)) / math.sqrt(values.size)
-    half = float(stdtrit(values.size - 1, 0.5 + level / 2)) * error
-    return Estimate(mean, mean - half, mean + half)
-
-
-def share_interval(count: int, n: int, level: float) -> Estimate:
-    """Return a share with Clopper and Pearson's confidence interval, exact for binomial counts.
-
-    >>> share_interval(0, 100, 0.95)
-    Estimate(mean=0.0, low=0.0, high=0.036...)
-    """
-    if n == 0:
-        return Estimate(math.nan, 0.0, 1.0)
-    rest = (1.0 - level) / 2
-    low = float(betaincinv(count, n - count + 1, rest)) if count > 0 else 0.0
-    high = float(betaincinv(count + 1, n - count, 1.0 - rest)) if count < n else 1.0
-    return Estimate(count / n, low, high)
-
-
 def _inside(x: Estimate, low: float, high: float) -> Literal["holds", "fails", "undecided"]:
     if low <= x.low and x.high <= high:
         return "holds"
@@ -282,6 +393,12 @@ def _worst(outcomes: Sequence[str]) -> Literal["holds", "fails", "undecided"]:
 def _range(x: Estimate, decimals: int = 1) -> str:
     mean, low, high = (f"{v:,.{decimals}f}" for v in x)
     return f"{mean} [{low}, {high}]"
+
+
+def _limits(low: float, high: float) -> str:
+    if high == math.inf:
+        return f"{low:,.4g} or more"
+    return f"{high:,.4g} or less" if low <= 0 else f"{low:,.4g} to {high:,.4g}"
 
 
 def _rows(rows: Sequence[tuple[float, ...]]) -> str:

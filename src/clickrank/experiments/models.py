@@ -11,7 +11,8 @@ from typing import Any
 
 from clickrank.clickmodels import CLICK_MODELS, ClickModel
 from clickrank.errors import InvalidValue, unknown
-from clickrank.experiments.spec import DATA, Figure
+from clickrank.experiments.listing import DATA
+from clickrank.experiments.spec import Figure
 
 
 def parameters_of(name: str) -> dict[str, bool]:
@@ -63,6 +64,30 @@ def models_of(figure: Figure) -> dict[str, ClickModel]:
     if figure.model is not None:
         return {"": build_model(figure.model.name, figure.model.parameters)}
     assert figure.model_set is not None  # Figure has checked it
-    name = figure.model_set.name
-    tables = json.loads((DATA / figure.model_set.file).read_text(encoding="utf-8"))
-    return {label: build_model(name, table) for label, table in tables.items()}
+    chosen = figure.model_set
+    tables = json.loads((DATA / chosen.file).read_text(encoding="utf-8"))
+    return {
+        label: build_model(chosen.name, largest(table, chosen.items, chosen.positions))
+        for label, table in list(tables.items())[: chosen.first]
+    }
+
+
+def largest(table: dict[str, Any], items: int | None, positions: int | None) -> dict[str, Any]:
+    """Keep the most attractive items and the most examined positions, in decreasing order.
+
+    A model that has no examination is told the number of positions instead.
+
+    >>> table = {"attraction": [0.1, 0.3, 0.2], "examination": [0.5, 0.2, 1.0]}
+    >>> largest(table, items=2, positions=2)
+    {'attraction': [0.3, 0.2], 'examination': [1.0, 0.5]}
+    >>> largest({"attraction": [0.1, 0.3, 0.2]}, items=2, positions=1)
+    {'attraction': [0.3, 0.2], 'n_positions': 1}
+    """
+    kept = dict(table)
+    if items is not None:
+        kept["attraction"] = sorted(table["attraction"], reverse=True)[:items]
+    if positions is not None and "examination" in table:
+        kept["examination"] = sorted(table["examination"], reverse=True)[:positions]
+    elif positions is not None:
+        kept["n_positions"] = positions
+    return kept

@@ -17,8 +17,9 @@ import scipy
 import clickrank
 from clickrank._jit import fingerprint
 from clickrank.experiments.runner import Outcome
-from clickrank.experiments.spec import AnyClaim
-from clickrank.plots import Reference, Sample, regret_figure, survival_figure, svg
+from clickrank.experiments.spec import Grid
+from clickrank.experiments.statements import AnyClaim
+from clickrank.plots import Reference, Sample, grid_figure, regret_figure, survival_figure, svg
 from clickrank.simulate import Comparison
 
 HERE = Path(__file__).parent
@@ -80,7 +81,11 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
     if not outcome.complete:
         parts.append('<p class="warning">Incomplete: runs are missing. Run the command again.</p>')
     if outcome.results:
-        parts += [_regret(outcome), _results(outcome)]
+        if figure.grid is not None:
+            parts.append(_grid(outcome, figure.grid))
+        elif not figure.timed:
+            parts.append(_regret(outcome))
+        parts.append(_results(outcome))
         if figure.survival:
             parts.append(_survival(outcome))
     parts += ["<h3>Claims</h3>", *(_claim(claim, *verdict) for claim, verdict in outcome.verdicts)]
@@ -90,12 +95,22 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
     command = ["clickrank", "reproduce", experiment.name, "--scale", scale, "--out", str(out)]
     facts = {
         "command": shlex.join(command),
-        "scale": f"{scale}: {outcome.scale.runs:,} runs of {outcome.scale.horizon:,} rounds",
+        "scale": f"{scale}: {_amount(outcome)}",
         "seed": str(figure.seed),
         "models": ", ".join(_described(outcome)),
     }
     parts += ["<h3>How it was made</h3>", _definitions(facts), "</section>"]
     return "\n".join(parts)
+
+
+def _amount(outcome: Outcome) -> str:
+    scale, figure = outcome.scale, outcome.experiment.figure
+    runs = f"{scale.runs:,} runs of {scale.horizon:,} rounds"
+    if figure.model_set is not None and figure.model_set.runs == "each":
+        runs += f" on each of {len(outcome.evidence.models)} models"
+    if figure.counted_positions is not None:
+        runs += f", regret on the first {figure.counted_positions} positions"
+    return runs
 
 
 def _described(outcome: Outcome) -> Iterable[str]:
@@ -116,6 +131,21 @@ def _regret(outcome: Outcome) -> str:
     return _figure(svg(figure, f"{outcome.experiment.name}/regret"), label)
 
 
+def _grid(outcome: Outcome, grid: Grid) -> str:
+    thin = outcome.scale.thin
+    x, y = grid.x.values[::thin], grid.y.values[::thin]
+    means = np.full((len(y), len(x)), np.nan)
+    for j, i in np.ndindex(means.shape):
+        result = outcome.results.get(grid.label(x[i], y[j]))
+        if result is not None:
+            means[j, i] = result.regret[:, -1].mean()
+    label = f"Mean regret of {grid.name} at the horizon"
+    if not np.isfinite(means).any():
+        return ""
+    figure = grid_figure(x, y, means, xlabel=grid.x.parameter, ylabel=grid.y.parameter)
+    return _figure(svg(figure, f"{outcome.experiment.name}/grid"), label)
+
+
 def _survival(outcome: Outcome) -> str:
     samples = [Sample(name, r.regret[:, -1]) for name, r in outcome.results.items()]
     figure = survival_figure(samples)
@@ -128,19 +158,27 @@ def _figure(element: str, label: str) -> str:
 
 
 def _results(outcome: Outcome) -> str:
-    beyond = {p.curve for p in outcome.experiment.figure.policies if p.beyond}
-    heads = ("policy", "mean", "95 % interval", "median", "5 %", "95 %", "runs", "µs a round")
+    known = {p.curve: p for p in outcome.experiment.figure.curves()}
+    timed = outcome.experiment.figure.timed
+    heads = ["policy", "mean", "95 % interval", "median", "5 %", "95 %", "runs", "µs a round"]
+    heads += ["paper: ms a round"] * timed
+    longest = max(result.horizon for result in outcome.results.values())
     rows = []
     for row in Comparison(outcome.results).summary():
         name = _text(row.policy)
-        if row.policy in beyond:
+        if known[row.policy].beyond:
             name += ' <span class="beyond">not in the paper’s figure</span>'
+        horizon = outcome.results[row.policy].horizon
+        if horizon < longest:
+            name += f' <span class="beyond">stopped at round {horizon:,}</span>'
+        paper = known[row.policy].milliseconds
         numbers = (
             f"{row.mean:,.1f}",
             f"{row.low:,.1f} – {row.high:,.1f}",
             *(f"{x:,.1f}" for x in (row.median, row.q05, row.q95)),
             f"{row.runs:,}",
             f"{row.microseconds:.2f}",
+            *(["–" if paper is None else f"{paper:g}"] if timed else []),
         )
         cells = "".join(f"<td>{n}</td>" for n in numbers)
         rows.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')

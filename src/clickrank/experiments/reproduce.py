@@ -8,9 +8,20 @@ from typing import NamedTuple
 from rich.table import Table
 
 from clickrank.errors import invalid
+from clickrank.experiments.ahead import compiled_ahead
+from clickrank.experiments.listing import list_experiments, select
 from clickrank.experiments.report import write_report
-from clickrank.experiments.runner import Cell, Outcome, Say, cells, collect, run, work_left
-from clickrank.experiments.spec import Experiment, Scale, list_experiments, select
+from clickrank.experiments.runner import (
+    Cell,
+    Outcome,
+    Say,
+    Work,
+    cells,
+    collect,
+    run,
+    work_left,
+)
+from clickrank.experiments.spec import Experiment, Scale
 from clickrank.plots import require_matplotlib
 
 BADGES = {"holds": "green", "fails": "red", "undecided": "yellow"}
@@ -98,18 +109,32 @@ def scale_of(experiment: Experiment, scale: str | Scale) -> Scale:
 def _run(
     plan: dict[str, dict[str, list[Cell]]], threads: int | None, progress: bool | None, say: Say
 ) -> None:
-    total = sum(len(curves) for curves in plan.values())
+    # Times are measured last: by then all is compiled, and nothing else is going on.
+    names = sorted(
+        plan, key=lambda name: any(c.figure.timed for p in plan[name].values() for c in p)
+    )
+    left = {name: _left(plan[name], say) for name in names}
+    total = sum(len(curves) for curves in left.values())
     count = 0
-    for name, curves in plan.items():
-        worked = False
-        for curve, parts in curves.items():
-            count += 1
-            left = [work for work in (work_left(cell, say) for cell in parts) if work.missing]
-            if left:
-                worked = True
-                runs = sum(len(work.missing) for work in left)
-                rounds = parts[0].scale.horizon
+    waiting = [work for curves in left.values() for works in curves.values() for work in works]
+    with compiled_ahead((work.cell.policy, work.cell.model) for work in waiting) as compiled:
+        for name, curves in left.items():
+            for curve, works in curves.items():
+                count += 1
+                if not works:
+                    continue
+                runs = sum(len(work.missing) for work in works)
+                rounds = int(works[0].cell.checkpoints[-1])
                 say(f"[{count}/{total}] {name} {curve}: {runs:,} runs of {rounds:,} rounds")
-            for work in left:
-                run(work, threads, progress)
-        say(f"{name}: done." if worked else f"{name}: done, nothing left to simulate.")
+                if works[0].cell.figure.timed:
+                    compiled.wait()
+                for work in works:
+                    run(work, threads, progress)
+            worked = any(curves.values())
+            say(f"{name}: done." if worked else f"{name}: done, nothing left to simulate.")
+
+
+def _left(curves: dict[str, list[Cell]], say: Say) -> dict[str, list[Work]]:
+    """Return what is left to do of each curve."""
+    works = {curve: [work_left(cell, say) for cell in parts] for curve, parts in curves.items()}
+    return {curve: [work for work in some if work.missing] for curve, some in works.items()}

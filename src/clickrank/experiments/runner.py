@@ -24,7 +24,8 @@ from clickrank.clickmodels.base import source_of as model_source
 from clickrank.errors import ClickRankError
 from clickrank.experiments.claims import Evidence, Verdict, judge
 from clickrank.experiments.models import models_of
-from clickrank.experiments.spec import AnyClaim, Experiment, Figure, PolicySpec, Scale
+from clickrank.experiments.spec import Experiment, Figure, PolicySpec, Scale
+from clickrank.experiments.statements import AnyClaim
 from clickrank.policies import Policy, policy
 from clickrank.policies.base import source_of as policy_source
 from clickrank.simulate import Result, simulate
@@ -43,8 +44,9 @@ class Cell(NamedTuple):
     model: ClickModel
     run_ids: list[int]
     checkpoints: Ints
-    scale: Scale
-    seed: int
+    wanted: int
+    figure: Figure
+    mismatch: bool
     path: Path
 
 
@@ -64,7 +66,7 @@ class Outcome(NamedTuple):
     @property
     def complete(self) -> bool:
         """Whether every run of every curve is there."""
-        wanted = len(self.experiment.figure.policies)
+        wanted = len(self.experiment.figure.curves(self.scale))
         results = self.results.values()
         return len(results) == wanted and not any(r.interrupted for r in results)
 
@@ -75,18 +77,22 @@ def cells(experiment: Experiment, scale: Scale, out: Path) -> dict[str, list[Cel
     folder = out / "results" / experiment.paper_id / experiment.figure_id
     models = models_of(figure)
     runs = runs_by_model(figure, list(models), scale.runs)
+    total = sum(len(ids) for ids in runs.values())
     return {
         spec.curve: [
-            _cell(spec, label, models[label], runs[label], scale, figure.seed, folder)
+            _cell(spec, label, models[label], runs[label], total, scale, figure, folder)
             for label in models
             if runs[label]
         ]
-        for spec in figure.policies
+        for spec in figure.curves(scale)
     }
 
 
 def runs_by_model(figure: Figure, labels: list[str], runs: int) -> dict[str, list[int]]:
-    """Say which runs play on which model: each run draws one, the same for all policies."""
+    """Say which runs play on which model, the same for all policies."""
+    if figure.model_set is not None and figure.model_set.runs == "each":
+        n = len(labels)
+        return {label: list(range(i, n * runs, n)) for i, label in enumerate(labels)}
     drawn = generator(figure.seed, 0).integers(len(labels), size=runs)
     return {label: np.flatnonzero(drawn == i).tolist() for i, label in enumerate(labels)}
 
@@ -96,28 +102,42 @@ def _cell(
     label: str,
     model: ClickModel,
     run_ids: list[int],
+    total: int,
     scale: Scale,
-    seed: int,
+    figure: Figure,
     folder: Path,
 ) -> Cell:
-    made = policy(spec.name, model=model, horizon=scale.horizon, **spec.settings)
-    check_applies(made, model, allow_mismatch=False)
-    half = max(1, scale.horizon // 2)  # where the last half begins, which claims ask about
+    stops = _stop(spec, scale)
+    # A policy may be told another horizon than the true one.
+    made = policy(spec.name, model=model, **{"horizon": stops, **spec.settings})
+    check_applies(made, model, allow_mismatch=spec.mismatch)
     checkpoints = recording_rounds(scale.horizon, None)
-    checkpoints = np.unique(np.append(checkpoints, half))
+    # Claims ask about the last half, and compare policies where the first of them stops.
+    marks = [max(1, stops // 2), *(_stop(other, scale) for other in figure.policies)]
+    checkpoints = np.unique(np.append(checkpoints, marks))
+    checkpoints = checkpoints[checkpoints <= stops]
     facts = {
         "policy": [made.name, repr(made)],
         "model": [model.name, {k: v.tolist() for k, v in model.params._asdict().items()}],
-        "horizon": scale.horizon,
-        "runs": scale.runs,
+        "horizon": stops,
+        "runs": total,
+        "counted_positions": figure.counted_positions,
         "run_ids": run_ids,
         "checkpoints": checkpoints.tolist(),
-        "seed": seed,
+        "seed": figure.seed,
         "code": fingerprint(policy_source(made) or "", model_source(model) or ""),
     }
     key = hashlib.sha256(msgspec.json.encode(facts)).hexdigest()[:12]
     name = "-".join(part for part in (spec.curve, label, key) if part)
-    return Cell(spec.curve, made, model, run_ids, checkpoints, scale, seed, folder / f"{name}.npz")
+    path = folder / f"{name}.npz"
+    return Cell(
+        spec.curve, made, model, run_ids, checkpoints, total, figure, spec.mismatch, path
+    )  # fmt: skip
+
+
+def _stop(spec: PolicySpec, scale: Scale) -> int:
+    """Return the last round of a policy."""
+    return max(1, round(spec.share * scale.horizon))
 
 
 class Work(NamedTuple):
@@ -144,13 +164,15 @@ def run(work: Work, threads: int | None, progress: bool | None) -> None:
     result = simulate(
         cell.policy,
         cell.model,
-        cell.scale.horizon,
-        cell.scale.runs,
-        cell.seed,
+        int(cell.checkpoints[-1]),
+        cell.wanted,
+        cell.figure.seed,
         checkpoints=cell.checkpoints,
-        threads=threads,
+        threads=1 if cell.figure.timed else threads,
         progress=progress,
+        allow_mismatch=cell.mismatch,
         run_ids=missing,
+        counted_positions=cell.figure.counted_positions,
     )
     save_results(cell.path, {cell.curve: result if have is None else have.merged(result)})
     if result.runs < len(missing):
@@ -189,7 +211,10 @@ def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Outcom
     bound = float("nan")
     if experiment.figure.bound == "pbm" and isinstance(only, PBM):
         bound = pbm_lower_bound(only)
-    evidence = Evidence(results, models, bound)
+    grid = experiment.figure.grid
+    evidence = Evidence(
+        results, models, bound, frozenset(p.curve for p in grid.policies()) if grid else frozenset()
+    )
     verdicts = [(claim, judge(claim, evidence)) for claim in experiment.claims]
     return Outcome(experiment, scale, evidence, verdicts)
 

@@ -2,23 +2,16 @@
 
 papers/<paper>/<figure>.toml     models, policies, horizon and runs of one figure: `Figure`
 papers/<paper>/expected.toml     the paper's claims about its figures: `Expected`
+papers/<paper>/settings.toml     click models that panels of several figures share: `Setting`
 """
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import msgspec
 
-from clickrank.errors import InvalidValue, unknown
-
-PAPERS = Path(__file__).parent / "papers"
-DATA = Path(__file__).parent / "data"
-EXPECTED = "expected.toml"
-
-T = TypeVar("T")
+from clickrank.experiments.statements import AnyClaim
 
 
 class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,22 +26,63 @@ class Model(Spec, frozen=True, kw_only=True):
 
 
 class ModelSet(Spec, frozen=True, kw_only=True):
-    """Many click models of one kind, of which each run draws one; the same for all policies.
+    """Many click models of one kind, the same for all policies.
 
-    ``file`` is in the data folder: a JSON object from labels to the parameters of a model.
+    Parameters
+    ----------
+    name
+        The registered name of the kind.
+    file
+        A file of the data folder: a JSON object from labels to the parameters of a model.
+    runs
+        "random": each run draws one of the models. "each": as many runs on every model.
+    first
+        Keep this many models, the first of the file; by default all.
+    items
+        Keep this many items of each, the most attractive; by default all.
+    positions
+        Keep this many positions, the most examined, and sort them so; by default all as they are.
     """
 
     name: str
     file: str
+    runs: Literal["random", "each"] = "random"
+    first: int | None = None
+    items: int | None = None
+    positions: int | None = None
 
 
 class PolicySpec(Spec, frozen=True, kw_only=True):
-    """A policy by its registered name; ``beyond``: the paper's figure does not show it."""
+    """A policy of a figure, and its curve there.
+
+    Parameters
+    ----------
+    name, settings
+        Its registered name, and what it is given.
+    label
+        What its curve is called; by default as the policy.
+    beyond
+        The paper's figure does not show it.
+    mismatch
+        It is meant to meet clicks that it does not assume.
+    share
+        It is stopped after this share of the rounds.
+    milliseconds
+        How long the paper says that a round of it takes.
+    """
 
     name: str
     label: str = ""
     settings: dict[str, Any] = {}
     beyond: bool = False
+    mismatch: bool = False
+    share: float = 1.0
+    milliseconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the share."""
+        if not 0.0 < self.share <= 1.0:
+            raise ValueError("share must be above 0 and at most 1")
 
     @property
     def curve(self) -> str:
@@ -57,16 +91,79 @@ class PolicySpec(Spec, frozen=True, kw_only=True):
 
 
 class Scale(Spec, frozen=True, kw_only=True):
-    """How much to simulate."""
+    """How much to simulate: of a grid, one in ``thin`` values along each axis."""
 
     horizon: int
     runs: int
+    thin: int = 1
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for key in ("horizon", "runs"):
+        for key in ("horizon", "runs", "thin"):
             if getattr(self, key) < 1:
                 raise ValueError(f"{key} must be at least 1")
+
+
+class Axis(Spec, frozen=True, kw_only=True):
+    """A parameter of a policy, and the values tried."""
+
+    parameter: str
+    values: list[float]
+
+
+class Grid(Spec, frozen=True, kw_only=True):
+    """A policy with every pair of values of two of its parameters."""
+
+    name: str
+    x: Axis
+    y: Axis
+
+    def policies(self, thin: int = 1) -> list[PolicySpec]:
+        """Return the policies of the grid, row by row."""
+        return [
+            PolicySpec(
+                name=self.name,
+                label=self.label(x, y),
+                settings={self.x.parameter: x, self.y.parameter: y},
+            )
+            for y in self.y.values[::thin]
+            for x in self.x.values[::thin]
+        ]
+
+    def label(self, x: float, y: float) -> str:
+        """Return the name of one cell's curve."""
+        return f"{self.name} {self.x.parameter}={x:g} {self.y.parameter}={y:g}"
+
+
+class Setting(Spec, frozen=True, kw_only=True):
+    """What the policies of a panel play on, under a title; see `Figure`."""
+
+    title: str
+    model: Model | None = None
+    model_set: ModelSet | None = None
+    counted_positions: int | None = None
+    differences: list[str] = []
+
+
+class Panel(Spec, frozen=True, kw_only=True):
+    """One of several parts of a figure, which differ in what the policies play on.
+
+    Parameters
+    ----------
+    suffix
+        What follows the figure's name in the panel's.
+    setting
+        The name of a `Setting`.
+    settings
+        What policies are given here besides, or other than in the other panels, by curve.
+    scale
+        How much to simulate here, where it is not as much as in the other panels.
+    """
+
+    suffix: str
+    setting: str
+    settings: dict[str, dict[str, Any]] = {}
+    scale: dict[Literal["quick", "paper"], Scale] = {}
 
 
 class Figure(Spec, frozen=True, kw_only=True):
@@ -77,11 +174,20 @@ class Figure(Spec, frozen=True, kw_only=True):
     title
         What it shows.
     model, model_set
-        The click model, or the models of which each run draws one; exactly one of the two.
+        The click model, or a set of them; exactly one of the two, unless there are panels.
+    panels
+        The parts of the figure: each becomes a figure of its own, on a setting of the paper.
     policies
         The curves, in drawing order.
+    grid
+        A policy with many settings, drawn as a map of the regret at the horizon.
     scale
-        How much to simulate, by the name of the scale.
+        How much to simulate, by the name of the scale. With a model set of which each model is
+        played, runs are runs on each.
+    counted_positions
+        Regret is that of so many positions from the top; by default of all.
+    timed
+        The figure is about computation time: runs are not played side by side.
     seed
         Decides all that is random.
     bound
@@ -99,6 +205,10 @@ class Figure(Spec, frozen=True, kw_only=True):
     scale: dict[Literal["quick", "paper"], Scale]
     model: Model | None = None
     model_set: ModelSet | None = None
+    panels: list[Panel] = []
+    grid: Grid | None = None
+    counted_positions: int | None = None
+    timed: bool = False
     seed: int = 0
     bound: Literal["none", "pbm"] = "none"
     yscale: Literal["log", "linear"] = "log"
@@ -107,115 +217,54 @@ class Figure(Spec, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Check what goes together."""
-        if (self.model is None) == (self.model_set is None):
-            raise ValueError("exactly one of model and model_set must be given")
+        places = (self.model is not None, self.model_set is not None, bool(self.panels))
+        if sum(places) != 1:
+            raise ValueError("exactly one of model, model_set and panels must be given")
         if set(self.scale) != {"quick", "paper"}:
             raise ValueError("scale must have the tables quick and paper")
-        curves = [policy.curve for policy in self.policies]
+        curves = [policy.curve for policy in self.curves()]
         if not curves or len(set(curves)) < len(curves):
             raise ValueError("policies must be given, each with a label of its own")
         if self.bound != "none" and self.model is None:
-            raise ValueError("bound must be 'none' with a model_set")
+            raise ValueError("bound must be 'none' without a model")
+        suffixes = {panel.suffix for panel in self.panels}
+        if len(suffixes) < len(self.panels):
+            raise ValueError("panels must have different suffixes")
+        for panel in self.panels:
+            strangers = set(panel.settings) - set(curves)
+            if strangers:
+                raise ValueError(f"panel {panel.suffix!r} sets unknown curves {sorted(strangers)}")
 
+    def curves(self, scale: Scale | None = None) -> list[PolicySpec]:
+        """Return all policies in drawing order: those listed, then those of the grid."""
+        thin = 1 if scale is None else scale.thin
+        return [*self.policies, *(self.grid.policies(thin) if self.grid else [])]
 
-class Claim(Spec, tag_field="kind", frozen=True, kw_only=True):
-    """What a paper says about one of its figures.
+    def split(self, settings: dict[str, Setting]) -> dict[str, Figure]:
+        """Return the panels as figures, by suffix; a figure without panels is its own."""
+        if not self.panels:
+            return {"": self}
+        return {panel.suffix: self._panel(panel, settings) for panel in self.panels}
 
-    Parameters
-    ----------
-    figure, id
-        Which figure, and a short name for the claim.
-    text
-        The claim in a sentence.
-    source
-        Whether the paper says it, or its figure shows it.
-    note
-        What to know when reading the verdict, for example why it fails here.
-    """
-
-    figure: str
-    id: str
-    text: str
-    source: Literal["stated in the text", "read off the figure"]
-    note: str = ""
-
-
-class Order(Claim, tag="order", frozen=True, kw_only=True):
-    """At the horizon each policy has less regret than the next."""
-
-    policies: list[str]
-
-
-class Best(Claim, tag="best", frozen=True, kw_only=True):
-    """At the horizon every one of ``policies`` has less regret than every one of ``than``."""
-
-    policies: list[str]
-    than: list[str]
-
-
-class Comparable(Claim, tag="comparable", frozen=True, kw_only=True):
-    """At the horizon the mean regrets of two policies differ by at most a factor."""
-
-    policies: tuple[str, str]
-    factor: float
-
-
-class Slope(Claim, tag="slope", frozen=True, kw_only=True):
-    """Over the last decade the regret grows with log t at low to high times the bound's rate."""
-
-    policy: str
-    low: float
-    high: float
-
-
-class BelowBound(Claim, tag="below-bound", frozen=True, kw_only=True):
-    """At the horizon the mean regret is below the lower bound C·log T."""
-
-    policy: str
-
-
-class NearBound(Claim, tag="near-bound", frozen=True, kw_only=True):
-    """At the horizon the mean regret is low to high times the lower bound C·log T."""
-
-    policy: str
-    low: float
-    high: float
-
-
-class Tail(Claim, tag="tail", frozen=True, kw_only=True):
-    """The share of runs that lose at least ``rate`` a round over the last half."""
-
-    policy: str
-    rate: float
-    side: Literal["above", "below"]
-    share: float
-
-
-class TailOrder(Claim, tag="tail-order", frozen=True, kw_only=True):
-    """Fewer runs of the first policy than of the second lose at least ``rate`` a round."""
-
-    policies: tuple[str, str]
-    rate: float
-
-
-class Row(Spec, frozen=True, kw_only=True):
-    """What a paper's table says of one click model."""
-
-    n_items: int
-    lowest: float
-    highest: float
-
-
-class Parameters(Claim, tag="parameters", frozen=True, kw_only=True):
-    """The models of a set have the number of items and the range of attraction of a table."""
-
-    decimals: int
-    rows: list[Row]
-
-
-AnyClaim = (
-    Order | Best | Comparable | Slope | BelowBound | NearBound | Tail | TailOrder | Parameters
-)
+    def _panel(self, panel: Panel, settings: dict[str, Setting]) -> Figure:
+        if panel.setting not in settings:
+            raise ValueError(f"setting {panel.setting!r} must be one of {', '.join(settings)}")
+        place = settings[panel.setting]
+        policies = [
+            msgspec.structs.replace(p, settings={**p.settings, **panel.settings.get(p.curve, {})})
+            for p in self.policies
+        ]
+        return msgspec.structs.replace(
+            self,
+            title=f"{self.title}: {place.title}",
+            panels=[],
+            policies=policies,
+            scale={**self.scale, **panel.scale},
+            model=place.model,
+            model_set=place.model_set,
+            counted_positions=place.counted_positions,
+            differences=[*self.differences, *place.differences],
+        )
 
 
 class Paper(Spec, frozen=True, kw_only=True):
@@ -236,102 +285,16 @@ class Expected(Spec, frozen=True, kw_only=True):
 
 
 class Experiment(Spec, frozen=True, kw_only=True):
-    """One figure with its place and its claims."""
+    """One figure, or panel of one, with its place and its claims."""
 
     paper_id: str
     figure_id: str
     paper: Paper
     figure: Figure
     claims: list[AnyClaim]
+    part_of: str = ""
 
     @property
     def name(self) -> str:
         """Return the name that `reproduce` takes, as in ``lagree-2016/figure-1a``."""
         return f"{self.paper_id}/{self.figure_id}"
-
-
-def list_experiments(root: Path = PAPERS) -> list[Experiment]:
-    """Return all experiments, in the order of their names.
-
-    >>> [e.name for e in list_experiments()][0]
-    'lagree-2016/figure-1a'
-    """
-    found = []
-    for folder in sorted(p.parent for p in root.glob(f"*/{EXPECTED}")):
-        expected = read(folder / EXPECTED, Expected)
-        files = sorted(
-            (p for p in folder.glob("*.toml") if p.name != EXPECTED), key=lambda p: p.stem
-        )
-        figures = {p.stem: read(p, Figure) for p in files}
-        for claim in expected.claims:
-            _check_claim(folder / EXPECTED, claim, figures)
-        for figure_id, figure in figures.items():
-            claims = [c for c in expected.claims if c.figure == figure_id]
-            found.append(
-                Experiment(
-                    paper_id=folder.name,
-                    figure_id=figure_id,
-                    paper=expected.paper,
-                    figure=figure,
-                    claims=claims,
-                )
-            )
-    return found
-
-
-def select(target: str | None, experiments: list[Experiment]) -> list[Experiment]:
-    """Return the experiments that ``PAPER`` or ``PAPER/FIGURE`` names; all if it is None.
-
-    >>> [e.figure_id for e in select("001", list_experiments())]
-    ['figure-1a', 'figure-1b', 'figure-1b-long', 'figure-2']
-    """
-    if target is None:
-        return experiments
-    paper, _, figure = target.strip("/").partition("/")
-    of_paper = [e for e in experiments if paper in (e.paper_id, *e.paper.aliases)]
-    if not of_paper:
-        names = {n for e in experiments for n in (e.paper_id, *e.paper.aliases)}
-        raise unknown("paper", paper, names)
-    chosen = [e for e in of_paper if not figure or e.figure_id == figure]
-    if not chosen:
-        raise unknown(f"figure of {of_paper[0].paper_id}", figure, [e.figure_id for e in of_paper])
-    return chosen
-
-
-def read(path: Path, kind: type[T]) -> T:
-    """Decode a TOML file; the error names the file, the key and the rule."""
-    try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), kind)
-    except OSError as error:
-        raise InvalidValue(f"{path}: the file must be readable: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidValue(f"{path}: the file must be TOML: {error}.") from error
-    except msgspec.ValidationError as error:
-        raise InvalidValue(f"{path}: {error}.") from error
-
-
-def _check_claim(path: Path, claim: AnyClaim, figures: dict[str, Figure]) -> None:
-    where = f"{path}: claim {claim.id!r}"
-    if claim.figure not in figures:
-        known = ", ".join(figures)
-        raise InvalidValue(f"{where}: figure must be one of {known}, got {claim.figure!r}.")
-    figure = figures[claim.figure]
-    curves = [policy.curve for policy in figure.policies]
-    for curve in curves_of(claim):
-        if curve not in curves:
-            raise InvalidValue(
-                f"{where}: policy must be one of {', '.join(curves)}, got {curve!r}."
-            )
-    if isinstance(claim, Slope | BelowBound | NearBound) and figure.bound == "none":
-        raise InvalidValue(f"{where}: {claim.figure} must have a bound, got 'none'.")
-    if isinstance(claim, Parameters) and figure.model_set is None:
-        raise InvalidValue(f"{where}: {claim.figure} must have a model_set, got a model.")
-
-
-def curves_of(claim: AnyClaim) -> list[str]:
-    """Return the names of the curves that a claim is about."""
-    if isinstance(claim, Slope | BelowBound | NearBound | Tail):
-        return [claim.policy]
-    if isinstance(claim, Best):
-        return [*claim.policies, *claim.than]
-    return [] if isinstance(claim, Parameters) else list(claim.policies)

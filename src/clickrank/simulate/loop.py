@@ -46,11 +46,13 @@ def advance(
     batch: int,
     checkpoints: Ints,
     regret: Floats,
+    counted: int,
 ) -> None:
     """Play some rounds; write the cumulative regret into ``regret`` at each checkpoint passed.
 
     Feedback on a round arrives ``delay`` rounds later, and is handed over when the number of rounds
-    is a multiple of ``batch``; impressions settle in the order they were shown.
+    is a multiple of ``batch``; impressions settle in the order they were shown. Regret is
+    that of the first ``counted`` positions.
     """
     shown, settled, passed = progress.counters
     total = progress.total[0]
@@ -63,7 +65,7 @@ def advance(
         ranking = progress.rankings[new]
         rank(policy_params, state, policy_rng, ranking, progress.memos[new])
         sample(model_params, ranking, user_rng, progress.clicks[new])
-        total += best - value(model_params, ranking)
+        total += best - value(model_params, ranking[:counted])
         new = new + 1 if new + 1 < slots else 0
         batched += 1
         if batched == batch:

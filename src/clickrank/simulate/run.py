@@ -46,6 +46,7 @@ def simulate(
     progress: bool | None = None,
     allow_mismatch: bool = False,
     run_ids: Sequence[int] | None = None,
+    counted_positions: int | None = None,
 ) -> Result:
     """Let a policy learn on simulated users, and measure what it loses against the best ranking.
 
@@ -79,6 +80,9 @@ def simulate(
         Run the policy even on clicks that it does not assume.
     run_ids
         Play just these runs, to complete a simulation that was interrupted.
+    counted_positions
+        Measure the regret on this many positions from the top, against the best list for them; by
+        default on all. The policy still learns from clicks at every position.
 
     Examples
     --------
@@ -105,10 +109,12 @@ def simulate(
         ids = [whole("simulate", "run", run, 0) for run in run_ids]
         if len(set(ids)) < len(ids):
             raise invalid("simulate", "run_ids must differ", ids)
+    counted = model if counted_positions is None else model.first_positions(counted_positions)
     job = _Job(
         policy=spec,
         model=model,
-        best=model.best_value(),
+        best=counted.best_value(),
+        counted=counted.n_positions,
         seed=seed,
         delay=delay,
         batch=batch,
@@ -188,6 +194,7 @@ class _Job(NamedTuple):
     policy: Policy
     model: ClickModel
     best: float
+    counted: int
     seed: int
     delay: int
     batch: int
@@ -217,7 +224,7 @@ class _Job(NamedTuple):
             begin = time.perf_counter()
             self.advance(
                 learner.params, learner.state, users, self.best, rng.policy, rng.users, state,
-                rounds, self.delay, self.batch, self.checkpoints, regret,
+                rounds, self.delay, self.batch, self.checkpoints, regret, self.counted,
             )  # fmt: skip
             took = time.perf_counter() - begin
             seconds += took

@@ -1,0 +1,136 @@
+"""Finds the experiments that come with clickrank, and those that a name stands for."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from clickrank.errors import InvalidValue, unknown
+from clickrank.experiments.spec import Expected, Experiment, Figure, Setting
+from clickrank.experiments.statements import (
+    AnyClaim,
+    BelowBound,
+    NearBound,
+    Parameters,
+    Slope,
+    Spread,
+    curves_of,
+)
+
+PAPERS = Path(__file__).parent / "papers"
+DATA = Path(__file__).parent / "data"
+EXPECTED = "expected.toml"
+SETTINGS = "settings.toml"
+
+T = TypeVar("T")
+
+
+def list_experiments(root: Path = PAPERS) -> list[Experiment]:
+    """Return all experiments, in the order of their names.
+
+    >>> [e.figure_id for e in list_experiments() if e.paper_id == "lagree-2016"]
+    ['figure-1a', 'figure-1b', 'figure-1b-long', 'figure-2']
+    """
+    found = []
+    for folder in sorted(p.parent for p in root.glob(f"*/{EXPECTED}")):
+        found += _of_paper(folder)
+    return found
+
+
+def _of_paper(folder: Path) -> list[Experiment]:
+    expected = read(folder / EXPECTED, Expected)
+    shared = folder / SETTINGS
+    settings = read(shared, dict[str, Setting]) if shared.exists() else {}
+    files = (p for p in folder.glob("*.toml") if p.name not in (EXPECTED, SETTINGS))
+    figures: dict[str, tuple[str, Figure]] = {}  # by id, with the name of the file
+    for path in sorted(files, key=lambda p: p.stem):
+        try:
+            panels = read(path, Figure).split(settings)
+        except ValueError as error:
+            if isinstance(error, InvalidValue):
+                raise
+            raise InvalidValue(f"{path}: {error}.") from error
+        figures |= {path.stem + suffix: (path.stem, panel) for suffix, panel in panels.items()}
+    claims: dict[str, list[AnyClaim]] = {figure_id: [] for figure_id in figures}
+    for claim in expected.claims:
+        for figure_id in _figures_of(folder / EXPECTED, claim, figures):
+            _check_claim(folder / EXPECTED, claim, figure_id, figures[figure_id][1])
+            claims[figure_id].append(msgspec.structs.replace(claim, figure=figure_id))
+    return [
+        Experiment(
+            paper_id=folder.name,
+            figure_id=figure_id,
+            paper=expected.paper,
+            figure=figure,
+            claims=claims[figure_id],
+            part_of=part_of,
+        )
+        for figure_id, (part_of, figure) in figures.items()
+    ]
+
+
+def select(target: str | None, experiments: list[Experiment]) -> list[Experiment]:
+    """Return the experiments that ``PAPER`` or ``PAPER/FIGURE`` names; all if it is None.
+
+    A figure with panels stands for all of them.
+
+    >>> [e.figure_id for e in select("001", list_experiments())]
+    ['figure-1a', 'figure-1b', 'figure-1b-long', 'figure-2']
+    """
+    if target is None:
+        return experiments
+    paper, _, figure = target.strip("/").partition("/")
+    of_paper = [e for e in experiments if paper in (e.paper_id, *e.paper.aliases)]
+    if not of_paper:
+        names = {n for e in experiments for n in (e.paper_id, *e.paper.aliases)}
+        raise unknown("paper", paper, names)
+    chosen = [e for e in of_paper if not figure or figure in (e.figure_id, e.part_of)]
+    if not chosen:
+        known = [n for e in of_paper for n in (e.figure_id, e.part_of) if n]
+        raise unknown(f"figure of {of_paper[0].paper_id}", figure, known)
+    return chosen
+
+
+def read(path: Path, kind: type[T]) -> T:
+    """Decode a TOML file; the error names the file, the key and the rule."""
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), kind)
+    except OSError as error:
+        raise InvalidValue(f"{path}: the file must be readable: {error.strerror}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidValue(f"{path}: the file must be TOML: {error}.") from error
+    except msgspec.ValidationError as error:
+        raise InvalidValue(f"{path}: {error}.") from error
+
+
+def _figures_of(path: Path, claim: AnyClaim, figures: dict[str, tuple[str, Figure]]) -> list[str]:
+    """Return the ids of the figures and panels that a claim names."""
+    named = [claim.figure] if isinstance(claim.figure, str) else claim.figure
+    chosen = []
+    for name in named:
+        found = [i for i, (part_of, _) in figures.items() if name in (i, part_of)]
+        if not found:
+            known = ", ".join(dict.fromkeys(n for i, (p, _) in figures.items() for n in (p, i)))
+            rule = f"figure must be one of {known}, got {name!r}"
+            raise InvalidValue(f"{path}: claim {claim.id!r}: {rule}.")
+        chosen += found
+    return list(dict.fromkeys(chosen))
+
+
+def _check_claim(path: Path, claim: AnyClaim, figure_id: str, figure: Figure) -> None:
+    where = f"{path}: claim {claim.id!r}"
+    curves = [policy.curve for policy in figure.policies]
+    for curve in curves_of(claim):
+        if curve not in curves:
+            raise InvalidValue(
+                f"{where}: policy must be one of {', '.join(curves)}, got {curve!r}."
+            )
+    if isinstance(claim, Slope | BelowBound | NearBound) and figure.bound == "none":
+        raise InvalidValue(f"{where}: {figure_id} must have a bound, got 'none'.")
+    if isinstance(claim, Parameters) and figure.model_set is None:
+        raise InvalidValue(f"{where}: {figure_id} must have a model_set, got a model.")
+    if isinstance(claim, Spread) and figure.grid is None:
+        raise InvalidValue(f"{where}: {figure_id} must have a grid.")

@@ -20,7 +20,7 @@ from benchmarks import numpy_policies, speed
 from benchmarks.numpy_policies import NUMPY_POLICIES
 from clickrank.numerics.posterior import log_density
 from clickrank.policies import POLICIES
-from tests.twins import index_by_bisection
+from tests.twins.base import index_by_bisection
 
 ATTRACTION = np.array([0.6, 0.45, 0.3, 0.1])
 EXAMINATION = np.array([0.9, 0.5])

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.twins import assignment_policies, block_policies, lagree_2016
-from tests.twins import general_clicks, lagree_2016
-from tests.twins import gauthier_2022_mcmc, lagree_2016
-from tests.twins import komiyama_2017, lagree_2016
+from tests.twins import (
+    assignment_policies,
+    block_policies,
+    gauthier_2022_mcmc,
+    general_clicks,
+    komiyama_2017,
+    lagree_2016,
+)
 from tests.twins.base import Twin
 
 TWINS: dict[str, type[Twin]] = {

@@ -30,12 +30,12 @@ def best_list(
         terms += [bonus[item] * (k + 1) / n_positions for k, item in enumerate(chosen)]
         return math.fsum(terms)
 
-    lists = list(itertools.permutations(range(n_items), n_positions))
+    lists = [list(p) for p in itertools.permutations(range(n_items), n_positions)]
     bonus = [0.0] * n_items
     totals = sorted((total(chosen, bonus) for chosen in lists), reverse=True)
     if len(totals) > 1 and totals[0] - totals[1] <= TIE:
         bonus = [float(rng.random()) * TIE / n_positions for _ in range(n_items)]
-    return list(max(lists, key=lambda chosen: total(chosen, bonus)))
+    return max(lists, key=lambda chosen: total(chosen, bonus))
 
 
 class CellTwin(Twin):
@@ -100,8 +100,7 @@ class SGRABTwin(CellTwin):
             found.append(swapped)
         for item in range(self.n_items):
             if item not in leader:
-                for k in self.replaced(leader):
-                    found.append([*leader[:k], item, *leader[k + 1 :]])
+                found += [[*leader[:k], item, *leader[k + 1 :]] for k in self.replaced(leader)]
         return found
 
     def period(self) -> int:

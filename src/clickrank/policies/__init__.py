@@ -3,11 +3,11 @@
 from clickrank.policies.base import POLICIES, Assumes, Policy, policy, register
 from clickrank.policies.batch_rank import BatchRank
 from clickrank.policies.bc_mp_ts import BCMPTS
+from clickrank.policies.bubble_rank import BubbleRank
 from clickrank.policies.comb_ucb1 import CombUCB1
+from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.grab import GRAB
 from clickrank.policies.kl_comb_ucb import KLCombUCB
-from clickrank.policies.bubble_rank import BubbleRank
-from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.learner import Learner
 from clickrank.policies.oracle import Oracle
 from clickrank.policies.pb_lb import PBLB
@@ -37,11 +37,11 @@ __all__ = [
     "RBAKLUCB",
     "SGRAB",
     "Assumes",
-    "CombUCB1",
-    "KLCombUCB",
     "BatchRank",
     "BubbleRank",
+    "CombUCB1",
     "EpsilonGreedy",
+    "KLCombUCB",
     "Learner",
     "Oracle",
     "Policy",

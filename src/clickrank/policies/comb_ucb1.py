@@ -30,7 +30,7 @@ class State(NamedTuple):
     misses: IntStatistic  # (n_items, n_positions)
     mean: FloatStatistic  # (n_items, n_positions), ρ̂_ik
     width: FloatStatistic  # (n_items, n_positions), 1/√T_ik
-    index: FloatScratch  # (n_items, n_positions), U_t(i, k)
+    bound: FloatScratch  # (n_items, n_positions), U_t(i, k)
     best: IntScratch  # (n_positions,); this and the next three: see `assign`
     room: FloatScratch  # (4, n_items)
     marks: IntScratch  # (3, n_items)
@@ -84,7 +84,7 @@ class CombUCB1(Policy):
             misses=np.zeros(cells, dtype=np.int64),
             mean=np.zeros(cells),
             width=np.zeros(cells),
-            index=np.zeros(cells),
+            bound=np.zeros(cells),
             **no_assignment(n_items, n_positions),
         )
 
@@ -98,10 +98,10 @@ def _rank(
     scale = math.sqrt(params.exploration * math.log(state.rounds[0]))
     for item in range(state.mean.shape[0]):
         for position in range(state.mean.shape[1]):
-            state.index[item, position] = (
+            state.bound[item, position] = (
                 state.mean[item, position] + scale * state.width[item, position]
             )
-    assign(state.index, rng, state.best, state.room, state.marks, state.graph)
+    assign(state.bound, rng, state.best, state.room, state.marks, state.graph)
     copy(state.best, ranking)
 
 

@@ -86,4 +86,4 @@ def cell_bound(cells: KLCells, item: int, position: int, delta: float) -> float:
     if moved == 0.0:
         return float(cells.value[item, position])
     tangent = cells.value[item, position] + cells.rate[item, position] * moved + SLACK
-    return min(1.0, tangent)
+    return min(1.0, float(tangent))

@@ -105,6 +105,7 @@ def _rank(
             if state.at[item, position] == NEVER:
                 cell_index(state, item, position, delta)
             state.bound[item, position] = cell_bound(state, item, position, delta)
+    lead = 0.0
     computed = True
     while computed:
         lead = optimise(state.bound, state.best, state.room, state.marks, state.graph)

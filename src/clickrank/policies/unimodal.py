@@ -147,13 +147,13 @@ def _gain(state: Unimodal, n: int, delta: float, exact: bool) -> float:
     position = state.neighbours[n, 0]
     other = state.neighbours[n, 1]
     if other >= 0:
-        return _index(state, other, position, delta, exact) - state.own[position]
+        return _index(state, other, position, delta, exact) - float(state.own[position])
     other = -1 - other
     return (
         _index(state, state.best[other], position, delta, exact)
         + _index(state, state.best[position], other, delta, exact)
-        - state.own[position]
-        - state.own[other]
+        - float(state.own[position])
+        - float(state.own[other])
     )
 
 

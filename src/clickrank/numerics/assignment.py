@@ -87,37 +87,35 @@ def solve_assignment(values: Floats, bonus: Floats, best: Ints, room: Floats, ma
     for start in range(n_positions):
         for item in range(n_items):
             distance[item] = math.inf
-            previous[item] = -1
             done[item] = 0
         position = start
         last = -1
+        reached = 0.0
         while True:
             nearest = -1
             weight = (position + 1.0) / n_positions
-            # Lengths are reduced costs; every item reached so far is at distance 0.
+            offset = reached + profit[position]
             for item in range(n_items):
                 if done[item] == 1:
                     continue
                 gain = values[item, position] + bonus[item] * weight
-                length = profit[position] + price[item] - gain
+                length = offset + price[item] - gain
                 if length < distance[item]:
                     distance[item] = length
                     previous[item] = last
                 if nearest < 0 or distance[item] < distance[nearest]:
                     nearest = item
-            shift = distance[nearest]
-            profit[start] -= shift
-            for item in range(n_items):
-                if done[item] == 1:
-                    profit[position_of[item]] -= shift
-                    price[item] += shift
-                else:
-                    distance[item] -= shift
-            done[nearest] = 1
+            reached = distance[nearest]
             last = nearest
             if position_of[nearest] < 0:
                 break
+            done[nearest] = 1
             position = position_of[nearest]
+        profit[start] -= reached
+        for item in range(n_items):
+            if done[item] == 1:
+                price[item] += reached - distance[item]
+                profit[position_of[item]] -= reached - distance[item]
         while last >= 0:
             before = previous[last]
             position_of[last] = position_of[before] if before >= 0 else start
@@ -136,7 +134,7 @@ def exchange_cost(values: Floats, best: Ints, used: Ints, graph: Floats) -> floa
     the second best assignment.
 
     The graph has a node for each position and one, the last, for the unused items; an edge k → l
-    costs what position k loses by taking l's item; cycles are exchanges (Floyd and Warshall).
+    costs what position k loses by taking l's item; cycles are exchanges.
     """
     n_items, n_positions = values.shape
     outside = n_positions
@@ -157,13 +155,15 @@ def exchange_cost(values: Floats, best: Ints, used: Ints, graph: Floats) -> floa
             for k in range(n_positions):
                 loss = values[best[k], k] - values[item, k]
                 graph[k, outside] = min(graph[k, outside], loss)
-    for via in range(n_positions + 1):
-        for k in range(n_positions + 1):
+    # Every cycle has a node of lowest number, and passes only later ones otherwise: nodes are taken
+    # out from the last to the first, each replaced by the shortcuts through it.
+    for via in range(n_positions, 0, -1):
+        for k in range(via):
             first = graph[k, via]
-            for other in range(n_positions + 1):
+            for other in range(via):
                 graph[k, other] = min(graph[k, other], first + graph[via, other])
     least = math.inf
-    for k in range(n_positions + 1):
+    for k in range(n_positions):
         least = min(least, graph[k, k])
     return least
 

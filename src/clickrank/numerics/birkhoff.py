@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank.types import Floats, Ints
 
 
-@kernel
+@lean_kernel
 def birkhoff(matrix: Floats, permutations: Ints, weights: Floats, work: Ints) -> int:
     """Write a square matrix of equal row and column sums as Σ weight · permutation.
 
@@ -39,7 +39,7 @@ def birkhoff(matrix: Floats, permutations: Ints, weights: Floats, work: Ints) ->
     return steps
 
 
-@kernel
+@lean_kernel
 def _match(matrix: Floats, threshold: float, work: Ints) -> bool:
     """Find a permutation with all entries at least ``threshold``; False if there is none.
 
@@ -84,7 +84,7 @@ def _match(matrix: Floats, threshold: float, work: Ints) -> bool:
     return True
 
 
-@kernel
+@lean_kernel
 def fill_up(amounts: Floats, matrix: Floats) -> None:
     """Fill amounts by item and position up to a square matrix of equal row and column sums.
 

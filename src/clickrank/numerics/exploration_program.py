@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank.numerics.linear_program import OPTIMAL, add_constraint, drop_row, dual_simplex, pivot
 from clickrank.numerics.pbm_likelihood import solve_positive
 from clickrank.types import Floats, FloatScratch, IntScratch
@@ -77,7 +77,7 @@ def workspace(n_items: int, n_positions: int) -> Workspace:
     )
 
 
-@kernel
+@lean_kernel
 def solve_program(
     work: Workspace, x: Floats, y: Floats, tolerance: float, most_rounds: int
 ) -> tuple[float, float]:
@@ -159,7 +159,7 @@ def solve_program(
     return _finish(work, lower, weakest)
 
 
-@kernel
+@lean_kernel
 def _start_program(work: Workspace) -> int:
     """Write the program without cuts, at a basis whose objective has no negative coefficient.
 
@@ -196,7 +196,7 @@ def _start_program(work: Workspace) -> int:
     return columns
 
 
-@kernel
+@lean_kernel
 def _rival(x: Floats, y: Floats, n_positions: int, rival: int) -> tuple[int, int, float]:
     """Return a, b and g: this rival ties where w_a - w_b = g."""
     n_items = x.shape[0]
@@ -207,7 +207,7 @@ def _rival(x: Floats, y: Floats, n_positions: int, rival: int) -> tuple[int, int
     return k, k + 1, y[k] - y[k + 1]
 
 
-@kernel
+@lean_kernel
 def _start_rival(work: Workspace, x: Floats, y: Floats, rival: int) -> None:
     """Write a w at which the rival ties, and all μ' are below 1: one item or position moves."""
     n_items, n_positions = work.mu.shape
@@ -220,7 +220,7 @@ def _start_rival(work: Workspace, x: Floats, y: Floats, rival: int) -> None:
         work.changes[rival, b] = -gap
 
 
-@kernel
+@lean_kernel
 def cell_divergence(mu: float, change: float) -> float:
     """Return d(μ, μ e^u), without cancellation for small u; infinite where μ e^u ≥ 1."""
     less = mu * math.expm1(change) / (1.0 - mu)  # (μ' - μ) / (1 - μ)
@@ -233,7 +233,7 @@ def cell_divergence(mu: float, change: float) -> float:
     return -mu * change - (1.0 - mu) * math.log1p(-less)
 
 
-@kernel
+@lean_kernel
 def _minimise(work: Workspace, x: Floats, y: Floats, rival: int, extra: float) -> float:
     """Move the rival's w to the minimum of Σ (q_ik + extra) d; returns Σ q_ik d there."""
     n_items, n_positions = work.mu.shape
@@ -261,7 +261,7 @@ def _minimise(work: Workspace, x: Floats, y: Floats, rival: int, extra: float) -
     return total
 
 
-@kernel
+@lean_kernel
 def _objective(work: Workspace, w: Floats, extra: float, size: float) -> float:
     n_items, n_positions = work.mu.shape
     total = 0.0
@@ -273,7 +273,7 @@ def _objective(work: Workspace, w: Floats, extra: float, size: float) -> float:
     return total
 
 
-@kernel
+@lean_kernel
 def _newton(work: Workspace, w: Floats, a: int, b: int, extra: float) -> tuple[float, float, float]:
     """Write Newton's step with w_a and w_b held.
 
@@ -348,7 +348,7 @@ def _newton(work: Workspace, w: Floats, a: int, b: int, extra: float) -> tuple[f
     return value, decrement, reach
 
 
-@kernel
+@lean_kernel
 def _write_cut(work: Workspace, rival: int) -> float:
     """Write d(μ, μ') of the rival's μ' as a constraint, its largest entry 1; returns that entry."""
     n_items, n_positions = work.mu.shape
@@ -366,7 +366,7 @@ def _write_cut(work: Workspace, rival: int) -> float:
     return largest
 
 
-@kernel
+@lean_kernel
 def _drop_slack(work: Workspace, n_rows: int, n_columns: int) -> int:
     """Forget old cuts that are satisfied and not tight; returns how many rows are left."""
     n_items, n_positions = work.mu.shape
@@ -384,7 +384,7 @@ def _drop_slack(work: Workspace, n_rows: int, n_columns: int) -> int:
     return n_rows
 
 
-@kernel
+@lean_kernel
 def _read_amounts(work: Workspace, n_rows: int) -> None:
     n_items, n_positions = work.mu.shape
     for i in range(n_items):
@@ -396,7 +396,7 @@ def _read_amounts(work: Workspace, n_rows: int) -> None:
             work.amounts[cell // n_positions, cell % n_positions] = max(work.table[row, 0], 0.0)
 
 
-@kernel
+@lean_kernel
 def _finish(work: Workspace, lower: float, weakest: float) -> tuple[float, float]:
     """Scale the amounts so that the weakest constraint holds; returns bounds of the value."""
     n_items, n_positions = work.mu.shape

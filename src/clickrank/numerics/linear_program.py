@@ -12,7 +12,7 @@ Variables have labels: 0, 1, ... for those of the program, and any larger number
 
 from __future__ import annotations
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank.types import Floats, Ints
 
 OPTIMAL, INFEASIBLE, UNFINISHED = 0, 1, 2
@@ -20,7 +20,7 @@ OPTIMAL, INFEASIBLE, UNFINISHED = 0, 1, 2
 _SMALL = 1e-9
 
 
-@kernel
+@lean_kernel
 def pivot(
     table: Floats, n_rows: int, row: int, column: int, basic: Ints, nonbasic: Ints, n_columns: int
 ) -> None:
@@ -41,7 +41,7 @@ def pivot(
     nonbasic[column] = label
 
 
-@kernel
+@lean_kernel
 def add_constraint(
     table: Floats,
     n_rows: int,
@@ -73,7 +73,7 @@ def add_constraint(
     basic[new] = label
 
 
-@kernel
+@lean_kernel
 def drop_row(table: Floats, n_rows: int, row: int, basic: Ints, n_columns: int) -> None:
     """Forget a constraint whose slack is basic: the last row takes its place."""
     basic[row] = basic[n_rows]
@@ -81,7 +81,7 @@ def drop_row(table: Floats, n_rows: int, row: int, basic: Ints, n_columns: int) 
         table[row, j] = table[n_rows, j]
 
 
-@kernel
+@lean_kernel
 def dual_simplex(
     table: Floats, n_rows: int, basic: Ints, nonbasic: Ints, n_columns: int, most: int
 ) -> int:

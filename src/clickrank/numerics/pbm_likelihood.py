@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank.types import Floats, Ints
 
 PRIOR = 0.05
@@ -22,7 +22,7 @@ GRID = 1e-6
 _MOST_STEPS = 60
 
 
-@kernel
+@lean_kernel
 def fit_likelihood(
     clicks: Ints,
     misses: Ints,
@@ -49,7 +49,7 @@ def fit_likelihood(
         log_kappa[k] = rounded(y[k])
 
 
-@kernel
+@lean_kernel
 def start_likelihood(clicks: Ints, misses: Ints, x: Floats, y: Floats) -> None:
     """Write a starting point: each item's share of clicks, all positions alike."""
     n_items, n_positions = clicks.shape
@@ -64,7 +64,7 @@ def start_likelihood(clicks: Ints, misses: Ints, x: Floats, y: Floats) -> None:
         y[k] = 0.0
 
 
-@kernel
+@lean_kernel
 def maximise_likelihood(
     clicks: Ints,
     misses: Ints,
@@ -108,7 +108,7 @@ def maximise_likelihood(
     return False
 
 
-@kernel
+@lean_kernel
 def _newton_step(
     clicks: Ints,
     misses: Ints,
@@ -168,7 +168,7 @@ def _newton_step(
     return loss, decrement
 
 
-@kernel
+@lean_kernel
 def _loss(
     clicks: Ints, misses: Ints, x: Floats, y: Floats, step_x: Floats, step_y: Floats, size: float
 ) -> float:
@@ -185,7 +185,7 @@ def _loss(
     return total
 
 
-@kernel
+@lean_kernel
 def solve_positive(matrix: Floats, right: Floats) -> bool:
     """Solve matrix · x = right in place by Cholesky; of the matrix the lower half is read.
 
@@ -217,7 +217,7 @@ def solve_positive(matrix: Floats, right: Floats) -> bool:
     return good
 
 
-@kernel
+@lean_kernel
 def rounded(value: float) -> float:
     """Return the multiple of `GRID` next to a value."""
     return math.floor(value / GRID + 0.5) * GRID

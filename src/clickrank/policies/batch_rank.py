@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, whole
@@ -174,14 +174,14 @@ def _rank(
         first = end
 
 
-@kernel
+@lean_kernel
 def _places(last: Ints, alive: Ints, first: int) -> int:
     """Return the end of the places of the batch that begins at a position."""
     end = last[first] + 1
     return int(alive[0]) if end == last.shape[0] else int(end)
 
 
-@kernel
+@lean_kernel
 def _shuffle(rng: np.random.Generator, values: Ints, first: int, end: int) -> None:
     for i in range(end - 1, first, -1):
         other = first + int(rng.random() * (i - first + 1))
@@ -190,7 +190,7 @@ def _shuffle(rng: np.random.Generator, values: Ints, first: int, end: int) -> No
         values[other] = value
 
 
-@kernel
+@lean_kernel
 def _deal(
     deck: Ints,
     cards: Ints,
@@ -238,7 +238,7 @@ def _deal(
                 memo[position] = 0
 
 
-@kernel
+@lean_kernel
 def _new_deck(items: Ints, views: Ints, deck: Ints, cards: Ints) -> None:
     """Begin to deal, or go on from what the feedback says about who was shown less often."""
     fewest = views[items[0]]
@@ -278,7 +278,7 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
         _end_stages(state, params.delta)
 
 
-@kernel
+@lean_kernel
 def _end_stages(state: State, delta: float) -> None:
     first = 0
     while first < state.last.shape[0]:
@@ -288,7 +288,7 @@ def _end_stages(state: State, delta: float) -> None:
         first = end
 
 
-@kernel
+@lean_kernel
 def _end_stage(state: State, delta: float, first: int, end: int) -> None:
     """Split a batch, or eliminate items from it; either way new stages begin."""
     places = _places(state.last, state.alive, first)
@@ -323,7 +323,7 @@ def _end_stage(state: State, delta: float, first: int, end: int) -> None:
     _begin_stage(state, first + split, end, 0)
 
 
-@kernel
+@lean_kernel
 def _sort_best(lower: Floats, first: int, places: int, best: Ints) -> None:
     """Write the places of the largest L, best first, ties by place: they do not matter below."""
     size = 0
@@ -339,7 +339,7 @@ def _sort_best(lower: Floats, first: int, places: int, best: Ints) -> None:
         best[i] = place
 
 
-@kernel
+@lean_kernel
 def _split(state: State, first: int, places: int, size: int) -> int:
     """Return the largest s < size such that L(d_s) > U(d) for all d after d_s; 0 if none."""
     state.kept[first:places] = 0
@@ -356,7 +356,7 @@ def _split(state: State, first: int, places: int, size: int) -> int:
     return 0
 
 
-@kernel
+@lean_kernel
 def _partition(state: State, first: int, places: int, needed: float) -> int:
     """Move items of a U below what is needed behind the others; return the end of these."""
     to = 0
@@ -373,14 +373,14 @@ def _partition(state: State, first: int, places: int, needed: float) -> int:
     return end
 
 
-@kernel
+@lean_kernel
 def _write_order(state: State, first: int, size: int) -> None:
     for i in range(size):
         state.order[first + i] = state.kept[i]
         state.place[state.kept[i]] = first + i
 
 
-@kernel
+@lean_kernel
 def _begin_stage(state: State, first: int, end: int, stage: int) -> None:
     state.numbers[0] += 1
     state.done[first] = 0
@@ -391,4 +391,4 @@ def _begin_stage(state: State, first: int, end: int, stage: int) -> None:
         state.number[position] = state.numbers[0]
 
 
-register(BatchRank, State, _rank, _update)
+register(BatchRank, State, _rank, _update, lean=True)

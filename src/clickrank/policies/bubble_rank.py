@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.types import Ints, IntScratch, IntStatistic, number, whole
@@ -154,7 +154,7 @@ class BubbleRank(Policy):
         return BubbleRank(self.horizon, items, self.power)
 
 
-@kernel
+@lean_kernel
 def _surely_better(wins: Ints, width: float, item: int, other: int) -> bool:
     won = wins[item, other]
     lost = wins[other, item]
@@ -192,7 +192,7 @@ def _rank(
             memo[last] = 1 + other
 
 
-@kernel
+@lean_kernel
 def _random_list(deck: Ints, rng: np.random.Generator, ranking: Ints) -> None:
     """Write a random list, drawn from a deck of all items that is put in order again."""
     n_items = deck.shape[0]
@@ -225,7 +225,7 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
         _bubble(params, state, ranking.shape[0])
 
 
-@kernel
+@lean_kernel
 def _start(base: Ints, kept: Ints, ranking: Ints) -> None:
     """Take a list as the base list; the other items follow."""
     to = 0
@@ -240,7 +240,7 @@ def _start(base: Ints, kept: Ints, ranking: Ints) -> None:
         kept[item] = item
 
 
-@kernel
+@lean_kernel
 def _count(wins: Ints, width: float, winner: int, loser: int) -> bool:
     """Count a pair; return whether it is certain which item is better, or was so before."""
     before = _surely_better(wins, width, loser, winner)
@@ -248,7 +248,7 @@ def _count(wins: Ints, width: float, winner: int, loser: int) -> bool:
     return before or _surely_better(wins, width, winner, loser)
 
 
-@kernel
+@lean_kernel
 def _bubble(params: Params, state: State, n_positions: int) -> None:
     """Exchange neighbours of which the lower is surely better, in one pass; then the last item."""
     base = state.base
@@ -291,4 +291,4 @@ def _bubble(params: Params, state: State, n_positions: int) -> None:
         state.kept[i] = i
 
 
-register(BubbleRank, State, _rank, _update)
+register(BubbleRank, State, _rank, _update, lean=True)

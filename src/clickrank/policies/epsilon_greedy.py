@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank._select import place, renew_top_k
 from clickrank.numerics.rank_one import leading_vector
 from clickrank.policies.base import Assumes, Policy, register
@@ -135,7 +135,7 @@ def _rank(
         _replace(state, rng, ranking)
 
 
-@kernel
+@lean_kernel
 def _fit(state: State) -> None:
     """Estimate θ and κ, each up to a factor."""
     rates, gram = state.rates, state.gram
@@ -155,7 +155,7 @@ def _fit(state: State) -> None:
         state.attraction[i] = total
 
 
-@kernel
+@lean_kernel
 def _replace(state: State, rng: np.random.Generator, ranking: Ints) -> None:
     """Fill the positions to be replaced with items that are at none of the others."""
     kept, pool, replaced = state.kept, state.pool, state.replaced
@@ -186,4 +186,4 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
         state.rates[item, position] = rate
 
 
-register(EpsilonGreedy, State, _rank, _update)
+register(EpsilonGreedy, State, _rank, _update, lean=True)

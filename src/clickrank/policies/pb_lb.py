@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank._select import place, renew_top_k
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number, whole
@@ -151,7 +151,7 @@ def _rank(
     place(state.best, state.order, ranking)
 
 
-@kernel
+@lean_kernel
 def _step(size: float, state: State, rng: np.random.Generator) -> None:
     """Move all of the particle down the gradient at its present place, and add noise."""
     theta, kappa, pull = state.attraction, state.examination, state.pull
@@ -172,7 +172,7 @@ def _step(size: float, state: State, rng: np.random.Generator) -> None:
         kappa[k] = _inside(kappa[k] + size * slope + spread * rng.standard_normal())
 
 
-@kernel
+@lean_kernel
 def _inside(x: float) -> float:
     """Reflect a number at 0 and 1 until it is between them."""
     x = math.fabs(x)
@@ -192,4 +192,4 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
         state.position_clicks[position] += click
 
 
-register(PBLB, State, _rank, _update)
+register(PBLB, State, _rank, _update, lean=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank._select import place, renew_top_k
 from clickrank.errors import invalid
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
@@ -163,7 +163,7 @@ def _rank(
     place(state.best, state.order, ranking)
 
 
-@kernel
+@lean_kernel
 def _start(state: State, rng: np.random.Generator) -> None:
     """Draw a particle uniformly."""
     n_items, n_positions = state.miss_logs.shape
@@ -178,7 +178,7 @@ def _start(state: State, rng: np.random.Generator) -> None:
             state.miss_logs[i, k] = math.log(1.0 - state.attraction[i] * state.examination[k])
 
 
-@kernel
+@lean_kernel
 def _inside(rng: np.random.Generator) -> float:
     """Draw a uniform number above 0 and below 1."""
     while True:
@@ -187,7 +187,7 @@ def _inside(rng: np.random.Generator) -> float:
             return x
 
 
-@kernel
+@lean_kernel
 def step(proposal: int, deviation: float, state: State, rng: np.random.Generator) -> None:
     """Move each θ_i and then each κ_k but the first, once.
 
@@ -262,7 +262,7 @@ def step(proposal: int, deviation: float, state: State, rng: np.random.Generator
                     logs[i, k] = state.room[i]
 
 
-@kernel
+@lean_kernel
 def _needed(
     value: float,
     other: float,
@@ -290,7 +290,7 @@ def _needed(
     return math.inf if most < needed else needed
 
 
-@kernel
+@lean_kernel
 def _logit_walk(value: float, deviation: float, rng: np.random.Generator) -> tuple[float, float]:
     """Step from logit(value); the correction is the ratio of the logit's derivatives."""
     x = math.log(value / (1.0 - value)) + deviation * rng.standard_normal()
@@ -300,7 +300,7 @@ def _logit_walk(value: float, deviation: float, rng: np.random.Generator) -> tup
     return other, math.log(other * (1.0 - other)) - math.log(value * (1.0 - value))
 
 
-@kernel
+@lean_kernel
 def _pseudo_view(
     value: float, clicks: Ints, misses: Ints, weights: Floats, rng: np.random.Generator
 ) -> tuple[float, float]:
@@ -318,7 +318,7 @@ def _pseudo_view(
     return other, gain + unclicked * (math.log(1.0 - value) - math.log(1.0 - other))
 
 
-@kernel
+@lean_kernel
 def _max_pos(
     value: float, clicks: Ints, misses: Ints, weights: Floats, rng: np.random.Generator
 ) -> tuple[float, float]:
@@ -344,7 +344,7 @@ def _max_pos(
     return other, gain + f * (math.log(1.0 - value * weight) - math.log(1.0 - other * weight))
 
 
-@kernel
+@lean_kernel
 def _beta(a: float, b: float, rng: np.random.Generator) -> float:
     """Draw from Beta(a, b), a and b of at least 1."""
     d, c = gamma_constants(a)
@@ -364,4 +364,4 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
         state.position_clicks[position] += click
 
 
-register(PBMHB, State, _rank, _update)
+register(PBMHB, State, _rank, _update, lean=True)

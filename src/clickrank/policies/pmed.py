@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import lean_kernel
 from clickrank._select import top_k
 from clickrank.errors import invalid
 from clickrank.numerics.birkhoff import birkhoff, fill_up
@@ -230,7 +230,7 @@ def _rank(
     state.size[0] = last
 
 
-@kernel
+@lean_kernel
 def _fill_queue(params: Params, state: State, rng: np.random.Generator) -> None:
     """Write the lists to show next: the best one, and those that were shown too rarely."""
     n_items, n_positions = state.clicks.shape
@@ -273,7 +273,7 @@ def _fill_queue(params: Params, state: State, rng: np.random.Generator) -> None:
     _add_plan(state, math.log(t))
 
 
-@kernel
+@lean_kernel
 def _sort_positions(log_kappa: Floats, places: Ints) -> None:
     """Write the positions by decreasing κ̂, ties in order of position."""
     for k in range(places.shape[0]):
@@ -284,7 +284,7 @@ def _sort_positions(log_kappa: Floats, places: Ints) -> None:
         places[place] = k
 
 
-@kernel
+@lean_kernel
 def _doubtful(params: Params, state: State, t: float) -> bool:
     """Whether the estimates are too close to each other, or too far from the clicks."""
     n_items, n_positions = state.clicks.shape
@@ -316,7 +316,7 @@ def _doubtful(params: Params, state: State, t: float) -> bool:
     return False
 
 
-@kernel
+@lean_kernel
 def _add_plan(state: State, log_t: float) -> None:
     """Add the plan's lists that were shown too rarely and are not there pair by pair."""
     n_items, n_positions = state.clicks.shape
@@ -355,7 +355,7 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
         state.next_plan[0] = max(state.rounds[0] + 1, later)
 
 
-@kernel
+@lean_kernel
 def _plan(state: State) -> None:
     """Solve the program for the estimates, and write its amounts as lists with weights."""
     n_items, n_positions = state.clicks.shape
@@ -410,7 +410,7 @@ def _plan(state: State) -> None:
     state.n_lists[0] = found
 
 
-@kernel
+@lean_kernel
 def _sort_down(values: Floats) -> None:
     """Sort in place, largest first."""
     for i in range(1, values.shape[0]):
@@ -422,4 +422,4 @@ def _sort_down(values: Floats) -> None:
         values[place] = value
 
 
-register(PMED, State, _rank, _update)
+register(PMED, State, _rank, _update, lean=True)

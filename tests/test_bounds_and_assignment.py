@@ -67,7 +67,9 @@ def test_bounds_at_the_edges() -> None:
     assert kl_upper(1, 1, 500.0) == pytest.approx(1.0, abs=1e-15)
 
 
-@pytest.mark.parametrize(("clicks", "misses", "delta"), [*counts(1, 50), (0, 7, 2.0), (7, 0, 2.0)])
+@pytest.mark.parametrize(
+    ("clicks", "misses", "delta"), [*counts(1, 50), (0, 7, 2.0), (7, 0, 2.0), (10**6, 1, 25.0)]
+)
 def test_the_tangent_bounds_the_upper_bound_everywhere(
     clicks: int, misses: int, delta: float
 ) -> None:
@@ -162,6 +164,22 @@ def test_ties_are_settled_evenly() -> None:
     chi2 = sum((count - expected) ** 2 / expected for count in seen.values())
     assert len(seen) == 12
     assert chi2 < 43.2  # the quantile of 1 - 1e-5 with 11 degrees of freedom
+
+
+@pytest.mark.parametrize("value", [0.0, 1.5])
+def test_ties_among_many_items_do_not_follow_their_labels(value: float) -> None:
+    """Where rounding makes bonuses equal, too: the mean label at each position, to 5 errors."""
+    rng = np.random.default_rng(6)
+    n_items, n_positions, rounds = 400, 20, 400
+    values = np.full((n_items, n_positions), value)
+    best = np.arange(n_positions)
+    space = work(n_items, n_positions)
+    total = np.zeros(n_positions)
+    for _ in range(rounds):
+        assign(values, rng, best, *space)
+        total += best
+    error = math.sqrt((n_items**2 - 1) / 12 / rounds)
+    assert np.abs(total / rounds - (n_items - 1) / 2).max() < 5 * error
 
 
 def test_an_exchange_that_improves_has_a_negative_cost() -> None:

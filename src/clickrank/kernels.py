@@ -1,11 +1,22 @@
 """What kernels outside the package may call: the compiler and the selections with random ties."""
 
-from clickrank._jit import kernel
-from clickrank._select import kth_largest, match_by_rank, place, prominence, renew_top_k, top_k
+from clickrank._jit import inline_kernel, kernel, lean_kernel
+from clickrank._select import (
+    copy,
+    kth_largest,
+    match_by_rank,
+    place,
+    prominence,
+    renew_top_k,
+    top_k,
+)
 
 __all__ = [
+    "copy",
+    "inline_kernel",
     "kernel",
     "kth_largest",
+    "lean_kernel",
     "match_by_rank",
     "place",
     "prominence",

@@ -35,6 +35,7 @@ def best_list(
     totals = sorted((total(chosen, bonus) for chosen in lists), reverse=True)
     if len(totals) > 1 and totals[0] - totals[1] <= TIE:
         bonus = [float(rng.random()) * TIE / n_positions for _ in range(n_items)]
+        rng.random(n_items - 1)  # an order of the items, which only matters if bonuses are equal
     return max(lists, key=lambda chosen: total(chosen, bonus))
 
 

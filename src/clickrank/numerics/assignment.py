@@ -38,7 +38,8 @@ def assign(
     best
         (n_positions,), the item of each position.
     room, marks, graph
-        Work space of shapes (4, n_items), (3, n_items), (n_positions + 1, n_positions + 1).
+        Work space of shapes (4, n_items), (4, n_items), (n_positions + 1, n_positions + 1);
+        ``marks[3]`` is the order in which items are tried, a permutation.
     """
     lead = optimise(values, best, room, marks, graph)
     if lead <= TIE:
@@ -60,10 +61,20 @@ def optimise(values: Floats, best: Ints, room: Floats, marks: Ints, graph: Float
 
 @lean_kernel
 def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, marks: Ints) -> None:
-    """Choose among tied optima: every item gets a random bonus, too small for anything else."""
+    """Choose among tied optima: every item gets a random bonus, too small for anything else.
+
+    Items are tried in random order too: with many of them rounding may make two bonuses equal.
+    """
     bonus = room[3]
-    for item in range(values.shape[0]):
+    order = marks[3]
+    n_items = values.shape[0]
+    for item in range(n_items):
         bonus[item] = rng.random() * (TIE / best.shape[0])
+    for place in range(n_items - 1, 0, -1):
+        other = int(rng.random() * (place + 1))
+        item = order[place]
+        order[place] = order[other]
+        order[other] = item
     solve_assignment(values, bonus, best, room, marks)
 
 
@@ -80,6 +91,7 @@ def solve_assignment(values: Floats, bonus: Floats, best: Ints, room: Floats, ma
     position_of = marks[0]
     previous = marks[1]  # the item before this one on the shortest path, -1 for none
     done = marks[2]
+    order = marks[3]
     for item in range(n_items):
         price[item] = 0.0
         profit[item] = 0.0
@@ -95,7 +107,8 @@ def solve_assignment(values: Floats, bonus: Floats, best: Ints, room: Floats, ma
             nearest = -1
             weight = (position + 1.0) / n_positions
             offset = reached + profit[position]
-            for item in range(n_items):
+            for place in range(n_items):
+                item = order[place]
                 if done[item] == 1:
                     continue
                 gain = values[item, position] + bonus[item] * weight
@@ -173,6 +186,6 @@ def no_assignment(n_items: int, n_positions: int) -> dict[str, Any]:
     return {
         "best": np.arange(n_positions),
         "room": np.zeros((4, n_items)),
-        "marks": np.zeros((3, n_items), dtype=np.int64),
+        "marks": np.vstack([np.zeros((3, n_items), dtype=np.int64), np.arange(n_items)]),
         "graph": np.zeros((n_positions + 1, n_positions + 1)),
     }

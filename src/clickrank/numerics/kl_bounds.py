@@ -50,10 +50,8 @@ def kl_lower(clicks: int, misses: int, delta: float) -> float:
 @kernel
 def kl_upper_rate(clicks: int, misses: int, upper: float) -> float:
     """Return dU/dδ at an upper bound U: U is concave in δ, so its tangent bounds it for every δ."""
-    if misses == 0:
+    if misses == 0 or upper >= 1.0:  # it is 1, or rounded to it, and no bound needs to be larger
         return 0.0
-    if upper >= 1.0:
-        return STEEP
     slope = misses / (1.0 - upper) - (clicks / upper if clicks > 0 else 0.0)
     return 1.0 / slope if slope > 0.0 else STEEP
 

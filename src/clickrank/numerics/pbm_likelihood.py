@@ -99,11 +99,15 @@ def maximise_likelihood(
                 if after <= before - 0.1 * size * decrement:
                     break
                 size *= 0.5
+        # Below a few units of rounding no step comes closer, whatever the distances say.
+        settled = True
         for i in range(n_items):
             x[i] += size * step_x[i]
+            settled &= abs(step_x[i]) <= 1e-15 * max(1.0, abs(x[i]))
         for k in range(n_positions):
             y[k] += size * step_y[k]
-        if longest < 1e-9:
+            settled &= abs(step_y[k]) <= 1e-15 * max(1.0, abs(y[k]))
+        if longest < 1e-9 or settled:
             return True
     return False
 

@@ -84,7 +84,7 @@ class BatchRank(Policy):
     **Complexity**: O(n_positions) a round. The end of a stage takes O(n_items · n_positions).
 
     **Guarantee**: regret O(K³ L log T / ((1 - p_max) Δ_min)) for L items on K positions, where
-    p_max is the largest attraction and Δ_min the smallest gap between two (zoghi2017, Theorem 1).
+    p_max is the largest attraction and Δ_min the smallest gap between two (zoghi2017).
     Items of equal attraction are never told apart, which costs nothing.
 
     Parameters

@@ -67,7 +67,7 @@ class BubbleRank(Policy):
 
     **Guarantee**: regret O(K (χ_max/χ_min) (K + V_0) log(T) / Δ_min) for K items at K positions,
     examined with probabilities between χ_min and χ_max, where Δ_min is the smallest gap in
-    attraction and V_0 counts pairs in the wrong order in the first list (changli2019, Theorem 1).
+    attraction and V_0 counts pairs in the wrong order in the first list (changli2019).
     It is safe: with high probability no list has more than K/2 such pairs more than the first one.
     Nothing is proved for more items than positions.
 

@@ -14,6 +14,10 @@ from clickrank.policies.base import Assumes, Policy, register
 from clickrank.policies.rotation import rotate
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
+# 1/√T of a cell without a view, which its own lists leave none of after the rotations: far above
+# that of any other.
+UNSEEN = 1e3
+
 
 class Params(NamedTuple):
     """Constants."""
@@ -33,7 +37,7 @@ class State(NamedTuple):
     bound: FloatScratch  # (n_items, n_positions), U_t(i, k)
     best: IntScratch  # (n_positions,); this and the next three: see `assign`
     room: FloatScratch  # (4, n_items)
-    marks: IntScratch  # (3, n_items)
+    marks: IntScratch  # (4, n_items)
     graph: FloatScratch  # (n_positions + 1, n_positions + 1)
 
 
@@ -83,7 +87,7 @@ class CombUCB1(Policy):
             clicks=np.zeros(cells, dtype=np.int64),
             misses=np.zeros(cells, dtype=np.int64),
             mean=np.zeros(cells),
-            width=np.zeros(cells),
+            width=np.full(cells, UNSEEN),
             bound=np.zeros(cells),
             **no_assignment(n_items, n_positions),
         )

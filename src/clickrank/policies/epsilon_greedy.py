@@ -64,7 +64,7 @@ class EpsilonGreedy(Policy):
 
     **Complexity**: O(n_items · n_positions²) a round for the Gram matrix of the rates, whose
     leading vector takes a few multiplications from that of the last round; nothing of this if all
-    positions are replaced. The rounded vector is proved to be the same from any start.
+    positions are replaced. The rounded vector is the same from any start.
 
     **Guarantee**: none proved. With c too small it may settle on a wrong list; the regret of
     exploration is about c · log(T/c) times that of a random item at each position, after c random

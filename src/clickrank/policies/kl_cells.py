@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from clickrank._jit import inline_kernel
-from clickrank.numerics.kl_bounds import kl_upper, kl_upper_rate
+from clickrank.numerics.kl_bounds import STEEP, kl_upper, kl_upper_rate
 from clickrank.types import Floats, Ints
 
 # Far above the rounding of an index, far below any difference that matters.
@@ -84,6 +84,8 @@ def cell_bound(cells: KLCells, item: int, position: int, delta: float) -> float:
     """Return a bound on a known index at another ``delta``: its tangent. Its own at its own."""
     moved = delta - cells.at[item, position]
     if moved == 0.0:
+        return float(cells.value[item, position])
+    if moved < 0.0 and cells.rate[item, position] >= STEEP:  # no tangent, but it grows with δ
         return float(cells.value[item, position])
     tangent = cells.value[item, position] + cells.rate[item, position] * moved + SLACK
     return min(1.0, float(tangent))

@@ -39,7 +39,7 @@ class State(NamedTuple):
     bound: FloatScratch  # (n_items, n_positions), b_ik(t) or a number above it
     best: IntScratch  # (n_positions,); this and the next three: see `assign`
     room: FloatScratch  # (4, n_items)
-    marks: IntScratch  # (3, n_items)
+    marks: IntScratch  # (4, n_items)
     graph: FloatScratch  # (n_positions + 1, n_positions + 1)
 
 

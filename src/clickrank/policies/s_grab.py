@@ -39,7 +39,7 @@ class State(NamedTuple):
     gain: FloatScratch  # (degree,)
     best: IntScratch  # (n_positions,), the leader ã
     room: FloatScratch  # (4, n_items)
-    marks: IntScratch  # (3, n_items)
+    marks: IntScratch  # (4, n_items)
     graph: FloatScratch  # (n_positions + 1, n_positions + 1)
 
 

@@ -83,7 +83,7 @@ class TopRank(Policy):
     S and N; so the pairs of an item are rarely looked at. Pairs take O(n_items²) memory.
 
     **Guarantee**: for δ = 1/T, regret O(n_items · n_positions · log T / Δ), and whatever the gaps
-    O(√(n_positions³ · n_items · T log T)) (lattimore2018, Theorems 1 and 2). With doubling, log² T
+    O(√(n_positions³ · n_items · T log T)) (lattimore2018). With doubling, log² T
     instead of log T in the first one.
 
     Parameters

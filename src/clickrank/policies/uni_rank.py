@@ -98,8 +98,8 @@ class UniRank(Policy):
     memo. 8. Ties of the item that joins are broken at random. 9. The leaders' counts are kept
     by hash in a table of fixed size, and the least may be forgotten: see ``leader_counts``.
 
-    **Complexity**: O(n_items) a round and O(n_items) a click, and O(n_items²) memory. The leader is
-    elicited anew only when a pair changes that matters for it, see ``dominance``; whether an index
+    **Complexity**: usually O(n_items) a round and O(n_items) a click, and O(n_items²) memory. The
+    leader is elicited anew only when a pair changes that matters for it, see ``dominance``; whether an index
     is at most 0 shows without solving for it. The lists are exactly those of the policy that
     computes everything anew.
 

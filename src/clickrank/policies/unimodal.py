@@ -70,7 +70,7 @@ class Unimodal(KLCells, Protocol):
 
     @property
     def marks(self) -> Ints:
-        """Scratch (3, n_items)."""
+        """Scratch (4, n_items)."""
 
     @property
     def graph(self) -> Floats:

@@ -299,6 +299,7 @@ def _print_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Non
     from rich.table import Table
 
     table = Table(*heads)
+    table.columns[0].no_wrap = True  # names are there to be copied
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     _console().print(table)

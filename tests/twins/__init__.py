@@ -31,4 +31,6 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "pmed": [{}, {"hinge": True, "beta": 0.02, "gamma": 0.5}, {"alpha": 3.0, "renewal": 0.5}],
 }
 
-CASES = [(name, settings) for name in TWINS for settings in SETTINGS.get(name, [{}])]
+# From the last on: the checks of policies, beside which these run, begin with the first, and what
+# the one has compiled the other finds on disk.
+CASES = [(name, settings) for name in [*TWINS][::-1] for settings in SETTINGS.get(name, [{}])]

@@ -99,9 +99,9 @@ class UniRank(Policy):
     by hash in a table of fixed size, and the least may be forgotten: see ``leader_counts``.
 
     **Complexity**: usually O(n_items) a round and O(n_items) a click, and O(n_items²) memory. The
-    leader is elicited anew only when a pair changes that matters for it, see ``dominance``; whether an index
-    is at most 0 shows without solving for it. The lists are exactly those of the policy that
-    computes everything anew.
+    leader is elicited anew only when a pair changes that matters for it, see ``dominance``; whether
+    an index is at most 0 shows without solving for it. The lists are exactly those of the policy
+    that computes everything anew.
 
     **Guarantee**: regret O(n_items · log T / Δ) where no two items are equally attractive
     (Theorem 3), else O(n_items · n_positions · log T / Δ) (Remark 10).

@@ -4,6 +4,7 @@ import pytest
 
 from clickrank.checks import POLICY_CHECKS
 from clickrank.checks.policies import by_name
+from clickrank.clickmodels import PBM
 from clickrank.policies import POLICIES, Learner, policy
 
 
@@ -26,3 +27,32 @@ def test_unseen_cells_are_explored_whatever_was_fed() -> None:
             seen.add((int(ranking[1]), 1))
             learner.update(ranking, memo, [0, 0])
         assert (2, 1) in seen, name
+
+
+@pytest.mark.parametrize("name", ["grab", "s-grab"])
+def test_batches_do_not_freeze_the_leader(name: str) -> None:
+    """Feedback in batches of a multiple of the forced rounds' period must not force them all."""
+    n_items = 4
+    period = {"grab": n_items, "s-grab": 2 * (2 * n_items - 2 - 1) // 2 + 1}[name]
+    learner = Learner(policy(name), n_items, 2, seed=0)
+    explored = 0
+    for _ in range(20):
+        made = [learner.rank() for _ in range(10 * period)]
+        explored += sum(ranking.tolist() != memo.tolist() for ranking, memo in made)
+        for ranking, memo in made:
+            learner.update(ranking, memo, [int(item == 0) for item in ranking])
+    assert explored > 0
+
+
+def test_policies_say_which_order_of_positions_they_assume() -> None:
+    decreasing = PBM([0.5, 0.4, 0.3], [0.9, 0.9, 0.2])
+    first = PBM([0.5, 0.4, 0.3], [0.9, 0.2, 0.5])
+    last = PBM([0.5, 0.4, 0.3], [0.2, 0.5, 0.9])
+    for name, applies in {
+        "toprank": [decreasing],
+        "pb-mhb": [decreasing, first],
+        "grab": [decreasing, first, last],
+    }.items():
+        spec = policy(name, horizon=10)
+        for model in (decreasing, first, last):
+            assert (spec.why_not(model) is None) == (model in applies), (name, model.examination)

@@ -126,6 +126,9 @@ def compare(
     seed: Annotated[int, typer.Option(help="Decides all that is random.")] = 0,
     delay: Annotated[int, typer.Option(help="Rounds until feedback arrives.")] = 0,
     batch: Annotated[int, typer.Option(help="Rounds between deliveries of feedback.")] = 1,
+    allow_mismatch: Annotated[
+        bool, typer.Option(help="Run policies on clicks that they do not assume, too.")
+    ] = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the regret into this file (png, pdf, svg).")
     ] = None,
@@ -164,9 +167,12 @@ def compare(
         example = PBM_EXAMPLE if model == "pbm" and not parameters else {}
         clicks = build_model(model, {**example, **parameters})
     rounds = whole("compare", "horizon", horizon, 1)
-    chosen, skipped = _choose(policies, clicks, rounds)
+    chosen, skipped = _choose(policies, clicks, rounds, allow_mismatch)
     count = whole("compare", "runs", runs, 1)
-    found = run(chosen, clicks, rounds, count, seed, delay=delay, batch=batch, threads=threads)
+    found = run(
+        chosen, clicks, rounds, count, seed,
+        delay=delay, batch=batch, threads=threads, allow_mismatch=allow_mismatch,
+    )  # fmt: skip
     interrupted = len(found) < len(chosen) or any(r.interrupted for r in found.values())
     if save is not None:
         found.save(save)
@@ -240,7 +246,9 @@ def reproduce(
         raise typer.Exit(INTERRUPTED)
 
 
-def _choose(text: str, model: ClickModel, horizon: int) -> tuple[dict[str, Policy], dict[str, str]]:
+def _choose(
+    text: str, model: ClickModel, horizon: int, allow_mismatch: bool
+) -> tuple[dict[str, Policy], dict[str, str]]:
     """Return the policies named, and with "all" why each of the others does not apply."""
     from clickrank.policies import POLICIES, policy
     from clickrank.simulate.run import check_applies
@@ -254,7 +262,7 @@ def _choose(text: str, model: ClickModel, horizon: int) -> tuple[dict[str, Polic
     for name in names:
         try:
             made = policy(name, model=model, horizon=horizon)
-            check_applies(made, model, allow_mismatch=False)
+            check_applies(made, model, allow_mismatch=allow_mismatch)
         except InvalidValue as error:
             if not everything:
                 raise

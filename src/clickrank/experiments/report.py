@@ -98,6 +98,9 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
         "scale": f"{scale}: {_amount(outcome)}",
         "seed": str(figure.seed),
         "models": ", ".join(_described(outcome)),
+        "policies": ", ".join(
+            f"{spec.curve}: {spec.name} {spec.settings or ''}".strip() for spec in figure.policies
+        ),
     }
     parts += ["<h3>How it was made</h3>", _definitions(facts), "</section>"]
     return "\n".join(parts)

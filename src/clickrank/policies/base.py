@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import itertools
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -53,6 +54,9 @@ class Assumes:
         Whether it needs a feature vector for each item.
     priors
         Whether it accepts prior knowledge about items.
+    positions
+        Which positions are looked at most: "any", the "first", or each more than the next
+        ("decreasing").
     """
 
     click_models: tuple[str, ...] = ()
@@ -60,6 +64,7 @@ class Assumes:
     horizon: bool = False
     features: bool = False
     priors: bool = False
+    positions: Literal["any", "first", "decreasing"] = "any"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,6 +107,12 @@ class Policy(abc.ABC):
         covered = self.assumes.click_models
         if covered and not set(covered) & set(model.is_a):
             return f"it assumes {' or '.join(covered)} clicks, not {model.name}"
+        examination = [float(x) for x in getattr(model, "examination", ())]
+        order = self.assumes.positions
+        if order == "first" and any(x > examination[0] for x in examination):
+            return f"it assumes that the first position is looked at most, not {examination}"
+        if order == "decreasing" and any(b > a for a, b in itertools.pairwise(examination)):
+            return f"it assumes that examination decreases, not {examination}"
         return None
 
 

@@ -101,7 +101,7 @@ class BatchRank(Policy):
     """
 
     name = "batchrank"
-    assumes = Assumes(click_models=("pbm", "cascade"), horizon=True)
+    assumes = Assumes(click_models=("pbm", "cascade"), horizon=True, positions="decreasing")
 
     horizon: int
 

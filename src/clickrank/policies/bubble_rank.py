@@ -91,7 +91,7 @@ class BubbleRank(Policy):
     """
 
     name = "bubblerank"
-    assumes = Assumes(click_models=("pbm", "cascade"), horizon=True)
+    assumes = Assumes(click_models=("pbm", "cascade"), horizon=True, positions="decreasing")
     learns_within = 30_000  # a pair must count some 500 times before it is exchanged
 
     horizon: int
@@ -107,7 +107,11 @@ class BubbleRank(Policy):
         items = np.asarray(self.initial)
         good = items.ndim == 1 and items.size > 0 and items.dtype.kind in "iu"
         if not good or items.min() < 0 or np.unique(items).size < items.size:
-            raise invalid("BubbleRank", "initial must be a list of distinct items", self.initial)
+            raise invalid(
+                "BubbleRank",
+                "initial must be a list of distinct whole numbers of at least 0",
+                self.initial,
+            )
         object.__setattr__(self, "initial", tuple(items.tolist()))
 
     def params(self, n_items: int, n_positions: int) -> Params:

@@ -12,7 +12,7 @@ from clickrank._select import copy
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.policies.leader_counts import hash_of, times_led
-from clickrank.policies.unimodal import count_round, find_leader, no_leader, play_best
+from clickrank.policies.unimodal import count_round, find_leader, is_due, no_leader, play_best
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
 
@@ -34,6 +34,7 @@ class State(NamedTuple):
     rate: FloatScratch  # (n_items, n_positions)
     at: FloatScratch  # (n_items, n_positions)
     margin: FloatScratch  # (1,)
+    ahead: IntScratch  # (1,)
     own: FloatScratch  # (n_positions,)
     neighbours: IntScratch  # (n_items - 1, 2)
     gain: FloatScratch  # (n_items - 1,)
@@ -62,7 +63,8 @@ class GRAB(Policy):
     **Differences**: 1. log log s is taken as 0 up to s = e. 2. Positions where the leader has equal
     click rates are ordered by their number. 3. Lists whose sums differ by less than 1e-11 count as
     tied: for the leader, each item then gets a random bonus of that size. 4. With delayed feedback
-    only rounds that have come back count. 5. How often a leader led is kept for 8,192 leaders; see
+    only rounds that have come back count, but for which rounds play the leader: there, lists made
+    since count too. 5. How often a leader led is kept for 8,192 leaders; see
     `clickrank.policies.leader_counts`.
 
     **Complexity**: a round looks at n_items - 1 neighbours and computes the indices, a few at most,
@@ -105,7 +107,7 @@ def _rank(
     find_leader(state, rng)
     copy(state.best, memo)
     led = times_led(state.keys, state.times, hash_of(state.best))
-    if led % params.n_items == 0:
+    if is_due(state, led, params.n_items):
         copy(state.best, ranking)
         return
     _list_neighbours(params, state)

@@ -64,7 +64,8 @@ class PBMHB(Policy):
     and then each κ_k, k ≥ 2: a candidate x' drawn from q(· | x) replaces x with probability
     min(1, π(x') q(x | x') / (π(x) q(x' | x))). The best item goes to the position of the largest κ.
 
-    **Assumes**: position-based clicks. Examination is learned. No horizon.
+    **Assumes**: position-based clicks, the first position looked at most (its examination counts as
+    1, the others' are learned, up to 1). No horizon.
 
     **Source**: gauthier2022, Algorithms 7 and 8, eq. 4.2 to 4.6.
 
@@ -110,7 +111,7 @@ class PBMHB(Policy):
     """
 
     name = "pb-mhb"
-    assumes = Assumes(click_models=("pbm",))
+    assumes = Assumes(click_models=("pbm",), positions="first")
 
     proposal: str = "truncated-gaussian"
     width: float = 1000.0

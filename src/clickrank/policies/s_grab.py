@@ -12,7 +12,7 @@ from clickrank._select import copy
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.policies.leader_counts import hash_of, times_led
-from clickrank.policies.unimodal import count_round, find_leader, no_leader, play_best
+from clickrank.policies.unimodal import count_round, find_leader, is_due, no_leader, play_best
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
 
@@ -34,6 +34,7 @@ class State(NamedTuple):
     rate: FloatScratch  # (n_items, n_positions)
     at: FloatScratch  # (n_items, n_positions)
     margin: FloatScratch  # (1,)
+    ahead: IntScratch  # (1,)
     own: FloatScratch  # (n_positions,)
     neighbours: IntScratch  # (degree, 2)
     gain: FloatScratch  # (degree,)
@@ -91,7 +92,7 @@ def _rank(
     find_leader(state, rng)
     copy(state.best, memo)
     led = times_led(state.keys, state.times, hash_of(state.best))
-    if led % (params.degree + 1) == 0:
+    if is_due(state, led, params.degree + 1):
         copy(state.best, ranking)
         return
     _list_neighbours(state)

@@ -108,7 +108,7 @@ class TopRank(Policy):
     """
 
     name = "toprank"
-    assumes = Assumes(click_models=("pbm", "cascade"), horizon=True)
+    assumes = Assumes(click_models=("pbm", "cascade"), horizon=True, positions="decreasing")
 
     horizon: int | None = None
     failure: float | None = None

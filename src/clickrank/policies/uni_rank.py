@@ -120,7 +120,7 @@ class UniRank(Policy):
     """
 
     name = "unirank"
-    assumes = Assumes(click_models=("pbm", "cascade"))
+    assumes = Assumes(click_models=("pbm", "cascade"), positions="decreasing")
 
     slots: int = SLOTS
 

@@ -49,6 +49,10 @@ class Unimodal(KLCells, Protocol):
         """Scratch (1,): by how much the leader still exceeds every other list, at least."""
 
     @property
+    def ahead(self) -> Ints:
+        """Scratch (1,): lists made since feedback last came back."""
+
+    @property
     def own(self) -> Floats:
         """Scratch (n_positions,): the index of the leader's item at each position, or less."""
 
@@ -84,6 +88,7 @@ def no_leader(n_items: int, n_positions: int, degree: int) -> dict[str, Any]:
         **no_leaders(),
         "mean": np.zeros((n_items, n_positions)),
         "margin": np.zeros(1),
+        "ahead": np.zeros(1, dtype=np.int64),
         "own": np.zeros(n_positions),
         "neighbours": np.zeros((max(degree, 1), 2), dtype=np.int64),
         "gain": np.zeros(max(degree, 1)),
@@ -96,6 +101,18 @@ def find_leader(state: Unimodal, rng: np.random.Generator) -> None:
     """Make ``state.best`` the list with the largest sum of click rates, ties at random."""
     if state.margin[0] <= SLACK:  # the changes since the last time may add up to another leader
         state.margin[0] = assign(state.mean, rng, state.best, state.room, state.marks, state.graph)
+
+
+@lean_kernel
+def is_due(state: Unimodal, led: int, period: int) -> bool:
+    """Say whether a leader that has led so often is to be played as it is, and count a list made.
+
+    Lists whose feedback is to come count too: with feedback in batches the number of rounds that
+    have come back might be a multiple of the period for the whole batch, or never.
+    """
+    due = bool((led + state.ahead[0]) % period == 0)
+    state.ahead[0] += 1
+    return due
 
 
 @lean_kernel
@@ -177,6 +194,7 @@ def _exchange(position: int, other: int, ranking: Ints) -> None:
 @lean_kernel
 def count_round(state: Unimodal, ranking: Ints, leader: Ints, clicks: Ints) -> None:
     """Count a settled round: its clicks, and who was the leader."""
+    state.ahead[0] = 0
     lead(state.keys, state.times, hash_of(leader))
     for position in range(ranking.shape[0]):
         item = ranking[position]

@@ -11,6 +11,7 @@ from clickrank._rng import streams
 from clickrank.clickmodels import PBM
 from clickrank.errors import InvalidValue
 from clickrank.numerics.exploration_program import solve_program, workspace
+from clickrank.numerics.pbm_likelihood import maximise_likelihood
 from clickrank.policies import PMED, Learner
 
 MODEL = PBM([0.6, 0.5, 0.3, 0.2, 0.1], [0.9, 0.5, 0.3])
@@ -143,3 +144,14 @@ def test_hinge_explores_where_estimates_tie() -> None:
 def test_hinge_is_a_flag() -> None:
     with pytest.raises(InvalidValue, match=r"PMED: hinge must be True or False, got 'yes'"):
         PMED(hinge="yes")  # type: ignore[arg-type]
+
+
+def test_the_fit_settles_where_the_first_position_is_examined_least() -> None:
+    """x + y cancels there: at 10,000,000 views no step is small beside the distance from 1."""
+    clicks = np.full((4, 3), 10**7)
+    clicks[:, 0] //= 2
+    misses = 10**7 - clicks
+    x, y = np.full(4, math.log(0.5)), np.array([0.0, 0.6, 0.6])
+    room = np.zeros(4), np.zeros(3), np.zeros((4, 3)), np.zeros((3, 3))
+    assert maximise_likelihood(clicks, misses, x, y, *room)
+    assert np.exp(x[:, None] + y) == pytest.approx(clicks / 10**7, abs=1e-6)

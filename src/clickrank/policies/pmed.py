@@ -236,17 +236,7 @@ def _fill_queue(params: Params, state: State, rng: np.random.Generator) -> None:
     """Write the lists to show next: the best one, and those that were shown too rarely."""
     n_items, n_positions = state.clicks.shape
     t = state.rounds[0] + 1.0
-    fit_likelihood(
-        state.clicks,
-        state.misses,
-        state.fitted,
-        state.x,
-        state.y,
-        state.log_theta,
-        state.log_kappa,
-        state.bend,
-        state.inner,
-    )
+    _estimate(state)
     top_k(state.log_theta, rng, state.order)
     _sort_positions(state.log_kappa, state.places)
 
@@ -272,6 +262,22 @@ def _fill_queue(params: Params, state: State, rng: np.random.Generator) -> None:
                 state.covered[item, k] = 1
             state.size[0] += 1
     _add_plan(state, math.log(t))
+
+
+@lean_kernel
+def _estimate(state: State) -> None:
+    """Write log θ̂ and log κ̂ of the counts."""
+    fit_likelihood(
+        state.clicks,
+        state.misses,
+        state.fitted,
+        state.x,
+        state.y,
+        state.log_theta,
+        state.log_kappa,
+        state.bend,
+        state.inner,
+    )
 
 
 @lean_kernel
@@ -360,17 +366,7 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
 def _plan(state: State) -> None:
     """Solve the program for the estimates, and write its amounts as lists with weights."""
     n_items, n_positions = state.clicks.shape
-    fit_likelihood(
-        state.clicks,
-        state.misses,
-        state.fitted,
-        state.x,
-        state.y,
-        state.log_theta,
-        state.log_kappa,
-        state.bend,
-        state.inner,
-    )
+    _estimate(state)
     _sort_down(state.log_theta)
     _sort_down(state.log_kappa)
     apart = max(1.0 / math.sqrt(state.rounds[0] + 1.0), CLOSEST)

@@ -1,6 +1,6 @@
 """clickrank learns from clicks which items to show and in which order."""
 
-from clickrank import bounds, checks, clickmodels, kernels, policies
+from clickrank import bounds, checks, clickmodels, kernels, policies, priors
 from clickrank.policies import Learner, policy
 from clickrank.simulate import Comparison, Result, compare, simulate
 
@@ -17,5 +17,6 @@ __all__ = [
     "kernels",
     "policies",
     "policy",
+    "priors",
     "simulate",
 ]

@@ -34,6 +34,7 @@ _PACKAGE = Path(__file__).resolve().parent
 _KERNEL_FILES = (
     "_*.py",
     "types.py",
+    "beta.py",
     "numerics/*.py",
     "clickmodels/*.py",
     "policies/*.py",

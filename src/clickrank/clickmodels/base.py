@@ -49,6 +49,11 @@ class ClickModel(abc.ABC):
     n_positions: int
     params: Any
 
+    @property
+    def click_model(self) -> str:
+        """The name of its kind, for policies that must know how people click."""
+        return self.name
+
     @abc.abstractmethod
     def relabelled(self: M, order: Ints) -> M:
         """Return the model whose item i is this model's item ``order[i]``."""

@@ -22,8 +22,8 @@ from clickrank.policies.base import Policy
 from clickrank.policies.base import policy as make_policy
 from clickrank.policies.base import source_of as policy_source
 from clickrank.policies.learner import Learner
+from clickrank.progress import Tick, progress_bar
 from clickrank.simulate.loop import advance, new_progress
-from clickrank.simulate.progress import Tick, progress_bar
 from clickrank.simulate.result import Result
 from clickrank.types import Floats, Ints, whole
 

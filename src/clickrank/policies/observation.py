@@ -1,0 +1,34 @@
+"""Which positions of a list were surely looked at, told from the clicks.
+
+Items there showed whether they are attractive; the others showed nothing. A list without a click
+was looked at to its end, in every rule (004, sections 4 to 6).
+"""
+
+from __future__ import annotations
+
+from clickrank._jit import inline_kernel
+from clickrank.types import Ints
+
+#: The whole list: document-based clicks.
+EVERYTHING = 0
+#: Down to the first click: cascade clicks. In a dependent click model, what is certain whatever
+#: came later, so that estimates from it have no bias.
+FIRST_CLICK = 1
+#: Down to the last click: dependent clicks as 004 and DCM bandits count them. An item between two
+#: clicks counts only because a click followed, which makes it look more attractive than it is.
+LAST_CLICK = 2
+
+
+@inline_kernel
+def positions_seen(rule: int, clicks: Ints) -> int:
+    """Return how many positions from the top were looked at (S_t)."""
+    n_positions = int(clicks.shape[0])
+    if rule == EVERYTHING:
+        return n_positions
+    seen = n_positions
+    for position in range(n_positions):
+        if clicks[position] == 1:
+            seen = position + 1
+            if rule == FIRST_CLICK:
+                break
+    return seen

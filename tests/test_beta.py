@@ -56,7 +56,10 @@ def test_relabelled_and_sampled() -> None:
         (lambda: Beta(0, 1), "Beta: alpha must be above 0, got 0."),
         (lambda: Beta([1, -2], 1), "Beta: alpha[1] must be above 0 and at most 1e+15, got -2.0."),
         (lambda: Beta([1, float("nan")], 1), "alpha[1] must be above 0"),
-        (lambda: Beta(1, "x"), "Beta: beta must be a number"),
+        (
+            lambda: Beta(1, "x"),  # type: ignore[arg-type]
+            "Beta: beta must be a number",
+        ),
         (lambda: Beta([1, 2], [1, 2, 3]), "must hold as many numbers, got (2, 3)."),
         (lambda: Beta([], 1), "Beta: alpha must be a number or a non-empty vector"),
         (lambda: Beta([1, 2], 1).for_items(3), "Beta: the prior must be of 3 items, or of all"),

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from clickrank.errors import invalid
-from clickrank.types import Floats, Ints, number, numbers, whole
+from clickrank.types import Floats, Ints, Vector, number, numbers, whole
 
 #: What a parameter may be at most; beyond, the distribution is a point for all purposes.
 LARGEST_WEIGHT = 1e15
@@ -41,8 +41,8 @@ class Beta:
     Beta(alpha=(0.5, 4.0), beta=(4.5, 1.0))
     """
 
-    alpha: float | tuple[float, ...] = 1.0
-    beta: float | tuple[float, ...] = 1.0
+    alpha: float | Vector = 1.0
+    beta: float | Vector = 1.0
 
     def __post_init__(self) -> None:
         """Check the parameters, and keep numbers and tuples."""

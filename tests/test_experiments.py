@@ -17,9 +17,10 @@ from clickrank.experiments import Experiment, Scale, list_experiments, reproduce
 from clickrank.experiments import ahead as ahead_module
 from clickrank.experiments import runner as runner_module
 from clickrank.experiments.ahead import compiled_ahead
+from clickrank.experiments.cells import Cell, cells, runs_by_model
 from clickrank.experiments.listing import DATA, PAPERS, read, select
 from clickrank.experiments.models import build_model, load_model, models_of
-from clickrank.experiments.runner import cells, collect, joined, runs_by_model
+from clickrank.experiments.runner import collect, joined
 from clickrank.experiments.spec import Figure, ModelSet, PolicySpec
 from clickrank.policies import POLICIES, Oracle, Policy, TopRank
 from clickrank.simulate import Result, simulate

@@ -180,9 +180,30 @@ class TimeRatio(Claim, tag="time-ratio", frozen=True, kw_only=True):
     high: float = math.inf
 
 
+class Falls(Claim, tag="falls", frozen=True, kw_only=True):
+    """Along a sweep the regret of each policy falls from place to place."""
+
+    policies: list[str]
+
+
+class BoundRatio(Claim, tag="bound-ratio", frozen=True, kw_only=True):
+    """At every place of a sweep the upper bound is low to high times the mean regret."""
+
+    policies: list[str]
+    low: float
+    high: float
+
+
+class Loosens(Claim, tag="loosens", frozen=True, kw_only=True):
+    """The upper bound is more times the mean regret at the end of a sweep than at its beginning."""
+
+    policies: list[str]
+
+
 AnyClaim = (
     Order | Best | Comparable | Slope | BelowBound | NearBound | Tail | TailOrder | Parameters
     | Range | Ratio | Value | Growth | CatchUp | NearBest | Spread | TimeRatio
+    | Falls | BoundRatio | Loosens
 )  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def instance(judged: Judged, grades: Ints, scores: Floats) -> Instance:
 def load_queries(path: str) -> tuple[JudgedQueries, JudgedQueries]:
     """Read the training and the test queries of a folder; of the shipped example if it is empty."""
     if not path:
-        return load_example()
+        return load_example("train"), load_example("test")
     folder = Path(path)
     # MSLR-WEB30K has five folds, of which the paper uses one.
     if (folder / "Fold1").is_dir():
@@ -78,7 +78,7 @@ def _scores(
     except (OSError, ValueError, KeyError, EOFError):
         pass  # not there, or not whole: trained anew
     scores = ranker_scores(
-        train, test, m=judged.rankers, share=judged.share, targets=judged.targets, seed=seed
+        train, test, m=judged.rankers, share=judged.share, relevance=judged.targets, seed=seed
     )
     cache.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".part")

@@ -26,7 +26,7 @@ _LOWER = 32  # the bit that makes a Latin letter small
 LARGEST_INDEX = 2**31 - 1
 _LARGEST_VALUE = float(np.finfo(np.float32).max)
 # Up to here, powers of ten are exact.
-_POWERS: Floats = 10.0 ** np.arange(23)
+_POWERS: Floats = np.array([10.0**power for power in range(23)])
 
 
 @kernel
@@ -53,10 +53,10 @@ def _spells(text: Bytes, start: int, end: int, word: str) -> bool:
     """Whether the bytes are these small letters, or capitals of them."""
     if end - start != len(word):
         return False
+    same = True
     for i in range(len(word)):
-        if (_byte(text, start + i) | _LOWER) != ord(word[i]):
-            return False
-    return True
+        same &= (_byte(text, start + i) | _LOWER) == ord(word[i])
+    return same
 
 
 @kernel

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
+import itertools
 import lzma
 import math
 import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -141,7 +143,7 @@ class _Reader:
         self._n_features = n_features
         if n_features is not None:
             self.width = whole("letor", "n_features", n_features, 1, _lines.LARGEST_INDEX)
-        if not isinstance(null, (int, float)) or math.isinf(null):
+        if math.isinf(null):
             raise invalid("letor", "null must be a number or NaN", null)
         self._null = float(null)
         self._starts: Ints | None = None  # the first row of each query, and the end
@@ -193,8 +195,8 @@ class _Reader:
 
     def _rule(self, wrong: int) -> str:
         if wrong == _lines.WIDE and self._n_features is None:
-            return f"feature numbers must not exceed twice the largest before ({self.width}); \
-give n_features, or sparse=True"
+            rule = f"feature numbers must not exceed twice the largest before ({self.width})"
+            return f"{rule}; give n_features, or sparse=True"
         return _RULES[wrong].format(width=self.width)
 
     def _shape(self, rows: int, named: int, widest: int) -> None:
@@ -243,11 +245,14 @@ def _queries(reader: _Reader) -> Iterator[JudgedQuery]:
 def _cut(block: _Block, start: int, stop: int) -> _Block:
     """Return some documents of a block, copied: the block itself can go."""
     before = int(block.ends[start - 1]) if start else 0
-    pairs = slice(before, int(block.ends[stop - 1]))
-    rows = slice(start, stop)
-    parts = (block.grades[rows], block.qids[rows], block.ends[rows] - before)
-    return _Block(*(part.copy() for part in parts), block.columns[pairs].copy(),
-                  block.values[pairs].copy())  # fmt: skip
+    pairs, rows = slice(before, int(block.ends[stop - 1])), slice(start, stop)
+    return _Block(
+        block.grades[rows].copy(),
+        block.qids[rows].copy(),
+        block.ends[rows] - before,
+        block.columns[pairs].copy(),
+        block.values[pairs].copy(),
+    )
 
 
 def _query(parts: list[_Block], reader: _Reader) -> JudgedQuery:
@@ -261,7 +266,7 @@ def _query(parts: list[_Block], reader: _Reader) -> JudgedQuery:
 def _runs(qids: Ints) -> Iterator[tuple[int, int]]:
     """Yield where each query starts and stops."""
     bounds = [0, *(np.flatnonzero(np.diff(qids)) + 1).tolist(), qids.size]
-    return zip(bounds[:-1], bounds[1:], strict=True)
+    return itertools.pairwise(bounds)
 
 
 def _texts(path: Path) -> Iterator[NDArray[np.uint8]]:
@@ -273,7 +278,7 @@ def _texts(path: Path) -> Iterator[NDArray[np.uint8]]:
             if held == buffer.size:  # a line longer than the buffer
                 buffer = np.concatenate((buffer, np.empty_like(buffer)))
             try:
-                got = stream.readinto(memoryview(buffer)[held:])
+                got = stream.readinto(buffer[held:].data)
             except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
                 raise invalid(str(path), "the file must be readable", str(error)) from error
             if not got:
@@ -290,9 +295,10 @@ def _texts(path: Path) -> Iterator[NDArray[np.uint8]]:
         yield buffer[:held]
 
 
-def _opened(path: Path) -> BinaryIO:
+def _opened(path: Path) -> io.BufferedIOBase:
     opener: Any = _OPENERS.get(path.suffix, open)
-    return cast(BinaryIO, opener(path, "rb"))
+    stream: io.BufferedIOBase = opener(path, "rb")
+    return stream
 
 
 def _sizes_of(given: PathLike | ArrayLike) -> Ints:

@@ -72,7 +72,7 @@ def effective_votes(scores: ArrayLike) -> float:
     if m == 1 or own == 0.0:
         return 1.0
     # (m − 1) ρ = together / own.
-    return m / (1.0 + max(together / own, 0.0))
+    return float(m / (1.0 + max(together / own, 0.0)))
 
 
 def scores_of(owner: str, scores: ArrayLike) -> Floats:
@@ -98,7 +98,7 @@ def vote_weight(owner: str, votes: Floats, temper: float | Literal["auto"]) -> f
     factor = number(owner, "temper", temper, 0.0, 1.0)
     if factor == 0.0:
         raise invalid(owner, "temper must be above 0", temper)
-    return factor * votes.shape[0]
+    return float(factor * votes.shape[0])
 
 
 def prior_from_votes(votes: Floats, weight: float) -> Beta:

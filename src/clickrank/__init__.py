@@ -2,13 +2,14 @@
 
 from clickrank import bounds, checks, clickmodels, kernels, policies, priors
 from clickrank.policies import Learner, policy
-from clickrank.simulate import Comparison, Result, compare, simulate
+from clickrank.simulate import Comparison, ManyResults, Result, compare, simulate, simulate_many
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Comparison",
     "Learner",
+    "ManyResults",
     "Result",
     "bounds",
     "checks",
@@ -19,4 +20,5 @@ __all__ = [
     "policy",
     "priors",
     "simulate",
+    "simulate_many",
 ]

@@ -1,4 +1,7 @@
-"""Random streams: everything random in a run follows from (seed, run)."""
+"""Random streams: everything random in a run follows from the seed and the run's number.
+
+A run of `simulate_many` has the number of its query before its own.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ class Streams(NamedTuple):
     items: np.random.Generator
 
 
-def streams(seed: int, run: int) -> Streams:
+def streams(seed: int, *run: int) -> Streams:
     """Make the generators of one run; they do not depend on other runs or on threads."""
-    return Streams(*(generator(seed, run, part) for part in range(3)))
+    return Streams(*(generator(seed, *run, part) for part in range(3)))
 
 
 def generator(seed: int, *key: int) -> np.random.Generator:

@@ -124,6 +124,16 @@ class ClickModel(abc.ABC):
         self.n_positions = positions
         self.attraction: Floats = frozen(attraction)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the arrays of a copy or of an unpickled model read-only, as they were.
+
+        To compiled code a writable array is of another type, and it would compile everything again.
+        """
+        self.__dict__.update(state)
+        for array in (*state.values(), *self.params):
+            if isinstance(array, np.ndarray):
+                frozen(array)
+
     def __repr__(self) -> str:
         """Show the model's name and shape; its parameters may be long."""
         return f"{type(self).__name__}(n_items={self.n_items}, n_positions={self.n_positions})"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from clickrank.errors import invalid
+from clickrank.errors import ClickRankError, invalid
 from clickrank.types import Floats, Ints
 
 FORMAT = 1
@@ -81,13 +83,7 @@ class Result:
 
     def interval(self) -> Interval:
         """Mean regret at each checkpoint, with Student's 95 % confidence interval."""
-        mean = self.regret.mean(axis=0)
-        if self.runs == 1:
-            nan = np.full_like(mean, np.nan)
-            return Interval(mean, nan, nan)
-        error = self.regret.std(axis=0, ddof=1) / np.sqrt(self.runs)
-        half = float(stdtrit(self.runs - 1, 0.975)) * error
-        return Interval(mean, mean - half, mean + half)
+        return interval_of(self.regret)
 
     def quantile(self, q: float) -> Floats:
         """Return the quantile of the regret over runs at each checkpoint."""
@@ -120,15 +116,43 @@ class Result:
         return {name: getattr(self, name) for name in names}
 
 
+def interval_of(values: Floats) -> Interval:
+    """Return the mean of each column, with Student's 95 % confidence interval over the rows."""
+    mean = values.mean(axis=0)
+    n = values.shape[0]
+    if n == 1:
+        nan = np.full_like(mean, np.nan)
+        return Interval(mean, nan, nan)
+    half = float(stdtrit(n - 1, 0.975)) * values.std(axis=0, ddof=1) / np.sqrt(n)
+    return Interval(mean, mean - half, mean + half)
+
+
 def save_results(path: Path, results: dict[str, Result]) -> None:
-    """Write results to one ``.npz`` file: arrays, and the rest as JSON. Never half a file."""
+    """Write results to one ``.npz`` file."""
     arrays = {f"{i}/{k}": a for i, r in enumerate(results.values()) for k, a in r.arrays().items()}
-    facts = {
-        "format": FORMAT,
-        "names": list(results),
-        "facts": [r.facts() for r in results.values()],
-    }
-    text = np.array(msgspec.json.encode(facts).decode())
+    write_file(
+        path, {"names": list(results), "facts": [r.facts() for r in results.values()]}, arrays
+    )
+
+
+def load_results(path: Path) -> dict[str, Result]:
+    """Read what `save_results` wrote."""
+    with _telling(path):
+        facts, arrays = read_file(path)
+        return {
+            name: Result(
+                checkpoints=arrays[f"{i}/checkpoints"],
+                regret=arrays[f"{i}/regret"],
+                run_ids=arrays[f"{i}/run_ids"],
+                **facts["facts"][i],
+            )
+            for i, name in enumerate(facts["names"])
+        }
+
+
+def write_file(path: Path, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+    """Write arrays, and the rest as JSON, to one ``.npz`` file. Never half a file."""
+    text = np.array(msgspec.json.encode({"format": FORMAT, **facts}).decode())
     if path.is_dir():
         raise invalid("save", "the path must be that of a file", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,20 +162,24 @@ def save_results(path: Path, results: dict[str, Result]) -> None:
     partial.replace(path)
 
 
-def load_results(path: Path) -> dict[str, Result]:
-    """Read what `save_results` wrote."""
+def read_file(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read what `write_file` wrote; a file that is something else, or broken, is an error."""
+    # Opened here: given a path, NumPy leaves the file open when it is not a zip file.
+    with _telling(path), path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+        facts = msgspec.json.decode(str(file["facts"]))
+        if facts["format"] != FORMAT:
+            raise invalid("load", f"the file must be of format {FORMAT}", facts["format"])
+        return facts, {name: file[name] for name in file.files if name != "facts"}
+
+
+@contextlib.contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    """Tell the path of a file that is not as it should be."""
     try:
-        # Opened here: given a path, NumPy leaves the file open when it is not a zip file.
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            facts = msgspec.json.decode(str(file["facts"]))
-            if facts["format"] != FORMAT:
-                raise invalid("load", f"the file must be of format {FORMAT}", facts["format"])
-            return {
-                name: Result(
-                    **facts["facts"][i],
-                    **{k: file[f"{i}/{k}"] for k in ("checkpoints", "regret", "run_ids")},
-                )
-                for i, name in enumerate(facts["names"])
-            }
-    except (KeyError, TypeError, ValueError, EOFError, BadZipFile, zlib.error) as error:
+        yield
+    except ClickRankError:
+        raise
+    except (
+        LookupError, TypeError, ValueError, AttributeError, EOFError, BadZipFile, zlib.error,
+    ) as error:  # fmt: skip
         raise invalid("load", f"{path} must be a file that save wrote", str(error)) from error

@@ -92,15 +92,12 @@ def simulate(
     >>> result.regret.shape == (2, result.checkpoints.size)
     True
     """
-    horizon = whole("simulate", "horizon", horizon, 1)
+    plan = plan_of("simulate", horizon, seed, delay, batch, checkpoints, counted_positions)
     runs = whole("simulate", "runs", runs, 1)
-    seed = whole("simulate", "seed", seed, 0)
-    delay = whole("simulate", "delay", delay, 0, horizon)
-    batch = whole("simulate", "batch", batch, 1, horizon)
     count = whole("simulate", "threads", default_threads() if threads is None else threads, 1)
     if not isinstance(model, ClickModel):
         raise invalid("simulate", "model must be a click model", model)
-    spec = resolve(policy, model, horizon)
+    spec = resolve(policy, model, plan.horizon)
     check_applies(spec, model, allow_mismatch)
     if run_ids is not None and len(run_ids) == 0:
         raise invalid("simulate", "run_ids must not be empty", run_ids)
@@ -109,29 +106,18 @@ def simulate(
         ids = [whole("simulate", "run", run, 0) for run in run_ids]
         if len(set(ids)) < len(ids):
             raise invalid("simulate", "run_ids must differ", ids)
-    counted = model if counted_positions is None else model.first_positions(counted_positions)
-    job = _Job(
-        policy=spec,
-        model=model,
-        best=counted.best_value(),
-        counted=counted.n_positions,
-        seed=seed,
-        delay=delay,
-        batch=batch,
-        checkpoints=recording_rounds(horizon, checkpoints),
-        advance=_jit.kernel_for(advance, policy_source(spec), model_source(model)),
-    )
+    job = Job.of(spec, model, plan)
     job.compile()
-    with progress_bar(spec.name, horizon * len(ids), progress) as tick:
+    with progress_bar(spec.name, plan.horizon * len(ids), progress) as tick:
         played = _play_all(job, ids, count, tick)
     done = sorted(played)
     return Result(
         policy=repr(spec),
         model=repr(model),
-        checkpoints=job.checkpoints,
+        checkpoints=plan.checkpoints,
         regret=np.array([played[run].regret for run in done]),
         run_ids=np.array(done, dtype=np.int64),
-        seed=seed,
+        seed=plan.seed,
         seconds=sum(played[run].seconds for run in done),
         wanted=runs,
     )
@@ -158,7 +144,42 @@ def check_applies(policy: Policy, model: ClickModel, allow_mismatch: bool) -> No
     Learner(policy, model.n_items, model.n_positions)  # its checks name what does not fit
 
 
-def recording_rounds(horizon: int, checkpoints: ArrayLike | None) -> Ints:
+class Plan(NamedTuple):
+    """What decides the numbers of a simulation, besides the policy and the click model."""
+
+    seed: int
+    delay: int
+    batch: int
+    checkpoints: Ints
+    counted_positions: int | None
+
+    @property
+    def horizon(self) -> int:
+        """The last round."""
+        return int(self.checkpoints[-1])
+
+
+def plan_of(
+    owner: str,
+    horizon: object,
+    seed: object,
+    delay: object,
+    batch: object,
+    checkpoints: ArrayLike | None,
+    counted_positions: int | None,
+) -> Plan:
+    """Check the settings that simulations share."""
+    rounds = whole(owner, "horizon", horizon, 1)
+    return Plan(
+        seed=whole(owner, "seed", seed, 0),
+        delay=whole(owner, "delay", delay, 0, rounds),
+        batch=whole(owner, "batch", batch, 1, rounds),
+        checkpoints=recording_rounds(rounds, checkpoints, owner),
+        counted_positions=counted_positions,
+    )
+
+
+def recording_rounds(horizon: int, checkpoints: ArrayLike | None, owner: str = "simulate") -> Ints:
     """Return increasing rounds from 1 to the horizon, which is always among them.
 
     >>> recording_rounds(30, None)
@@ -170,10 +191,10 @@ def recording_rounds(horizon: int, checkpoints: ArrayLike | None) -> Ints:
     else:
         given = np.asarray(checkpoints)
         if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
-            raise invalid("simulate", "checkpoints must be a vector of rounds", checkpoints)
+            raise invalid(owner, "checkpoints must be a vector of rounds", checkpoints)
         if given.min() < 1 or given.max() > horizon:
             rule = f"checkpoints must lie between 1 and the horizon ({horizon})"
-            raise invalid("simulate", rule, [int(given.min()), int(given.max())])
+            raise invalid(owner, rule, [int(given.min()), int(given.max())])
         rounds = given.astype(np.int64)
     return np.unique(np.append(rounds, horizon))
 
@@ -183,23 +204,41 @@ def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class _Played(NamedTuple):
+class Played(NamedTuple):
+    """What is known of a run at its end."""
+
     regret: Floats
     seconds: float
 
 
-class _Job(NamedTuple):
-    """What all runs of a simulation share."""
+class Job(NamedTuple):
+    """What all runs of a policy on a click model share."""
 
     policy: Policy
     model: ClickModel
+    plan: Plan
+    #: Comes before the number of the run in the path of its random streams.
+    instance: tuple[int, ...]
     best: float
     counted: int
-    seed: int
-    delay: int
-    batch: int
-    checkpoints: Ints
     advance: Callable[..., None]
+
+    @classmethod
+    def of(
+        cls, policy: Policy, model: ClickModel, plan: Plan, instance: tuple[int, ...] = ()
+    ) -> Job:
+        """Prepare the runs of a policy that applies to the model."""
+        m = plan.counted_positions
+        counted = model if m is None else model.first_positions(m)
+        return cls(
+            policy=policy,
+            model=model,
+            plan=plan,
+            instance=instance,
+            best=counted.best_value(),
+            counted=counted.n_positions,
+            advance=_jit.kernel_for(advance, policy_source(policy), model_source(model)),
+        )
 
     def compile(self) -> None:
         """Play no round, so that compilation is over before the clock starts."""
@@ -207,15 +246,16 @@ class _Job(NamedTuple):
 
     def play(
         self, run: int, tick: Tick, stop: threading.Event, horizon: int | None = None
-    ) -> _Played | None:
+    ) -> Played | None:
         """Play one run; None if stopped before its end."""
-        rng = streams(self.seed, run)
+        seed, delay, batch, checkpoints, _ = self.plan
+        rng = streams(seed, *self.instance, run)
         order = rng.items.permutation(self.model.n_items)
         learner = Learner(self.policy.relabelled(order), self.model.n_items, self.model.n_positions)
         users = self.model.relabelled(order).params
-        state = new_progress(learner.n_positions, learner.memo_size, self.delay, self.batch)
-        regret = np.zeros(self.checkpoints.size)
-        left = int(self.checkpoints[-1]) if horizon is None else horizon
+        state = new_progress(learner.n_positions, learner.memo_size, delay, batch)
+        regret = np.zeros(checkpoints.size)
+        left = int(checkpoints[-1]) if horizon is None else horizon
         seconds = 0.0
         rounds = min(left, 64)
         while True:
@@ -226,24 +266,24 @@ class _Job(NamedTuple):
             begin, used = time.perf_counter(), time.thread_time()
             self.advance(
                 learner.params, learner.state, users, self.best, rng.policy, rng.users, state,
-                rounds, self.delay, self.batch, self.checkpoints, regret, self.counted,
+                rounds, delay, batch, checkpoints, regret, self.counted,
             )  # fmt: skip
             took = time.perf_counter() - begin
             seconds += time.thread_time() - used
             left -= rounds
             tick(rounds)
             if left == 0:
-                return _Played(regret, seconds)
+                return Played(regret, seconds)
             grown = min(8.0, SLICE_SECONDS / max(took, 1e-6))
             rounds = min(left, max(1, int(rounds * grown)))
 
 
-def _play_all(job: _Job, ids: Sequence[int], threads: int, tick: Tick) -> dict[int, _Played]:
+def _play_all(job: Job, ids: Sequence[int], threads: int, tick: Tick) -> dict[int, Played]:
     stop = threading.Event()
-    played: dict[int, _Played] = {}
-    flying: dict[Future[_Played | None], int] = {}
+    played: dict[int, Played] = {}
+    flying: dict[Future[Played | None], int] = {}
 
-    def land(done: Iterable[Future[_Played | None]]) -> None:
+    def land(done: Iterable[Future[Played | None]]) -> None:
         for future in done:
             result = future.result()  # an error in a run ends the simulation
             if result is not None:

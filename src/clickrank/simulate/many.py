@@ -1,0 +1,357 @@
+"""`simulate_many`: many click models of different sizes, one a query, in one go.
+
+The work is cut into *slices*: some runs of some queries, a second or so of work for one worker. How
+it is cut changes nothing: seed, number of the query and number of the run decide all that is random
+in a run.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from clickrank.clickmodels.base import ClickModel
+from clickrank.errors import ClickRankError, invalid
+from clickrank.policies.base import Policy
+from clickrank.progress import progress_bar
+from clickrank.simulate.many_results import Key, ManyResults, Rows, stacked
+from clickrank.simulate.pools import Pool, active_pool
+from clickrank.simulate.run import Job, Plan, check_applies, plan_of, resolve
+from clickrank.simulate.saved import SavedRows
+from clickrank.types import whole
+
+PolicyFactory: TypeAlias = Callable[[Key, ClickModel], Policy | str]
+
+SLICE_SECONDS = 1.0  # of work for one worker: long beside handing it over, short to lose
+TRIES = 3  # of a slice whose worker was lost
+
+
+class LostSlice(ClickRankError, RuntimeError):
+    """A slice was lost with its worker again and again."""
+
+
+class Instance(NamedTuple):
+    """One query: its number, the policy that learns on it, and how people click."""
+
+    number: int
+    key: Key
+    policy: Policy
+    model: ClickModel
+
+
+class Slice(NamedTuple):
+    """Some runs of some queries, and how often they were lost."""
+
+    units: tuple[tuple[Instance, tuple[int, ...]], ...]
+    lost: int = 0
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are to play."""
+        return sum(len(runs) for _, runs in self.units)
+
+
+class Played(NamedTuple):
+    """What came of a slice; the error that ended it, if any, and the query it came from."""
+
+    rows: Rows
+    seconds: float
+    key: Key = ""
+    error: Exception | None = None
+
+
+def simulate_many(
+    policy_factory: PolicyFactory | Mapping[Key, Policy | str] | Policy | str,
+    models: Mapping[Key, ClickModel] | Sequence[ClickModel],
+    horizon: int,
+    runs: int = 1,
+    seed: int = 0,
+    *,
+    checkpoints: ArrayLike | None = None,
+    delay: int = 0,
+    batch: int = 1,
+    threads: int | None = None,
+    progress: bool | None = None,
+    allow_mismatch: bool = False,
+    counted_positions: int | None = None,
+    folder: str | Path | None = None,
+) -> ManyResults:
+    """Let a policy learn on many click models, one for each query, each from nothing.
+
+    The seed, the number of the query in the order given and the number of the run decide everything
+    that is random: the numbers are the same on any number of threads and on a cluster, and those of
+    a query do not change when others are added after it. Policies simulated with the same seed on
+    the same models meet the same users, query by query. (`simulate` has no number of a query, and
+    gives other numbers for the same seed.)
+
+    Runs on all cores of this machine; within ``joblib.parallel_config("dask")`` or ``("ray")`` on a
+    cluster, see ``docs/howto/clusters.md``. Ctrl-C returns what is finished.
+
+    Parameters
+    ----------
+    policy_factory
+        A function of key and click model that returns a policy or the name of one; a mapping from
+        keys to policies; or one policy, or the name of one, for all queries. A policy given by name
+        is told what it must know of each model.
+    models
+        The click models by key, a text or a whole number; a sequence has the keys 0, 1, 2, ...
+    horizon, runs, seed, checkpoints, delay, batch, progress, allow_mismatch, counted_positions
+        As for `simulate`; there are so many runs of each query.
+    threads
+        How many slices of the work to play at once; by default one a core, of this machine or of
+        the cluster.
+    folder
+        Where to keep finished runs. The same call completes what was interrupted, even if by a
+        crash; and with more ``runs``, plays only those that are new. Every simulation has a folder
+        of its own in there, named by a hash of all that decides its numbers.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> models = {
+    ...     "red shoes": cr.clickmodels.Cascade([0.6, 0.4, 0.2], n_positions=2),
+    ...     "tea": cr.clickmodels.Cascade([0.5, 0.1, 0.3, 0.2], n_positions=3),
+    ... }
+    >>> results = cr.simulate_many("toprank", models, horizon=1000, runs=2, seed=0)
+    >>> results["tea"].regret.shape == (2, results.checkpoints.size)
+    True
+    >>> list(results.regret_by_query)
+    ['red shoes', 'tea']
+    """
+    owner = "simulate_many"
+    plan = plan_of(owner, horizon, seed, delay, batch, checkpoints, counted_positions)
+    runs = whole(owner, "runs", runs, 1)
+    instances = _instances(policy_factory, models, plan, allow_mismatch)
+    names = list(dict.fromkeys(instance.policy.name for instance in instances))
+    label = names[0] if len(names) == 1 else f"{len(names)} policies"
+    saved = None if folder is None else SavedRows.of(Path(folder), label, instances, plan)
+    parts = [] if saved is None else saved.load(runs)
+    waiting = _Waiting(instances, runs, stacked(parts, plan.checkpoints.size))
+    interrupted = False
+    with progress_bar(label, plan.horizon * runs * len(instances), progress) as tick:
+        tick(plan.horizon * (runs * len(instances) - waiting.runs))
+        if waiting.runs:
+
+            def land(rows: Rows) -> None:
+                if saved is not None:
+                    saved.add(rows)
+                parts.append(rows)
+                tick(plan.horizon * rows.run.size)
+
+            interrupted = _play_all(plan, waiting, active_pool(owner, threads), land)
+    rows = stacked(parts, plan.checkpoints.size)
+    if interrupted and not rows.run.size:
+        raise KeyboardInterrupt
+    if saved is not None and not interrupted:
+        saved.finish()
+    return ManyResults(
+        keys=[instance.key for instance in instances],
+        label=label,
+        policies=[repr(instance.policy) for instance in instances],
+        models=[repr(instance.model) for instance in instances],
+        checkpoints=plan.checkpoints,
+        rows=rows,
+        seed=plan.seed,
+        wanted=runs,
+    )
+
+
+def _instances(
+    factory: PolicyFactory | Mapping[Key, Policy | str] | Policy | str,
+    models: Mapping[Key, ClickModel] | Sequence[ClickModel],
+    plan: Plan,
+    allow_mismatch: bool,
+) -> list[Instance]:
+    """Make the policies, and check all that can be checked before anything runs; compile."""
+    owner = "simulate_many"
+    pairs: Iterable[tuple[object, object]]
+    if isinstance(models, Mapping):
+        pairs = models.items()
+    elif isinstance(models, Sequence):
+        pairs = enumerate(models)
+    else:
+        raise invalid(owner, "models must be a mapping or a sequence of click models", models)
+    found: list[Instance] = []
+    compiled: set[tuple[type, type]] = set()
+    for number, (given, model) in enumerate(pairs):
+        if isinstance(given, bool) or not isinstance(given, (str, int, np.integer)):
+            raise invalid(owner, "keys must be texts or whole numbers", given)
+        key = given if isinstance(given, str) else int(given)
+        try:
+            if not isinstance(model, ClickModel):
+                raise invalid(owner, "each model must be a click model", model)
+            policy = resolve(_policy_for(factory, key, model), model, plan.horizon)
+            check_applies(policy, model, allow_mismatch)
+            job = Job.of(policy, model, plan, (number,))
+            if (type(policy), type(model)) not in compiled:
+                compiled.add((type(policy), type(model)))
+                job.compile()
+        except Exception as error:
+            raise _of_query(key, error) from error
+        found.append(Instance(number, key, policy, model))
+    if not found:
+        raise invalid(owner, "models must not be empty", models)
+    return found
+
+
+def _policy_for(
+    factory: PolicyFactory | Mapping[Key, Policy | str] | Policy | str,
+    key: Key,
+    model: ClickModel,
+) -> Policy | str:
+    if isinstance(factory, Mapping):
+        if key not in factory:
+            raise invalid("simulate_many", "there must be a policy for each key", key)
+        return factory[key]
+    if isinstance(factory, (Policy, str)):
+        return factory
+    if callable(factory):
+        return factory(key, model)
+    raise invalid("simulate_many", "policy_factory must be a policy, a name or a function", factory)
+
+
+def _of_query(key: Key, error: Exception) -> Exception:
+    """Return the error with the key of the query it came from."""
+    if isinstance(error, ClickRankError):
+        return type(error)(f"Query {key!r}: {error}")
+    error.add_note(f"This is about query {key!r}.")
+    return error
+
+
+class _Waiting:
+    """The runs that no worker has yet, in order."""
+
+    def __init__(self, instances: Sequence[Instance], runs: int, have: Rows) -> None:
+        """Leave out the runs that are there."""
+        done = np.zeros((len(instances), runs), dtype=bool)
+        done[have.instance, have.run] = True
+        self._units = deque(
+            (instance, deque(np.flatnonzero(~done[instance.number]).tolist()))
+            for instance in instances
+            if not done[instance.number].all()
+        )
+        self.runs = int(done.size - done.sum())
+
+    def take(self, runs: int) -> Slice:
+        """Take so many runs away."""
+        units = []
+        while runs and self._units:
+            instance, ids = self._units[0]
+            some = tuple(ids.popleft() for _ in range(min(runs, len(ids))))
+            units.append((instance, some))
+            runs -= len(some)
+            self.runs -= len(some)
+            if not ids:
+                self._units.popleft()
+        return Slice(tuple(units))
+
+
+def play_slice(plan: Plan, part: Slice, stop: threading.Event | None) -> Played:
+    """Play the runs of a slice; on a worker that sees no stop flag, all of them.
+
+    An error of a run is returned: what is raised means that the worker was lost.
+    """
+    flag = threading.Event() if stop is None else stop
+    names: list[tuple[int, int]] = []
+    regret, seconds = [], []
+    key: Key = ""
+    failed: Exception | None = None
+    begin = 0.0
+    try:
+        for instance, runs in part.units:
+            key = instance.key
+            job = Job.of(instance.policy, instance.model, plan, (instance.number,))
+            if not begin:
+                if stop is None:
+                    job.compile()  # or fetch what was compiled elsewhere
+                begin = time.perf_counter()
+            for run in runs:
+                played = job.play(run, _nothing, flag)
+                if played is None:
+                    break
+                names.append((instance.number, run))
+                regret.append(played.regret)
+                seconds.append(played.seconds)
+            if flag.is_set():
+                break
+    except Exception as error:
+        failed = error
+    numbers = np.array(names, dtype=np.int64).reshape(-1, 2)
+    rows = Rows(
+        instance=numbers[:, 0],
+        run=numbers[:, 1],
+        regret=np.array(regret).reshape(-1, plan.checkpoints.size),
+        seconds=np.array(seconds, dtype=np.float64),
+    )
+    return Played(rows, time.perf_counter() - begin, key, failed)
+
+
+def _nothing(done: int) -> None:
+    """Take no notice of progress within a slice."""
+
+
+def _play_all(plan: Plan, waiting: _Waiting, pool: Pool, land: Callable[[Rows], None]) -> bool:
+    """Play everything, handing over rows as they come; true if interrupted."""
+    stop = threading.Event()
+    flying: dict[Future[Played], Slice] = {}
+    lost: deque[Slice] = deque()
+    # Of one run; a guess until slices have come back.
+    pace = 2e-4 + 2e-6 * plan.horizon
+    spent, played_runs = 0.0, 0
+
+    def take() -> Slice:
+        # Ever smaller towards the end, so that all workers finish at about the same time.
+        share = -(-waiting.runs // (4 * pool.workers))
+        return waiting.take(max(1, min(share, int(SLICE_SECONDS / pace))))
+
+    def settle(future: Future[Played]) -> None:
+        nonlocal pace, spent, played_runs
+        part = flying.pop(future)
+        try:
+            played = future.result()
+        except (Exception, CancelledError) as error:
+            if stop.is_set():
+                return
+            if part.lost + 1 == TRIES:
+                keys = [instance.key for instance, _ in part.units]
+                raise LostSlice(
+                    f"simulate_many: a slice was lost {TRIES} times with its worker "
+                    f"({len(keys)} queries from {keys[0]!r} on): {error!r}."
+                ) from error
+            lost.append(part._replace(lost=part.lost + 1))
+            return
+        if played.rows.run.size:
+            land(played.rows)
+            spent += played.seconds
+            played_runs += played.rows.run.size
+            pace = max(spent / played_runs, 1e-6)
+        if played.error is not None:
+            raise _of_query(played.key, played.error) from played.error
+
+    try:
+        while True:
+            while len(flying) < 2 * pool.workers and (lost or waiting.runs):
+                part = lost.popleft() if lost else take()
+                flying[pool.submit(play_slice, plan, part, stop if pool.shared else None)] = part
+            if not flying:
+                return False
+            for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                settle(future)
+    except KeyboardInterrupt:
+        stop.set()
+        # Threads look up at once; what is on its way elsewhere is given up.
+        for future in list(flying):
+            if future.done() or (pool.shared and not future.cancel()):
+                settle(future)
+        return True
+    finally:
+        stop.set()
+        pool.close()

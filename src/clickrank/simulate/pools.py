@@ -1,0 +1,117 @@
+"""Where slices of a simulation are played: threads, processes, or the workers of a cluster.
+
+`joblib.parallel_config` says where; without it, threads of this process do. Slices are handed over
+as `concurrent.futures` rather than through `joblib.Parallel`, which gives up the whole call for one
+lost worker, and on Ray hands out results only once all are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from joblib.externals.loky import get_reusable_executor  # type: ignore[import-untyped]
+from joblib.parallel import get_active_backend  # type: ignore[import-untyped]
+
+from clickrank.errors import invalid
+from clickrank.simulate.run import default_threads
+from clickrank.types import whole
+
+
+class Pool(NamedTuple):
+    """Workers that play slices."""
+
+    workers: int
+    #: Whether they share this process's memory, and see its stop flag.
+    shared: bool
+    submit: Callable[..., Future[Any]]
+    #: Gives up what has not begun.
+    close: Callable[[], None]
+
+
+def active_pool(owner: str, threads: int | None) -> Pool:
+    """Return the workers that `joblib.parallel_config` asks for, by default threads.
+
+    ``threads`` limits how many slices are played at once.
+    """
+    limit = None if threads is None else whole(owner, "threads", threads, 1)
+    # Asked to prefer threads, joblib answers with them unless another backend was chosen; but it
+    # forgets a number of workers that was chosen without a backend.
+    backend, _ = get_active_backend(prefer="threads")
+    if limit is None:
+        _, limit = get_active_backend()
+    kind = type(backend).__name__
+    if kind == "DaskDistributedBackend":
+        return _dask(backend, limit)
+    if kind == "RayBackend":
+        return _ray(backend, limit)
+    if limit is None:
+        limit = default_threads()
+    elif limit < 0:  # joblib's way to say all of them, or all but some
+        limit = max(1, default_threads() + 1 + limit)
+    if kind in ("ThreadingBackend", "SequentialBackend"):
+        executor = ThreadPoolExecutor(1 if kind == "SequentialBackend" else limit)
+        return Pool(
+            workers=limit,
+            shared=True,
+            submit=executor.submit,
+            close=lambda: executor.shutdown(cancel_futures=True),
+        )
+    if kind == "LokyBackend":
+        return _processes(limit)
+    rule = "the backend of joblib.parallel_config must be threading, loky, dask or ray"
+    raise invalid(owner, rule, kind)
+
+
+def _processes(limit: int) -> Pool:
+    def submit(function: Callable[..., Any], *args: Any) -> Future[Any]:
+        # Asked for every time: it is a new one after a process was lost.
+        executor = get_reusable_executor(max_workers=limit)
+        future: Future[Any] = executor.submit(function, *args)
+        flying.append(future)
+        return future
+
+    def close() -> None:
+        for future in flying:
+            future.cancel()
+
+    flying: list[Future[Any]] = []
+    return Pool(limit, shared=False, submit=submit, close=close)
+
+
+def _dask(backend: Any, limit: int | None) -> Pool:
+    # Dask plays again what was lost with a worker, three times unless configured otherwise.
+    executor = backend.client.get_executor(pure=False, **backend.submit_kwargs)
+    cores = backend.effective_n_jobs(-1)  # waits for the first worker
+    workers = cores if limit is None or limit < 0 else min(cores, limit)
+    return Pool(
+        workers, shared=False, submit=executor.submit, close=lambda: executor.shutdown(wait=False)
+    )
+
+
+def _ray(backend: Any, limit: int | None) -> Pool:
+    import ray
+
+    if not ray.is_initialized():
+        ray.init()
+    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    cores = max(1, int(resources.get("CPU", 1)))
+    workers = cores if limit is None or limit < 0 else min(cores, limit)
+    # Tasks rather than joblib's actors: a free worker takes the next, and a new one is started in
+    # place of one that was killed. What was lost is submitted again by our own count.
+    options = {"max_retries": 0, **(backend.ray_remote_args or {})}
+    flying: dict[Future[Any], Any] = {}
+
+    def submit(function: Callable[..., Any], *args: Any) -> Future[Any]:
+        task = ray.remote(function).options(**options).remote(*args)
+        future: Future[Any] = task.future()
+        flying[future] = task
+        future.add_done_callback(lambda done: flying.pop(done, None))
+        return future
+
+    def close() -> None:
+        for task in list(flying.values()):
+            ray.cancel(task)
+
+    return Pool(workers, shared=False, submit=submit, close=close)

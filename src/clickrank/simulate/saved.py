@@ -1,0 +1,123 @@
+"""Finished runs of a large simulation on disk, slice by slice, until all are there."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import uuid
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clickrank._jit import fingerprint
+from clickrank.clickmodels.base import source_of as model_source
+from clickrank.errors import ClickRankError, invalid
+from clickrank.policies.base import source_of as policy_source
+from clickrank.simulate.many_results import Rows, stacked
+from clickrank.simulate.result import read_file, write_file
+from clickrank.simulate.run import Plan
+
+if TYPE_CHECKING:
+    from clickrank.simulate.many import Instance
+
+
+class SavedRows:
+    """A folder of files with some runs each. A file that cannot be read counts as not there."""
+
+    def __init__(self, folder: Path, n_instances: int, n_checkpoints: int) -> None:
+        """Use this folder, which need not exist."""
+        if folder.exists() and not folder.is_dir():
+            raise invalid("simulate_many", "folder must not be a file", str(folder))
+        self.folder = folder
+        self._shape = (n_instances, n_checkpoints)
+        self._parts: dict[Path, Rows] = {}
+
+    @classmethod
+    def of(cls, folder: Path, label: str, instances: Sequence[Instance], plan: Plan) -> SavedRows:
+        """Return the folder of a simulation, named by a hash of what decides its numbers.
+
+        The number of runs is not part of it.
+        """
+        digest = hashlib.sha256()
+        _feed(digest, [fingerprint(*_sources(instances)), *plan])
+        for _, key, policy, model in instances:
+            _feed(digest, [key, policy.name, policy, model.name, *model.params])
+        name = f"{label.replace(' ', '-')}-{digest.hexdigest()[:12]}"
+        return cls(folder / name, len(instances), plan.checkpoints.size)
+
+    def load(self, runs: int) -> list[Rows]:
+        """Return what is there of the first ``runs`` runs of each query."""
+        for path in sorted(self.folder.glob("*.npz")):
+            try:
+                self._parts[path] = self._read(path)
+            except (ClickRankError, OSError) as error:
+                message = f"{path} cannot be read ({error}); its runs are simulated again."
+                warnings.warn(message, stacklevel=3)
+        return [rows.at(np.flatnonzero(rows.run < runs)) for rows in self._parts.values()]
+
+    def _read(self, path: Path) -> Rows:
+        _, arrays = read_file(path)
+        n_instances, n_checkpoints = self._shape
+        rows = Rows(*(arrays.get(name, np.zeros(())) for name in Rows._fields))
+        n = rows.run.size
+        shapes = [(n,), (n,), (n, n_checkpoints), (n,)]
+        kinds = [column.dtype.kind for column in rows]
+        if [column.shape for column in rows] != shapes or kinds != ["i", "i", "f", "f"]:
+            raise invalid("load", "its arrays must fit together", [c.shape for c in rows])
+        inside = (rows.instance >= 0) & (rows.instance < n_instances) & (rows.run >= 0)
+        if not inside.all() or not np.isfinite(rows.regret).all():
+            raise invalid("load", "its rows must be of this simulation", "others")
+        return rows
+
+    def add(self, rows: Rows) -> None:
+        """Keep some more runs."""
+        path = self.folder / f"slice-{uuid.uuid4().hex[:12]}.npz"
+        write_file(path, {}, rows._asdict())
+        self._parts[path] = rows
+
+    def finish(self) -> None:
+        """Put everything into one file, unless it is already."""
+        whole = self.folder / "runs.npz"
+        slices = [path for path in self._parts if path != whole]
+        if slices:
+            rows = stacked(list(self._parts.values()), self._shape[1])
+            write_file(whole, {}, rows._asdict())
+            self._parts = {whole: rows}
+            for path in slices:
+                path.unlink(missing_ok=True)
+
+
+def _sources(instances: Iterable[Instance]) -> list[str]:
+    found = set()
+    for _, key, policy, model in instances:
+        for name, source in (
+            (policy.name, policy_source(policy)),
+            (model.name, model_source(model)),
+        ):
+            if source is None:
+                rule = (
+                    f"folder needs {name!r} (query {key!r}) to be defined in a module: "
+                    "a change in a script or a prompt would not be noticed"
+                )
+                raise invalid("simulate_many", rule, name)
+            found.add(source)
+    return sorted(found - {""})
+
+
+def _feed(digest: Any, value: object) -> None:
+    """Add a value to a hash, every bit of it: how arrays print is rounded and cut short."""
+    if isinstance(value, np.ndarray):
+        digest.update(f"{value.dtype.str}{value.shape}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    elif dataclasses.is_dataclass(value):
+        _feed(digest, [type(value).__qualname__])
+        _feed(digest, [getattr(value, field.name) for field in dataclasses.fields(value)])
+    elif isinstance(value, (list, tuple)):
+        digest.update(f"({len(value)}".encode())
+        for part in value:
+            _feed(digest, part)
+    else:
+        digest.update(f"{value!r},".encode())

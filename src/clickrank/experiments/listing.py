@@ -139,8 +139,7 @@ def _check_claim(path: Path, claim: AnyClaim, figure_id: str, figure: Figure) ->
     if along and (figure.sweep is None or figure.bound != "bayes"):
         raise InvalidValue(f"{where}: {figure_id} must have a sweep, and the bound 'bayes'.")
     if figure.sweep is not None and not along:
-        raise InvalidValue(
-            f"{where}: a sweep has no claims of kind {claim.__struct_config__.tag!r}."
-        )
+        kind = claim.__struct_config__.tag
+        raise InvalidValue(f"{where}: kind must be one for sweeps in {figure_id}, got {kind!r}.")
     if isinstance(claim, Spread) and figure.grid is None:
         raise InvalidValue(f"{where}: {figure_id} must have a grid.")

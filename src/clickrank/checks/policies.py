@@ -253,6 +253,8 @@ def check_parameters(cls: type[Policy], make: Make) -> None:
             bad = [[], [math.nan], [[0.5]], ["x"], None, [-1.0, 0.5]]
         else:
             continue
+        if field.default is None:  # left open
+            bad.remove(None)
         for wrong in bad:
             message = _complaint(policy, field.name, wrong)
             begins = f"{cls.__name__}: {field.name}"

@@ -4,7 +4,10 @@ from clickrank.policies.base import POLICIES, Assumes, Policy, policy, register
 from clickrank.policies.batch_rank import BatchRank
 from clickrank.policies.bc_mp_ts import BCMPTS
 from clickrank.policies.bubble_rank import BubbleRank
+from clickrank.policies.cascade_kl_ucb import CascadeKLUCB
+from clickrank.policies.cascade_ucb1 import CascadeUCB1
 from clickrank.policies.comb_ucb1 import CombUCB1
+from clickrank.policies.dcm_kl_ucb import DCMKLUCB
 from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.grab import GRAB
 from clickrank.policies.kl_comb_ucb import KLCombUCB
@@ -25,6 +28,7 @@ from clickrank.policies.uniform import Uniform
 
 __all__ = [
     "BCMPTS",
+    "DCMKLUCB",
     "GRAB",
     "PBLB",
     "PBMHB",
@@ -39,6 +43,8 @@ __all__ = [
     "Assumes",
     "BatchRank",
     "BubbleRank",
+    "CascadeKLUCB",
+    "CascadeUCB1",
     "CombUCB1",
     "EpsilonGreedy",
     "KLCombUCB",

@@ -255,6 +255,8 @@ def check_parameters(cls: type[Policy], make: Make) -> None:
                 bad.append([[0.5]])
         else:
             continue
+        if field.default is None:  # left open
+            bad.remove(None)
         for wrong in bad:
             message = _complaint(policy, field.name, wrong)
             begins = f"{cls.__name__}: {field.name}"

@@ -5,8 +5,11 @@ from clickrank.policies.batch_rank import BatchRank
 from clickrank.policies.bayes_ucb import BayesUCB
 from clickrank.policies.bc_mp_ts import BCMPTS
 from clickrank.policies.bubble_rank import BubbleRank
+from clickrank.policies.cascade_kl_ucb import CascadeKLUCB
+from clickrank.policies.cascade_ucb1 import CascadeUCB1
 from clickrank.policies.comb_ucb1 import CombUCB1
 from clickrank.policies.ensemble import Ensemble
+from clickrank.policies.dcm_kl_ucb import DCMKLUCB
 from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.grab import GRAB
 from clickrank.policies.greedy import Greedy
@@ -29,6 +32,7 @@ from clickrank.policies.uniform import Uniform
 
 __all__ = [
     "BCMPTS",
+    "DCMKLUCB",
     "GRAB",
     "PBLB",
     "PBMHB",
@@ -44,6 +48,8 @@ __all__ = [
     "BatchRank",
     "BayesUCB",
     "BubbleRank",
+    "CascadeKLUCB",
+    "CascadeUCB1",
     "CombUCB1",
     "Ensemble",
     "EpsilonGreedy",

@@ -1,0 +1,165 @@
+"""Views of items, each with a lazily computed KL index, and the list of the largest indices.
+
+The index of an item is the largest click probability within δ of its counts. It grows with δ and is
+concave in it. So once it is known at one δ, it is at least that for every larger δ, and at most its
+tangent: two items whose intervals do not overlap need no index to be computed to tell which is
+better. Nor do two items of the same counts, which are tied for every δ.
+
+These kernels take any state that has the fields of `KLItems`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+
+from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._select import contenders, draw_ties, enter
+from clickrank.numerics.kl_bounds import STEEP, kl_upper, kl_upper_rate
+from clickrank.types import Floats, Ints
+
+# Far above the rounding of an index, far below any difference that matters.
+SLACK = 1e-9
+NEVER = -1.0
+
+
+class KLItems(Protocol):
+    """The fields that a state must have, of shape (n_items,) unless another is given."""
+
+    @property
+    def clicks(self) -> Ints:
+        """Statistic: clicks on the item."""
+
+    @property
+    def misses(self) -> Ints:
+        """Statistic: views without a click."""
+
+    @property
+    def value(self) -> Floats:
+        """Scratch: the index when last computed; below all indices if the counts have changed."""
+
+    @property
+    def tangent(self) -> Floats:
+        """Scratch: a bound on the index is `tangent` + `rate` · δ."""
+
+    @property
+    def rate(self) -> Floats:
+        """Scratch: see `tangent`."""
+
+    @property
+    def at(self) -> Floats:
+        """Scratch: the δ at which the index was computed; `NEVER` if the counts have changed."""
+
+    @property
+    def ceiling(self) -> Floats:
+        """Scratch: the bound at the present δ."""
+
+    @property
+    def best(self) -> Ints:
+        """Scratch (n_positions,): items by decreasing index, tied ones by number."""
+
+    @property
+    def room(self) -> Ints:
+        """Scratch (2, n_items), see `contenders`."""
+
+    @property
+    def kept(self) -> Floats:
+        """Scratch (n_positions,), see `contenders`."""
+
+
+def no_items(n_items: int, n_positions: int) -> dict[str, Any]:
+    """Return the fields of `KLItems` before the first click."""
+    return {
+        "clicks": np.zeros(n_items, dtype=np.int64),
+        "misses": np.zeros(n_items, dtype=np.int64),
+        "value": np.full(n_items, NEVER),
+        "tangent": np.full(n_items, math.inf),
+        "rate": np.zeros(n_items),
+        "at": np.full(n_items, NEVER),
+        "ceiling": np.zeros(n_items),
+        "best": np.arange(n_positions),
+        "room": np.zeros((2, n_items), dtype=np.int64),
+        "kept": np.zeros(n_positions),
+    }
+
+
+@inline_kernel
+def count_item(items: KLItems, item: int, click: int) -> None:
+    """Count one view."""
+    items.clicks[item] += click
+    items.misses[item] += 1 - click
+    items.value[item] = NEVER
+    items.at[item] = NEVER
+    if click == 1:  # a miss only lowers the index, so that its bound still holds
+        items.tangent[item] = math.inf
+        items.rate[item] = 0.0
+
+
+@inline_kernel
+def rank_by_index(items: KLItems, delta: float, rng: np.random.Generator, ranking: Ints) -> None:
+    """Write the items of the largest indices at δ, best first, ties at random.
+
+    An item without a view has an infinite index. δ must not fall from call to call.
+    """
+    k = items.best.shape[0]
+    for i in range(k):
+        if items.at[items.best[i]] == NEVER:
+            compute_index(items, items.best[i], delta)
+    for item in range(items.ceiling.shape[0]):
+        items.ceiling[item] = items.tangent[item] + items.rate[item] * delta
+    found = contenders(items.value, items.ceiling, items.best, items.room, items.kept)
+    while True:
+        enter(items.value, items.best, items.room, found)
+        computed = False
+        last = items.best[k - 1]
+        for i in range(1, k):
+            computed |= _separate(items, items.best[i - 1], items.best[i], delta)
+        for j in range(found):
+            if items.ceiling[items.room[0, j]] >= items.value[last]:
+                computed |= _separate(items, last, items.room[0, j], delta)
+        if not computed:
+            break
+    draw_ties(items.value, rng, items.best, items.room, found, ranking)
+
+
+@inline_kernel
+def _separate(items: KLItems, better: int, worse: int, delta: float) -> bool:
+    """Compute what is not known of two items if their order is not sure; returns whether any."""
+    if items.value[better] > items.ceiling[worse]:
+        return False
+    if items.at[better] == items.at[worse] and (
+        items.at[better] == delta
+        or (
+            items.clicks[better] == items.clicks[worse]
+            and items.misses[better] == items.misses[worse]
+            and items.at[better] != NEVER
+        )
+    ):
+        return False
+    if items.at[better] != delta:
+        compute_index(items, better, delta)
+    if items.at[worse] != delta:
+        compute_index(items, worse, delta)
+    return True
+
+
+@lean_kernel
+def _index(clicks: int, misses: int, delta: float) -> float:
+    return kl_upper(clicks, misses, delta) if clicks + misses > 0 else math.inf
+
+
+@inline_kernel
+def compute_index(items: KLItems, item: int, delta: float) -> None:
+    """Compute an item's index at δ, from its counts alone: the same for the same counts."""
+    clicks, misses = items.clicks[item], items.misses[item]
+    upper = _index(clicks, misses, delta)
+    rate = kl_upper_rate(clicks, misses, upper)
+    items.value[item] = upper
+    items.at[item] = delta
+    # Where the bound starts with a vertical tangent, or there is no view: no bound.
+    flat = rate >= STEEP
+    items.rate[item] = 0.0 if flat else rate
+    items.tangent[item] = math.inf if flat else upper - rate * delta + SLACK
+    items.ceiling[item] = upper

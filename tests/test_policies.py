@@ -7,10 +7,9 @@ from clickrank.checks.policies import Make, by_name
 from clickrank.clickmodels import PBM
 from clickrank.policies import POLICIES, Learner, policy
 
-
 #: How to make the policies that must be told what no click model knows.
 MAKE: dict[str, Make] = {
-    "ensemble": lambda model, horizon: policy("ensemble", scores=getattr(model, "attraction")),
+    "ensemble": lambda model, horizon: policy("ensemble", scores=model.attraction),
 }
 
 

@@ -17,7 +17,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Vector: TypeAlias = Sequence[float] | Floats
 
 #: The same for a matrix, row by row.
-Matrix: TypeAlias = Sequence[Vector] | Floats
+Matrix: TypeAlias = Sequence[Sequence[float]] | Floats
 
 #: The largest whole number that counters and horizons may take.
 LARGEST = 2**53

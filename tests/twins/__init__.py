@@ -11,6 +11,7 @@ from tests.twins import (
     gauthier_2022_mcmc,
     general_clicks,
     komiyama_2017,
+    kveton_2022,
     lagree_2016,
 )
 from tests.twins.base import Twin
@@ -23,6 +24,7 @@ TWINS: dict[str, type[Twin]] = {
     **gauthier_2022_mcmc.TWINS,
     **komiyama_2017.TWINS,
     **cascade_policies.TWINS,
+    **kveton_2022.TWINS,
 }
 
 #: Settings that each policy is compared with, by policy; without an entry, its defaults alone.
@@ -31,6 +33,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     **cascade_policies.SETTINGS,
     **general_clicks.SETTINGS,
     **gauthier_2022_mcmc.SETTINGS,
+    **kveton_2022.SETTINGS,
     "pmed": [{}, {"hinge": True, "beta": 0.02, "gamma": 0.5}, {"alpha": 3.0, "renewal": 0.5}],
 }
 

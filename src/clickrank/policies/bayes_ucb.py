@@ -9,11 +9,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._select import copy, renew_top_k
+from clickrank._select import copy, place, renew_top_k
 from clickrank.errors import invalid
 from clickrank.numerics.beta_quantile import beta_upper_quantile
+from clickrank.numerics.posterior_quantile import ROOM, posterior_upper_quantile
 from clickrank.policies.base import Assumes, register
-from clickrank.policies.bayesian import CLICK_MODELS, BayesianPolicy, count, no_counts
+from clickrank.policies.bayesian import (
+    CLICK_MODELS,
+    BayesianPolicy,
+    count,
+    count_page,
+    fold,
+    no_counts,
+    no_page_counts,
+)
 from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
 
 
@@ -33,7 +42,31 @@ class State(NamedTuple):
     clicks: IntStatistic  # (n_items,), Σ O Y
     misses: IntStatistic  # (n_items,), Σ O (1 - Y)
     stale: IntScratch  # (n_items,), 1 where the quantile is not of these counts
-    index: FloatScratch  # (n_items,), U_i
+    bound: FloatScratch  # (n_items,), U_i
+    best: IntScratch  # (n_positions,), items by decreasing U_i
+
+
+class PageParams(NamedTuple):
+    """Constants where positions may go unseen."""
+
+    alpha: Floats  # (n_items,), α_i
+    beta: Floats  # (n_items,), β_i
+    examination: Floats  # (n_positions + 1,), κ, and a 1
+    prominence: Ints  # (n_positions,), positions by decreasing examination
+    log_failure: float  # log δ
+    normal: float  # the normal distribution's quantile of the same level
+
+
+class PageState(NamedTuple):
+    """The posterior's counts where positions may go unseen, and the quantile of each item."""
+
+    clicks: IntStatistic  # (n_items,), S_i
+    misses: IntStatistic  # (n_items, n_positions), F_il
+    stale: IntScratch  # (n_items,), 1 where the quantile is not of these counts
+    exponents: FloatScratch  # (n_items, n_positions + 1); this and the next: see `fold`
+    doubt: FloatScratch  # (n_items,)
+    room: FloatScratch  # (ROOM,), see numerics.posterior_quantile
+    bound: FloatScratch  # (n_items,), U_i
     best: IntScratch  # (n_positions,), items by decreasing U_i
 
 
@@ -116,18 +149,23 @@ class BayesUCB(BayesianPolicy):
         if failure is None:
             assert self.horizon is not None  # as checked
             failure = 1.0 / max(self.horizon, 2)
-        return Params(
-            *self.prior_of(n_items),
-            self.rule(),
-            math.log(failure),
-            -NormalDist().inv_cdf(failure),
-        )
+        level = (math.log(failure), -NormalDist().inv_cdf(failure))
+        if self.doubtful():
+            return PageParams(*self.prior_of(n_items), *self.page(n_positions), *level)
+        return Params(*self.prior_of(n_items), self.rule(), *level)
 
     def init(self, n_items: int, n_positions: int) -> Any:
         """Return the state before the first round."""
+        if self.doubtful():
+            return PageState(
+                **no_page_counts(n_items, n_positions),
+                room=np.zeros(ROOM),
+                bound=np.zeros(n_items),
+                best=np.zeros(n_positions, dtype=np.int64),
+            )
         return State(
             **no_counts(n_items),
-            index=np.zeros(n_items),
+            bound=np.zeros(n_items),
             best=np.zeros(n_positions, dtype=np.int64),
         )
 
@@ -135,16 +173,16 @@ class BayesUCB(BayesianPolicy):
 def _rank(
     params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
 ) -> None:
-    for item in range(state.index.shape[0]):
+    for item in range(state.bound.shape[0]):
         if state.stale[item] == 1:
-            state.index[item] = beta_upper_quantile(
+            state.bound[item] = beta_upper_quantile(
                 params.alpha[item] + state.clicks[item],
                 params.beta[item] + state.misses[item],
                 params.log_failure,
                 params.normal,
             )
             state.stale[item] = 0
-    renew_top_k(state.index, rng, state.best)
+    renew_top_k(state.bound, rng, state.best)
     copy(state.best, ranking)
 
 
@@ -152,4 +190,39 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
     count(state, params.rule, ranking, clicks)
 
 
+def _rank_page(
+    params: PageParams, state: PageState, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    last = ranking.shape[0]
+    for item in range(state.bound.shape[0]):
+        if state.stale[item] == 1:
+            alpha = params.alpha[item] + state.clicks[item]
+            state.doubt[item] = fold(
+                state.misses, params.beta[item], params.examination, state.exponents, item
+            )
+            if state.doubt[item] > 0.0:
+                state.bound[item] = posterior_upper_quantile(
+                    alpha,
+                    state.exponents,
+                    params.examination,
+                    item,
+                    params.log_failure,
+                    state.room,
+                )
+            else:
+                state.bound[item] = beta_upper_quantile(
+                    alpha, state.exponents[item, last], params.log_failure, params.normal
+                )
+            state.stale[item] = 0
+    renew_top_k(state.bound, rng, state.best)
+    place(state.best, params.prominence, ranking)
+
+
+def _update_page(
+    params: PageParams, state: PageState, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    count_page(state.clicks, state.misses, state.stale, ranking, clicks)
+
+
 register(BayesUCB, State, _rank, _update, lean=True)
+register(BayesUCB, PageState, _rank_page, _update_page, lean=True)

@@ -13,10 +13,11 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
-from clickrank.beta import Beta
+from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._select import prominence
+from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import DoesNotApply, invalid
-from clickrank.policies.base import KnownModel, Policy, set_probabilities
+from clickrank.policies.base import KnownModel, Policy, check_length, set_probabilities
 from clickrank.policies.observation import EVERYTHING, FIRST_CLICK, LAST_CLICK, positions_seen
 from clickrank.types import Floats, Ints, Vector
 
@@ -32,7 +33,7 @@ class BayesianPolicy(Policy):
     """A policy that keeps a posterior of each item's attraction."""
 
     click_model: Literal["dctr", "cascade", "dcm", "pbm"]
-    prior: Beta = Beta()
+    prior: Beta = UNIFORM
     examination: Vector | None = None
     observe: Literal["last-click", "first-click"] = "last-click"
 
@@ -56,7 +57,6 @@ class BayesianPolicy(Policy):
                 rule = "examination must be given with click_model='pbm'"
                 raise invalid(owner, rule, self.examination)
             set_probabilities(self, "examination")
-            raise DoesNotApply(f"{owner}: position-based clicks are not covered yet.")
         elif self.examination is not None:
             # A document-based page has it too: all ones.
             if self.click_model != "dctr" or not np.all(np.equal(self.examination, 1.0)):
@@ -79,6 +79,15 @@ class BayesianPolicy(Policy):
     def rule(self) -> int:
         """Return which positions are observed, see `positions_seen`."""
         return _DCM_RULES[self.observe] if self.click_model == "dcm" else _RULES[self.click_model]
+
+    def doubtful(self) -> bool:
+        """Return whether there are positions of which one cannot tell if they were looked at."""
+        return self.examination is not None and min(self.examination) < 1.0
+
+    def page(self, n_positions: int) -> tuple[Floats, Ints]:
+        """Return the examination, with a 1 at its end for the prior, and the order of positions."""
+        examination = check_length(self, "examination", n_positions)
+        return np.append(examination, 1.0), prominence(examination)
 
     def prior_of(self, n_items: int) -> tuple[Floats, Floats]:
         """Return α and β with one entry an item."""
@@ -121,3 +130,45 @@ def count(counts: Counts, rule: int, ranking: Ints, clicks: Ints) -> None:
         counts.clicks[item] += clicks[position]
         counts.misses[item] += 1 - clicks[position]
         counts.stale[item] = 1
+
+
+def no_page_counts(n_items: int, n_positions: int) -> dict[str, Any]:
+    """Return the same where a miss at each position counts for itself, and `fold`'s room."""
+    return {
+        "clicks": np.zeros(n_items, dtype=np.int64),
+        "misses": np.zeros((n_items, n_positions), dtype=np.int64),
+        "stale": np.ones(n_items, dtype=np.int64),
+        "exponents": np.zeros((n_items, n_positions + 1)),
+        "doubt": np.zeros(n_items),
+    }
+
+
+@inline_kernel
+def count_page(clicked: Ints, missed: Ints, stale: Ints, ranking: Ints, clicks: Ints) -> None:
+    """Count clicks by item, and misses by item and position."""
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        clicked[item] += clicks[position]
+        missed[item, position] += 1 - clicks[position]
+        stale[item] = 1
+
+
+@lean_kernel
+def fold(missed: Ints, beta: float, examination: Floats, exponents: Floats, item: int) -> float:
+    """Write an item's exponents: misses by position where κ < 1, then β with all certain misses.
+
+    Return the former weighted by κ; if that is 0, the posterior is a Beta distribution.
+    """
+    n_positions = missed.shape[1]
+    doubt = 0.0
+    certain = beta
+    for position in range(n_positions):
+        misses = missed[item, position]
+        exponents[item, position] = 0.0
+        if examination[position] < 1.0:
+            exponents[item, position] = misses
+            doubt += examination[position] * misses
+        else:
+            certain += misses
+    exponents[item, n_positions] = certain
+    return doubt

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._select import copy, renew_top_k
-from clickrank.beta import Beta
+from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.types import Floats, Ints, IntScratch, IntStatistic
@@ -65,7 +65,7 @@ class Greedy(Policy):
     assumes = Assumes(priors=True, positions="decreasing")
     beats_uniform = False  # without a prior
 
-    prior: Beta = Beta()
+    prior: Beta = UNIFORM
 
     def __post_init__(self) -> None:
         """Check the parameters."""

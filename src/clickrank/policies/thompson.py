@@ -8,10 +8,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._select import copy, renew_top_k
+from clickrank._jit import kernel
+from clickrank._select import copy, place, renew_top_k
+from clickrank.errors import invalid
 from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
+from clickrank.numerics.posterior import (
+    HAT_SIZE,
+    build_hat,
+    sample_posterior,
+    sample_unclicked,
+)
 from clickrank.policies.base import Assumes, register
-from clickrank.policies.bayesian import CLICK_MODELS, BayesianPolicy, count, no_counts
+from clickrank.policies.bayesian import (
+    CLICK_MODELS,
+    BayesianPolicy,
+    count,
+    count_page,
+    fold,
+    no_counts,
+    no_page_counts,
+)
 from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic
 
 
@@ -33,6 +49,29 @@ class State(NamedTuple):
     odds: FloatScratch  # (n_items,), θ_i/(1 - θ_i) of one draw, or a bound below the list's
     uniform: FloatScratch  # (n_items,), a power of it is missing in the odds; 1 if none
     best: IntScratch  # (n_positions,), distinct items; after `rank` by decreasing odds
+
+
+class PageParams(NamedTuple):
+    """Constants where positions may go unseen."""
+
+    alpha: Floats  # (n_items,), α_i
+    beta: Floats  # (n_items,), β_i
+    examination: Floats  # (n_positions + 1,), κ, and a 1
+    prominence: Ints  # (n_positions,), positions by decreasing examination
+
+
+class PageState(NamedTuple):
+    """The posterior's counts where positions may go unseen, and its samplers."""
+
+    clicks: IntStatistic  # (n_items,), S_i
+    misses: IntStatistic  # (n_items, n_positions), F_il
+    stale: IntScratch  # (n_items,), 1 where the samplers are not of these counts
+    exponents: FloatScratch  # (n_items, n_positions + 1), see `fold`; the last one less 1
+    doubt: FloatScratch  # (n_items,), see `fold`
+    constants: FloatScratch  # (n_items, BETA_SIZE), see numerics.gamma
+    hats: FloatScratch  # (n_items, HAT_SIZE), see numerics.posterior
+    odds: FloatScratch  # (n_items,), θ_i/(1 - θ_i) of one draw
+    best: IntScratch  # (n_positions,), items by decreasing odds
 
 
 @dataclass(frozen=True)
@@ -91,10 +130,26 @@ class ThompsonSampling(BayesianPolicy):
 
     def params(self, n_items: int, n_positions: int) -> Any:
         """Return the kernels' constants."""
-        return Params(*self.prior_of(n_items), self.rule())
+        if not self.doubtful():
+            return Params(*self.prior_of(n_items), self.rule())
+        alpha, beta = self.prior_of(n_items)
+        item = int(np.argmin(beta))
+        if beta[item] < 1.0:
+            rule = f"prior.beta must be at least 1 with position-based clicks, for item {item} too"
+            hint = "; prior.updated(1, 1) adds a click and a miss"
+            raise invalid("ThompsonSampling", rule + hint, float(beta[item]))
+        return PageParams(alpha, beta, *self.page(n_positions))
 
     def init(self, n_items: int, n_positions: int) -> Any:
         """Return the state before the first round."""
+        if self.doubtful():
+            return PageState(
+                **no_page_counts(n_items, n_positions),
+                constants=np.zeros((n_items, BETA_SIZE)),
+                hats=np.zeros((n_items, HAT_SIZE)),
+                odds=np.zeros(n_items),
+                best=np.zeros(n_positions, dtype=np.int64),
+            )
         return State(
             **no_counts(n_items),
             constants=np.zeros((n_items, BETA_SIZE)),
@@ -136,4 +191,61 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
     count(state, params.rule, ranking, clicks)
 
 
+def _rank_page(
+    params: PageParams, state: PageState, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    examination = params.examination
+    last = ranking.shape[0]
+    for item in range(state.odds.shape[0]):
+        alpha = params.alpha[item] + state.clicks[item]
+        exponents = state.exponents[item]
+        hat = state.hats[item]
+        if state.stale[item] == 1:
+            state.doubt[item] = fold(
+                state.misses, params.beta[item], examination, state.exponents, item
+            )
+            set_beta_constants(alpha, exponents[last], state.constants, item)
+            exponents[last] -= 1.0
+            if alpha >= 1.0:
+                weight = alpha - 1.0 + exponents[last] + state.doubt[item]
+                estimate = (alpha - 1.0) / weight if weight > 0.0 else 0.0
+                build_hat(alpha - 1.0, exponents, examination, estimate, hat)
+            state.stale[item] = 0
+        if alpha >= 1.0 and state.doubt[item] > 0.0:
+            x = sample_posterior(alpha - 1.0, exponents, examination, hat, rng)
+            state.odds[item] = x / (1.0 - x)
+        elif state.doubt[item] + exponents[last] >= 2.0 and state.doubt[item] > 0.0:
+            x = sample_unclicked(alpha, exponents, examination, rng)
+            state.odds[item] = x / (1.0 - x)
+        else:
+            state.odds[item] = _draw_from_prior(state, examination, item, rng)
+    renew_top_k(state.odds, rng, state.best)
+    place(state.best, params.prominence, ranking)
+
+
+@kernel
+def _draw_from_prior(
+    state: PageState, examination: Floats, item: int, rng: np.random.Generator
+) -> float:
+    """Draw from the Beta distribution until the few doubtful misses accept it."""
+    while True:
+        ratio, uniform = draw_odds(state.constants, item, rng)
+        odds = ratio * uniform ** state.constants[item, 4]
+        if state.doubt[item] == 0.0:
+            return float(odds)
+        x = odds / (1.0 + odds) if odds < math.inf else 1.0
+        fall = 0.0
+        for position in range(state.misses.shape[1]):
+            fall += state.exponents[item, position] * math.log1p(-examination[position] * x)
+        if math.log(1.0 - rng.random()) <= fall:
+            return float(odds)
+
+
+def _update_page(
+    params: PageParams, state: PageState, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    count_page(state.clicks, state.misses, state.stale, ranking, clicks)
+
+
 register(ThompsonSampling, State, _rank, _update, lean=True)
+register(ThompsonSampling, PageState, _rank_page, _update_page)

@@ -250,7 +250,9 @@ def check_parameters(cls: type[Policy], make: Make) -> None:
         if isinstance(value, (int, float)):
             bad: list[Any] = [math.nan, -math.inf, "many", None]
         elif isinstance(value, tuple):
-            bad = [[], [math.nan], [[0.5]], ["x"], None, [-1.0, 0.5]]
+            bad = [[], [math.nan], ["x"], None, [-1.0, 0.5]]
+            if "Matrix" not in str(field.type):
+                bad.append([[0.5]])
         else:
             continue
         for wrong in bad:

@@ -2,6 +2,7 @@
 
 from clickrank.beta import Beta
 from clickrank.priors.example import load_example
+from clickrank.priors.history import from_history
 from clickrank.priors.judged import JudgedQueries, JudgedQuery
 from clickrank.priors.letor import load_letor, read_letor
 from clickrank.priors.rankers import from_rankers, ranker_scores
@@ -12,6 +13,7 @@ __all__ = [
     "JudgedQueries",
     "JudgedQuery",
     "effective_votes",
+    "from_history",
     "from_rankers",
     "from_scores",
     "load_example",

@@ -1,0 +1,191 @@
+"""The same numbers on Dask, on Ray and on processes, even if a worker is killed on the way."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# Each cluster lives in a process of its own, which ends with it. What happens is the same on all:
+# play, play again while a worker is killed, and compare with what threads give.
+COMMON = """
+import os
+import signal
+import time
+from pathlib import Path
+
+import joblib
+import numpy as np
+import psutil
+
+import clickrank as cr
+from clickrank.simulate import many
+
+MODELS = [
+    cr.clickmodels.Cascade(np.linspace(0.1, 0.6, 5 + i), 3 + i % 2) for i in range(24)
+]
+
+
+def play(folder=None):
+    return cr.simulate_many("uniform", MODELS, 20_000, runs=5, seed=3, folder=folder)
+
+
+def play_and_kill(kill):
+    '''Kill a worker when the second slice has come back; count slices handed out and come back.'''
+    many.SLICE_SECONDS = 0.05
+    original = many._play_all
+    count = {"submitted": 0, "landed": 0, "rows": 0}
+
+    def watched(plan, waiting, pool, land):
+        def landed(rows):
+            count["landed"] += 1
+            count["rows"] += rows.run.size
+            if count["landed"] == 2:
+                kill()
+            land(rows)
+
+        def submit(*args):
+            count["submitted"] += 1
+            return pool.submit(*args)
+
+        return original(plan, waiting, pool._replace(submit=submit), landed)
+
+    many._play_all = watched
+    results = play()
+    assert count["rows"] == 5 * len(MODELS), count
+    assert count["landed"] > 8, count
+    return results, count
+
+
+def same(a, b):
+    assert list(a) == list(b)
+    assert not a.interrupted
+    assert np.array_equal(a.result().regret, b.result().regret)
+
+
+def children():
+    return psutil.Process().children(recursive=True)
+
+
+def main():
+    expected = play()
+"""
+
+DASK = """
+    from distributed import Client, LocalCluster
+
+    options = dict(threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1")
+    with LocalCluster(n_workers=2, **options) as cluster, Client(cluster) as client:
+        with joblib.parallel_config("dask"):
+            same(play(), expected)
+            done = [t[0] for t in cluster.scheduler.transition_log if t[2] == "memory"]
+            pids = list(client.run(os.getpid).values())
+            assert len(set(pids)) == 2 and os.getpid() not in pids
+            results, count = play_and_kill(lambda: os.kill(pids[0], signal.SIGKILL))
+            same(results, expected)
+        # Dask itself plays again what was lost: what the worker was at, and what it had not yet
+        # handed over.
+        assert count["submitted"] == count["landed"], count
+        played = [t for t in cluster.scheduler.transition_log if t[2] == "memory"]
+        again = len(played) - len(done) - count["landed"]
+        assert again <= 2, again
+"""
+
+RAY = """
+    import ray
+    from ray.util.joblib import register_ray
+
+    def kill():
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            for child in children():
+                try:
+                    if child.cmdline()[:1] == ["ray::play_slice"]:
+                        return child.kill()
+                except psutil.Error:
+                    pass
+        raise AssertionError([child.cmdline() for child in children()])
+
+    register_ray()
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _temp_dir=os.environ["RAY"])
+    with joblib.parallel_config("ray"):
+        same(play(), expected)
+        results, count = play_and_kill(kill)
+        same(results, expected)
+    assert count["submitted"] == count["landed"] + 1, count  # one slice was lost, no other
+    for process in [psutil.Process(), *children()]:
+        for connection in process.net_connections():
+            if connection.status == "LISTEN":
+                assert "127.0.0.1" in connection.laddr.ip, connection
+    ray.shutdown()
+"""
+
+LOKY = """
+    def kill():
+        from joblib.externals.loky import get_reusable_executor
+        os.kill(next(iter(get_reusable_executor(max_workers=2)._processes)), signal.SIGKILL)
+
+    with joblib.parallel_config("loky", n_jobs=2):
+        same(play(), expected)
+        results, count = play_and_kill(kill)
+        same(results, expected)
+    from joblib.externals.loky import get_reusable_executor
+    get_reusable_executor().shutdown(wait=True, kill_workers=True)
+"""
+
+END = """
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and any(
+        "resource_tracker" not in " ".join(child.cmdline()) for child in children()
+    ):
+        time.sleep(0.05)
+    left = [" ".join(child.cmdline()) for child in children()]
+    assert all("resource_tracker" in command for command in left), left
+    print("same")
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def play(body: str, folder: Path) -> None:
+    script = folder / "script.py"
+    script.write_text(COMMON + body + END)
+    # A path of a socket has at most 107 characters, so Ray's folder must not be deep.
+    short = Path(os.environ.get("TMPDIR", "/tmp")) / f"clickrank-ray-{os.getpid()}"
+    env = {
+        **os.environ,
+        "RAY": str(short),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # listen on loopback alone
+        "RAY_AUTH_TOKEN": os.urandom(32).hex(),  # or Ray leaves one in the home folder
+        "PYTHONWARNINGS": "default",
+    }
+    done = subprocess.run(
+        [sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.splitlines()[-1:] == ["same"], done.stdout + done.stderr
+
+
+def installed(*names: str) -> bool:
+    return all(importlib.util.find_spec(name) for name in names)
+
+
+@pytest.mark.skipif(not installed("distributed"), reason="the extra 'dask' is not installed")
+def test_dask(tmp_path: Path) -> None:
+    play(DASK, tmp_path)
+
+
+@pytest.mark.skipif(not installed("ray", "psutil"), reason="the extra 'ray' is not installed")
+def test_ray(tmp_path: Path) -> None:
+    play(RAY, tmp_path)
+
+
+def test_processes(tmp_path: Path) -> None:
+    play(LOKY, tmp_path)

@@ -25,6 +25,7 @@ from clickrank.experiments.statements import (
     CatchUp,
     Comparable,
     Falls,
+    Flattens,
     Growth,
     Loosens,
     NearBest,
@@ -380,6 +381,17 @@ def test_a_bound_loosens_from_end_to_end() -> None:
     assert judge(claim, swept(9.0, 9.0, 6.0, upper=(90.0, 99.0, 30.0))).outcome == "fails"
     even = swept(9.0, 9.0, upper=(90.0, 90.0), noise=20.0)
     assert judge(claim, even).outcome == "undecided"
+
+
+def test_a_curve_flattens_if_its_last_half_adds_less() -> None:
+    claim = Flattens(policy="a", **FACTS)  # type: ignore[arg-type]
+    rng = np.random.default_rng(1)
+    noise = rng.standard_normal((200, 1))
+    assert outcome(claim, a=result(np.sqrt(T) * (3.0 + 0.1 * noise))) == "holds"
+    assert outcome(claim, a=result(T**1.5 * (3.0 + 0.1 * noise))) == "fails"
+    late = np.where(T > 500, 1.0, 0.0) * rng.standard_normal((200, 1)) * 300.0
+    assert outcome(claim, a=result(1.0 * T + late)) == "undecided"
+    assert outcome(claim, a=result(np.zeros((5, T.size)))) == "undecided"
 
 
 def test_unpaired_ratios_cover_the_true_one() -> None:

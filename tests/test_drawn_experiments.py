@@ -6,13 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from clickrank.beta import Beta
-from clickrank.errors import InvalidValue
-from clickrank.experiments import Experiment, list_experiments, reproduce
+from clickrank.errors import InvalidValue, MissingExtra
+from clickrank.experiments import Experiment, Scale, judged, list_experiments, reproduce
+from clickrank.experiments import cells as cells_module
 from clickrank.experiments.cells import ManyCell, cells
 from clickrank.experiments.estimate import estimate, like_mslr
 from clickrank.experiments.judged import instance
+from clickrank.experiments.listing import select
 from clickrank.experiments.models import draw_instances
 from clickrank.experiments.sources import Drawn, Judged
 from clickrank.policies import ThompsonSampling
@@ -241,3 +244,72 @@ def test_the_estimate_multiplies_what_a_round_takes(
     made_up = like_mslr(JUDGED, seed=0, count=3)
     assert {it.model.n_items for it in made_up.values()} == {120}
     assert {it.model.n_positions for it in made_up.values()} == {10}
+
+
+def write_fold(folder: Path, n_queries: int, seed: int) -> None:
+    """Write judged queries as MSLR-WEB30K does: dense features, a trailing space, CRLF."""
+    rng = np.random.default_rng(seed)
+    for name in ("train", "test"):
+        lines = []
+        for qid in range(1, n_queries + 1):
+            for grade in rng.integers(0, 5, size=9):
+                values = [grade + rng.normal(), *rng.normal(size=3)]
+                features = " ".join(f"{i}:{v:.4f}" for i, v in enumerate(values, start=1))
+                lines.append(f"{grade} qid:{qid} {features} \r\n")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.txt").write_bytes("".join(lines).encode())
+
+
+def test_judged_queries_of_a_folder_take_the_place_of_the_example(tmp_path: Path) -> None:
+    write_fold(tmp_path / "MSLR" / "Fold1", 20, seed=0)
+    (shipped,) = select("004/figure-4", list_experiments())
+    policies = [p for p in shipped.figure.policies if p.name in ("thompson", "ensemble")]
+    small = replace(shipped, figure=replace(shipped.figure, policies=policies), claims=[])
+    out = tmp_path / "out"
+    done = reproduce(
+        scale=Scale(horizon=100, runs=2), out=out, experiments=[small], data=tmp_path / "MSLR",
+        progress=False,
+    )  # fmt: skip
+    (outcome,) = done.outcomes
+    assert outcome.complete
+    assert [str(qid) for qid in range(1, 21)] == list(outcome.evidence.models)
+    assert {m.n_positions for m in outcome.evidence.models.values()} == {3}
+    (scores,) = (out / "results").rglob("scores-*.npz")
+    kept = scores.stat().st_mtime_ns
+    # One feature tells the grade up to noise: the rankers' order must be far better than chance.
+    truth = np.concatenate([m.params.attraction for m in outcome.evidence.models.values()])
+    with np.load(scores) as file:
+        assert file["scores"].shape == (10, 180)
+        assert np.corrcoef(file["scores"].mean(axis=0), truth)[0, 1] > 0.5
+    judged._instances.cache_clear()
+    reproduce(
+        scale=Scale(horizon=100, runs=2), out=out, experiments=[small], data=tmp_path / "MSLR",
+        progress=False,
+    )  # fmt: skip
+    assert scores.stat().st_mtime_ns == kept
+
+
+def test_a_folder_without_judged_queries_is_told(tmp_path: Path) -> None:
+    (shipped,) = select("004/figure-4", list_experiments())
+    with pytest.raises(InvalidValue, match=r"--data must be a folder with train.txt and test.txt"):
+        reproduce("004/figure-4", out=tmp_path, experiments=[shipped], data=tmp_path / "nowhere")
+
+
+def test_without_the_extra_the_rest_is_reproduced(
+    experiments: list[Experiment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shipped,) = select("004/figure-4", list_experiments())
+    said: list[str] = []
+
+    def missing(*arguments: object) -> None:
+        raise MissingExtra("Training rankers needs LightGBM.")
+
+    monkeypatch.setattr(cells_module, "judged_instances", missing)
+    done = reproduce(
+        out=tmp_path / "out", experiments=[experiments[0], shipped], progress=False,
+        say=said.append,
+    )  # fmt: skip
+    assert [o.experiment.figure_id for o in done.outcomes] == ["drawn"]
+    assert f"{shipped.name} is left out: Training rankers needs LightGBM." in said
+    with pytest.raises(MissingExtra):
+        reproduce("004", out=tmp_path / "out", experiments=[shipped], progress=False)

@@ -18,7 +18,7 @@ from clickrank.experiments import ahead as ahead_module
 from clickrank.experiments import cells as cells_module
 from clickrank.experiments import runner as runner_module
 from clickrank.experiments.ahead import compiled_ahead
-from clickrank.experiments.cells import Cell, ManyCell, cells, runs_by_model
+from clickrank.experiments.cells import ManyCell, cells, runs_by_model
 from clickrank.experiments.listing import DATA, PAPERS, read, select
 from clickrank.experiments.models import build_model, load_model, models_of
 from clickrank.experiments.runner import collect, joined

@@ -1,24 +1,15 @@
 """Many queries at once: the same numbers however they are cut, kept, interrupted and completed."""
 
-import copy
-import os
-import pickle
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import joblib  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
 import clickrank as cr
 from clickrank._rng import streams
-from clickrank.errors import DoesNotApply, InvalidValue
+from clickrank.errors import InvalidValue
 from clickrank.simulate import many
-from clickrank.simulate.many import LostSlice
-from clickrank.simulate.pools import Pool, active_pool
 
 rng = np.random.default_rng(4)
 # Of different sizes, and of two kinds.
@@ -103,7 +94,7 @@ def pages() -> dict[str, cr.clickmodels.PBM]:
 
 def test_ways_to_name_policies(whole: cr.ManyResults) -> None:
     assert same(run(policy_factory=cr.policy("rba-kl-ucb")), whole)
-    assert same(run(policy_factory={key: "rba-kl-ucb" for key in MODELS}), whole)
+    assert same(run(policy_factory=dict.fromkeys(MODELS, "rba-kl-ucb")), whole)
     assert same(run(policy_factory=lambda key, model: "rba-kl-ucb"), whole)
     mixed = run(policy_factory=lambda key, model: "uniform" if key == 17 else "rba-kl-ucb")
     assert np.array_equal(mixed["query 4"].regret, whole["query 4"].regret)
@@ -178,7 +169,12 @@ def test_a_finished_simulation_is_not_played_again(
     more = run(folder=tmp_path, runs=4)
     assert sum(asked) == 8  # one new run for each query
     assert same(more, run(runs=4))
-    for other in ({"seed": 6}, {"delay": 1}, {"policy_factory": "uniform"}, {"counted_positions": 2}):
+    for other in (
+        {"seed": 6},
+        {"delay": 1},
+        {"policy_factory": "uniform"},
+        {"counted_positions": 2},
+    ):
         asked.clear()
         run(folder=tmp_path, **other)
         assert sum(asked) == 24, other

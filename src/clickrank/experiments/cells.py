@@ -208,8 +208,9 @@ def _policy(spec: PolicySpec, instance: Instance, scale: Scale) -> Policy:
 def _checkpoints(spec: PolicySpec, scale: Scale, figure: Figure) -> Ints:
     stops = last_round(spec, scale)
     checkpoints = recording_rounds(scale.horizon, None)
-    # Claims ask about the last half, and compare policies where the first of them stops.
-    marks = [max(1, stops // 2), *(last_round(other, scale) for other in figure.policies)]
+    # Claims ask about halves and tenths, and compare policies where the first of them stops.
+    marks = [max(1, stops // part) for part in (2, 10, 100)]
+    marks += [last_round(other, scale) for other in figure.policies]
     checkpoints = np.unique(np.append(checkpoints, marks))
     return checkpoints[checkpoints <= stops]
 

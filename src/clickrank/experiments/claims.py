@@ -36,6 +36,7 @@ from clickrank.experiments.statements import (
     CatchUp,
     Comparable,
     Falls,
+    Flattens,
     Growth,
     Loosens,
     NearBest,
@@ -223,6 +224,23 @@ def growth(claim: Growth, evidence: Evidence) -> Verdict:
     if claim.shape == "linear":
         limits = (LOG_OR_LINEAR, math.inf)
     return Verdict(_inside(found, *limits), text)
+
+
+@_judge.register
+def flattens(claim: Flattens, evidence: Evidence) -> Verdict:
+    """Compare what the two halves of the rounds add."""
+    result = evidence.results[claim.policy]
+    half = result.horizon // 2
+    first, last = regret_at(result, half), gained(result, half, result.horizon)
+    if min(first.mean(), last.mean()) <= 0:
+        text = f"{claim.policy}: the first {half:,} rounds add {first.mean():,.1f}, the last "
+        return Verdict("undecided", f"{text}{last.mean():,.1f}: no ratio")
+    found = ratio_interval(last, first, LEVEL)
+    text = (
+        f"{claim.policy}: the first {half:,} rounds add {first.mean():,.1f}, the last "
+        f"{last.mean():,.1f}, ratio {_range(found, 2)}, asked: below 1"
+    )
+    return Verdict(_inside(found, 0.0, 1.0), text)
 
 
 @_judge.register

@@ -145,6 +145,12 @@ class Growth(Claim, tag="growth", frozen=True, kw_only=True):
     shape: Literal["logarithmic", "linear"]
 
 
+class Flattens(Claim, tag="flattens", frozen=True, kw_only=True):
+    """The last half of the rounds adds less regret than the first half."""
+
+    policy: str
+
+
 class CatchUp(Claim, tag="catch-up", frozen=True, kw_only=True):
     """The first policy loses more up to a share of the horizon, and at its end no longer does.
 
@@ -203,13 +209,15 @@ class Loosens(Claim, tag="loosens", frozen=True, kw_only=True):
 AnyClaim = (
     Order | Best | Comparable | Slope | BelowBound | NearBound | Tail | TailOrder | Parameters
     | Range | Ratio | Value | Growth | CatchUp | NearBest | Spread | TimeRatio
-    | Falls | BoundRatio | Loosens
+    | Falls | BoundRatio | Loosens | Flattens
 )  # fmt: skip
 
 
 def curves_of(claim: AnyClaim) -> list[str]:
     """Return the names of the curves that a claim is about."""
-    if isinstance(claim, Slope | BelowBound | NearBound | Tail | Value | Growth | NearBest):
+    if isinstance(
+        claim, Slope | BelowBound | NearBound | Tail | Value | Growth | NearBest | Flattens
+    ):
         return [claim.policy]
     if isinstance(claim, Best):
         return [*claim.policies, *claim.than]

@@ -8,8 +8,8 @@ from clickrank.policies.bubble_rank import BubbleRank
 from clickrank.policies.cascade_kl_ucb import CascadeKLUCB
 from clickrank.policies.cascade_ucb1 import CascadeUCB1
 from clickrank.policies.comb_ucb1 import CombUCB1
-from clickrank.policies.ensemble import Ensemble
 from clickrank.policies.dcm_kl_ucb import DCMKLUCB
+from clickrank.policies.ensemble import Ensemble
 from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.grab import GRAB
 from clickrank.policies.greedy import Greedy

@@ -95,9 +95,7 @@ def contenders(values: Floats, ceilings: Floats, best: Ints, room: Ints, kept: F
         item = best[i]
         needed = min(needed, values[item])
         kept[i] = ceilings[item]
-        ceilings[item] = -np.inf  # which reaches nothing but a list of -inf
-    if needed == -np.inf:
-        needed = -np.finfo(np.float64).max
+        ceilings[item] = np.nan  # which reaches nothing
     found = 0
     for item in range(ceilings.shape[0]):
         room[0, found] = item

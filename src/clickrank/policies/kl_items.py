@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._jit import inline_kernel
 from clickrank._select import contenders, draw_ties, enter
 from clickrank.numerics.kl_bounds import STEEP, kl_upper, kl_upper_rate
 from clickrank.types import Floats, Ints
@@ -50,7 +50,7 @@ class KLItems(Protocol):
 
     @property
     def at(self) -> Floats:
-        """Scratch: the δ at which the index was computed; `NEVER` if the counts have changed."""
+        """Scratch: the δ at which the index was computed; `NEVER` if it must be computed anew."""
 
     @property
     def ceiling(self) -> Floats:
@@ -104,31 +104,33 @@ def rank_by_index(items: KLItems, delta: float, rng: np.random.Generator, rankin
     An item without a view has an infinite index. δ must not fall from call to call.
     """
     k = items.best.shape[0]
-    for i in range(k):
-        if items.at[items.best[i]] == NEVER:
-            compute_index(items, items.best[i], delta)
     for item in range(items.ceiling.shape[0]):
         items.ceiling[item] = items.tangent[item] + items.rate[item] * delta
-    found = contenders(items.value, items.ceiling, items.best, items.room, items.kept)
-    while True:
+    found = -1
+    sure = False
+    while not sure:
+        for i in range(k + max(found, 0)):
+            item = items.best[i] if i < k else items.room[0, i - k]
+            if items.at[item] == NEVER:
+                _compute(items, item, delta)
+        if found < 0:
+            found = contenders(items.value, items.ceiling, items.best, items.room, items.kept)
         enter(items.value, items.best, items.room, found)
-        computed = False
-        last = items.best[k - 1]
+        sure = True
         for i in range(1, k):
-            computed |= _separate(items, items.best[i - 1], items.best[i], delta)
+            sure &= _told_apart(items, items.best[i - 1], items.best[i], delta)
+        last = items.best[k - 1]
         for j in range(found):
             if items.ceiling[items.room[0, j]] >= items.value[last]:
-                computed |= _separate(items, last, items.room[0, j], delta)
-        if not computed:
-            break
+                sure &= _told_apart(items, last, items.room[0, j], delta)
     draw_ties(items.value, rng, items.best, items.room, found, ranking)
 
 
 @inline_kernel
-def _separate(items: KLItems, better: int, worse: int, delta: float) -> bool:
-    """Compute what is not known of two items if their order is not sure; returns whether any."""
+def _told_apart(items: KLItems, better: int, worse: int, delta: float) -> bool:
+    """Return whether the order of two items is sure; if not, mark them to be computed."""
     if items.value[better] > items.ceiling[worse]:
-        return False
+        return True
     if items.at[better] == items.at[worse] and (
         items.at[better] == delta
         or (
@@ -137,29 +139,23 @@ def _separate(items: KLItems, better: int, worse: int, delta: float) -> bool:
             and items.at[better] != NEVER
         )
     ):
-        return False
+        return True
     if items.at[better] != delta:
-        compute_index(items, better, delta)
+        items.at[better] = NEVER
     if items.at[worse] != delta:
-        compute_index(items, worse, delta)
-    return True
-
-
-@lean_kernel
-def _index(clicks: int, misses: int, delta: float) -> float:
-    return kl_upper(clicks, misses, delta) if clicks + misses > 0 else math.inf
+        items.at[worse] = NEVER
+    return False
 
 
 @inline_kernel
-def compute_index(items: KLItems, item: int, delta: float) -> None:
+def _compute(items: KLItems, item: int, delta: float) -> None:
     """Compute an item's index at δ, from its counts alone: the same for the same counts."""
     clicks, misses = items.clicks[item], items.misses[item]
-    upper = _index(clicks, misses, delta)
+    upper = kl_upper(clicks, misses, delta) if clicks + misses > 0 else math.inf
     rate = kl_upper_rate(clicks, misses, upper)
+    steep = rate >= STEEP  # no tangent that bounds anything
     items.value[item] = upper
-    items.at[item] = delta
-    # Where the bound starts with a vertical tangent, or there is no view: no bound.
-    flat = rate >= STEEP
-    items.rate[item] = 0.0 if flat else rate
-    items.tangent[item] = math.inf if flat else upper - rate * delta + SLACK
     items.ceiling[item] = upper
+    items.rate[item] = 0.0 if steep else rate
+    items.tangent[item] = math.inf if steep else upper - rate * delta + SLACK
+    items.at[item] = delta

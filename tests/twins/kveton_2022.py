@@ -27,11 +27,11 @@ def mixture(beta: float, doubtful: list[tuple[int, float]], alpha: float) -> tup
     for misses, kappa in doubtful:
         for _ in range(misses):
             weights = np.append((1.0 - kappa) * weights, 0.0) + np.append(0.0, kappa * weights)
-    betas = beta + np.arange(weights.size)
+    betas = beta + np.arange(weights.size, dtype=np.float64)
     with np.errstate(divide="ignore"):
         logs = np.log(weights) + special.betaln(alpha, betas)
-    weights = np.exp(logs - logs.max())
-    return weights / weights.sum(), betas
+    scaled: Floats = np.exp(logs - logs.max())
+    return scaled / scaled.sum(), betas
 
 
 @functools.cache
@@ -48,7 +48,7 @@ def upper_quantile(
     def excess(x: float) -> float:
         return float(weights @ special.betaincc(alpha, betas, x)) - delta
 
-    return float(optimize.brentq(excess, 0.0, 1.0, xtol=1e-15, rtol=1e-14))
+    return float(optimize.brentq(excess, 0.0, 1.0, xtol=1e-12, rtol=1e-12))
 
 
 class BayesianTwin(Twin):
@@ -141,6 +141,6 @@ _RULES: list[dict[str, Any]] = [
     {"click_model": "dcm", "examination": None, "observe": "first-click"},
 ]
 SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "bayes-ucb": [{}, {"prior": Beta(0.4, 0.7), "failure": 0.02}, *_RULES],
-    "thompson": [{}, {"prior": Beta(0.4, 1.5)}, *_RULES],
+    "bayes-ucb": [{"prior": Beta(0.4, 0.7)}, *_RULES],
+    "thompson": [{"prior": Beta(0.4, 1.5)}, *_RULES],
 }

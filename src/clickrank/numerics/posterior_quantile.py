@@ -34,7 +34,7 @@ def log_height(alpha: float, exponents: Floats, examination: Floats, row: int, t
     for position in range(last):
         if exponents[row, position] > 0.0:
             total += exponents[row, position] * math.log1p(-examination[position] * x)
-    return total
+    return float(total)
 
 
 @lean_kernel
@@ -109,6 +109,7 @@ def _lay_pieces(
     first_width = min(3.5 / math.sqrt(-second), 2.0)
     top = log_height(alpha, exponents, examination, row, mode)
     n_left = 0
+    n = 0
     for side in range(2):
         sign = -1.0 if side == 0 else 1.0
         t = mode
@@ -125,9 +126,7 @@ def _lay_pieces(
                 break
         if side == 0:
             n_left = n
-    # In one row, from the left.
-    count = 0
-    for i in range(n_left // 2):  # the left ones were written outwards
+    for i in range(n_left // 2):  # those on the left were written outwards
         other = n_left - i
         room[i + 1], room[other] = room[other], room[i + 1]
     for i in range(n_left):

@@ -2,7 +2,6 @@
 
 import importlib.util
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path

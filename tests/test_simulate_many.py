@@ -19,7 +19,9 @@ from clickrank._rng import streams
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.simulate import many
 from clickrank.simulate.many import LostSlice
+from clickrank.simulate.many_results import stacked
 from clickrank.simulate.pools import Pool, active_pool
+from clickrank.simulate.run import Job, plan_of
 from clickrank.simulate.saved import SavedRows
 
 rng = np.random.default_rng(4)
@@ -92,11 +94,11 @@ def test_a_query_does_not_depend_on_those_after_it(whole: cr.ManyResults) -> Non
 
 
 def test_policies_meet_the_same_users() -> None:
-    """In each query; and by the same labels of items, so that regret in the first round is alike."""
+    """In each query, with the same labels of items: the first rounds are alike."""
     two = [run(policy_factory=cr.policies.PBMUCB([1.0] * 3, e), models=pages()) for e in (0, 9)]
     for key in pages():
-        first = [results[key].regret[:, 0] for results in two]
-        assert np.array_equal(*first)  # ties, by the same random numbers
+        shy, bold = (results[key].regret[:, 0] for results in two)
+        assert np.array_equal(shy, bold)  # ties, by the same random numbers
         assert not np.array_equal(two[0][key].regret, two[1][key].regret)
 
 
@@ -166,7 +168,7 @@ def test_save_and_load(whole: cr.ManyResults, tmp_path: Path) -> None:
     assert repr(again) == repr(whole) == "ManyResults(pbm-ucb, 8 queries, 24 runs)"
     assert again[17].model == "PBM(n_items=6, n_positions=3)"
     cr.Comparison({"a": whole.result()}).save(tmp_path / "other.npz")
-    with pytest.raises(InvalidValue, match="must be a file that ManyResults.save wrote"):
+    with pytest.raises(InvalidValue, match=r"must be a file that ManyResults\.save wrote"):
         cr.ManyResults.load(tmp_path / "other.npz")
 
 
@@ -228,7 +230,7 @@ def test_what_is_finished_is_kept(
         assert part.result().interrupted
         assert 0 < len(part) < 8
         for key, result in part.items():
-            assert np.array_equal(result.regret, whole[key].regret[: result.runs])
+            assert np.array_equal(result.regret, whole[key].regret[result.run_ids])
             assert np.isfinite(part.regret_by_query[key])
     else:
         with pytest.raises(OSError, match="disk full"):
@@ -357,10 +359,10 @@ def interrupted() -> Any:
 
 def play_with(submit: Callable[..., Any]) -> bool:
     """Play one query on workers of our own."""
-    plan = many.plan_of("test", 10, 0, 0, 1, None, None)
+    plan = plan_of("test", 10, 0, 0, 1, None, None)
     instances = many._instances("uniform", [MODELS[17]], plan, False)
     rows: list[Any] = []
-    waiting = many._Waiting(instances, 1, many.stacked([], plan.checkpoints.size))
+    waiting = many._Waiting(instances, 1, stacked([], plan.checkpoints.size))
     pool = Pool(1, shared=False, submit=submit, close=lambda: None)
     stopped = many._play_all(plan, waiting, pool, rows.append)
     if stopped and not rows:
@@ -436,14 +438,14 @@ def test_an_error_of_the_factory_names_the_query() -> None:
 
 
 def test_an_error_on_the_way_names_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
-    play = many.Job.play
+    play = Job.play
 
     def broken(self: Any, run: int, *args: Any, **options: Any) -> Any:
         if self.instance == (3,) and run == 1:
             raise InvalidValue("no more.")
         return play(self, run, *args, **options)
 
-    monkeypatch.setattr(many.Job, "play", broken)
+    monkeypatch.setattr(Job, "play", broken)
     with pytest.raises(InvalidValue, match="Query 'query 5': no more"):
         run()
 

@@ -2,8 +2,11 @@
 
 import importlib.util
 import os
+import re
+import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -71,6 +74,10 @@ def children():
     return psutil.Process().children(recursive=True)
 
 
+"""
+
+MAIN = """
+
 def main():
     expected = play()
 """
@@ -93,6 +100,12 @@ DASK = """
         played = [t for t in cluster.scheduler.transition_log if t[2] == "memory"]
         again = len(played) - len(done) - count["landed"]
         assert again <= 2, again
+"""
+
+HOWTO = """
+    models, results = howto()
+    same(results, cr.simulate_many("pbm-ucb", models, horizon=2000, runs=5))
+    assert Path("many").is_dir()
 """
 
 RAY = """
@@ -153,9 +166,9 @@ if __name__ == "__main__":
 """
 
 
-def play(body: str, folder: Path) -> None:
+def play(body: str, folder: Path, functions: str = "") -> None:
     script = folder / "script.py"
-    script.write_text(COMMON + body + END)
+    script.write_text(COMMON + functions + MAIN + body + END)
     # A path of a socket has at most 107 characters, so Ray's folder must not be deep.
     short = Path(os.environ.get("TMPDIR", "/tmp")) / f"clickrank-ray-{os.getpid()}"
     env = {
@@ -167,9 +180,24 @@ def play(body: str, folder: Path) -> None:
         "PYTHONWARNINGS": "default",
     }
     done = subprocess.run(
-        [sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=120
+        [sys.executable, str(script)],
+        env=env,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
+    shutil.rmtree(short, ignore_errors=True)
     assert done.stdout.splitlines()[-1:] == ["same"], done.stdout + done.stderr
+
+
+def howto() -> str:
+    """Return a function of the Python blocks of the page on clusters."""
+    page = (ROOT / "docs" / "howto" / "clusters.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    body = textwrap.indent("\n".join([*blocks, "return models, results"]), "    ")
+    return f"def howto():\n{body}\n"
 
 
 def installed(*names: str) -> bool:
@@ -178,7 +206,8 @@ def installed(*names: str) -> bool:
 
 @pytest.mark.skipif(not installed("distributed"), reason="the extra 'dask' is not installed")
 def test_dask(tmp_path: Path) -> None:
-    play(DASK, tmp_path)
+    """And the page on clusters does what it says."""
+    play(DASK + HOWTO, tmp_path, howto())
 
 
 @pytest.mark.skipif(not installed("ray", "psutil"), reason="the extra 'ray' is not installed")

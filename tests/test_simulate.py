@@ -121,7 +121,7 @@ def test_checkpoints() -> None:
 
 def test_slices_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = cr.simulate("rba-kl-ucb", MODEL, 3000, runs=2, seed=0, delay=3, batch=4)
-    monkeypatch.setattr(sys.modules["clickrank.simulate.run"], "SLICE_SECONDS", 1e-9)
+    monkeypatch.setattr(sys.modules["clickrank.simulate.run"], "LOOK_SECONDS", 1e-9)
     sliced = cr.simulate("rba-kl-ucb", MODEL, 3000, runs=2, seed=0, delay=3, batch=4)
     assert np.array_equal(whole.regret, sliced.regret)
 

@@ -1,20 +1,34 @@
 """Many queries at once: the same numbers however they are cut, kept, interrupted and completed."""
 
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import joblib  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 
 import clickrank as cr
 from clickrank._rng import streams
-from clickrank.errors import InvalidValue
+from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.simulate import many
+from clickrank.simulate.many import LostSlice
+from clickrank.simulate.many_results import stacked
+from clickrank.simulate.pools import Pool, active_pool
+from clickrank.simulate.run import Job, plan_of
+from clickrank.simulate.saved import SavedRows
 
 rng = np.random.default_rng(4)
-# Of different sizes, and of two kinds.
+# Of different sizes.
 MODELS: dict[str | int, cr.clickmodels.ClickModel] = {
-    f"query {n}": cr.clickmodels.Cascade(rng.uniform(0, 0.5, n), min(n, 4)) for n in range(2, 9)
+    f"query {n}": cr.clickmodels.PBM(rng.uniform(0, 0.5, n), np.linspace(1, 0.3, min(n, 4)))
+    for n in range(2, 9)
 }
 MODELS[17] = cr.clickmodels.PBM(rng.uniform(0, 0.5, 6), [0.9, 0.6, 0.3])
 HORIZON = 120
@@ -22,7 +36,7 @@ HORIZON = 120
 
 def run(**options: Any) -> cr.ManyResults:
     given = {
-        "policy_factory": "rba-kl-ucb", "models": MODELS, "horizon": HORIZON, "runs": 3, "seed": 5,
+        "policy_factory": "pbm-ucb", "models": MODELS, "horizon": HORIZON, "runs": 3, "seed": 5,
         **options,
     }  # fmt: skip
     return cr.simulate_many(**given)
@@ -47,7 +61,9 @@ def test_the_results_are_those_of_the_loop_written_out(whole: cr.ManyResults) ->
         for r in range(3):
             rng = streams(5, number, r)
             users = model.relabelled(rng.items.permutation(model.n_items))
-            learner = cr.Learner(cr.policy("rba-kl-ucb"), model.n_items, model.n_positions)
+            learner = cr.Learner(
+                cr.policy("pbm-ucb", model=model), model.n_items, model.n_positions
+            )
             regret = 0.0
             for _ in range(HORIZON):
                 ranking, memo = learner.rank(rng.policy)
@@ -78,11 +94,12 @@ def test_a_query_does_not_depend_on_those_after_it(whole: cr.ManyResults) -> Non
 
 
 def test_policies_meet_the_same_users() -> None:
-    """Two specs that act alike get the same clicks in each query, though one is told more."""
-    epsilon = [run(policy_factory=cr.policies.PBMUCB([1.0] * 3, e), models=pages()) for e in (0, 9)]
-    again = run(policy_factory=lambda key, model: cr.policies.PBMUCB([1.0] * 3), models=pages())
-    assert same(epsilon[0], again)
-    assert not same(*epsilon)
+    """In each query, with the same labels of items: the first rounds are alike."""
+    two = [run(policy_factory=cr.policies.PBMUCB([1.0] * 3, e), models=pages()) for e in (0, 9)]
+    for key in pages():
+        shy, bold = (results[key].regret[:, 0] for results in two)
+        assert np.array_equal(shy, bold)  # ties, by the same random numbers
+        assert not np.array_equal(two[0][key].regret, two[1][key].regret)
 
 
 def pages() -> dict[str, cr.clickmodels.PBM]:
@@ -93,10 +110,15 @@ def pages() -> dict[str, cr.clickmodels.PBM]:
 
 
 def test_ways_to_name_policies(whole: cr.ManyResults) -> None:
-    assert same(run(policy_factory=cr.policy("rba-kl-ucb")), whole)
-    assert same(run(policy_factory=dict.fromkeys(MODELS, "rba-kl-ucb")), whole)
-    assert same(run(policy_factory=lambda key, model: "rba-kl-ucb"), whole)
-    mixed = run(policy_factory=lambda key, model: "uniform" if key == 17 else "rba-kl-ucb")
+    made = {key: cr.policy("pbm-ucb", model=model) for key, model in MODELS.items()}
+    assert same(run(policy_factory=made), whole)
+    assert same(run(policy_factory=lambda key, model: made[key]), whole)
+    assert same(run(policy_factory=lambda key, model: "pbm-ucb"), whole)
+    one = {k: m for k, m in MODELS.items() if m.n_positions == 4}
+    cut = {k: cr.clickmodels.PBM(m.params.attraction, [1, 0.5]) for k, m in one.items()}
+    alike = run(policy_factory=cr.policies.PBMUCB([1, 0.5]), models=cut)
+    assert same(alike, run(models=cut))
+    mixed = run(policy_factory=lambda key, model: "uniform" if key == 17 else "pbm-ucb")
     assert np.array_equal(mixed["query 4"].regret, whole["query 4"].regret)
     assert not np.array_equal(mixed[17].regret, whole[17].regret)
     assert mixed.label == "2 policies"
@@ -106,8 +128,9 @@ def test_options_reach_the_loop() -> None:
     late = run(delay=3, batch=4, checkpoints=[7, 50], counted_positions=1)
     assert late.checkpoints.tolist() == [7, 50, HORIZON]
     assert not np.array_equal(late[17].regret[:, -1], run(checkpoints=[7, 50])[17].regret[:, -1])
-    job = cr.simulate("rba-kl-ucb", MODELS[17], HORIZON, delay=3, batch=4, counted_positions=1)
-    assert late[17].regret[:, -1].mean() == pytest.approx(job.regret[0, -1], rel=0.5)
+    assert not np.array_equal(
+        late[17].regret, run(checkpoints=[7, 50], delay=3, batch=4)[17].regret
+    )
 
 
 def test_means_and_intervals(whole: cr.ManyResults) -> None:
@@ -120,7 +143,7 @@ def test_means_and_intervals(whole: cr.ManyResults) -> None:
     assert mean[-1] - low[-1] == pytest.approx(half, rel=1e-4)
     assert list(whole.regret_by_query.values()) == pytest.approx(by_hand[:, -1].tolist())
     row = whole.summary()[0]
-    assert (row.policy, row.runs, row.mean) == ("rba-kl-ucb", 24, pytest.approx(mean[-1]))
+    assert (row.policy, row.runs, row.mean) == ("pbm-ucb", 24, mean[-1])
     assert row.median == pytest.approx(np.median(by_hand[:, -1]))
 
 
@@ -142,10 +165,10 @@ def test_save_and_load(whole: cr.ManyResults, tmp_path: Path) -> None:
     assert same(again, whole)
     assert list(again) == list(MODELS)  # a number stays a number
     assert again.summary() == whole.summary()
-    assert repr(again) == repr(whole) == "ManyResults(rba-kl-ucb, 8 queries, 24 runs)"
+    assert repr(again) == repr(whole) == "ManyResults(pbm-ucb, 8 queries, 24 runs)"
     assert again[17].model == "PBM(n_items=6, n_positions=3)"
     cr.Comparison({"a": whole.result()}).save(tmp_path / "other.npz")
-    with pytest.raises(InvalidValue, match="must be a file that ManyResults.save wrote"):
+    with pytest.raises(InvalidValue, match=r"must be a file that ManyResults\.save wrote"):
         cr.ManyResults.load(tmp_path / "other.npz")
 
 
@@ -207,7 +230,7 @@ def test_what_is_finished_is_kept(
         assert part.result().interrupted
         assert 0 < len(part) < 8
         for key, result in part.items():
-            assert np.array_equal(result.regret, whole[key].regret[: result.runs])
+            assert np.array_equal(result.regret, whole[key].regret[result.run_ids])
             assert np.isfinite(part.regret_by_query[key])
     else:
         with pytest.raises(OSError, match="disk full"):
@@ -221,7 +244,7 @@ def test_what_is_finished_is_kept(
 
 
 def fail_at(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException) -> None:
-    write = many.SavedRows.add
+    write = SavedRows.add
     seen = []
 
     def add(self: Any, rows: Any) -> None:
@@ -230,4 +253,241 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, number: int, error: BaseException) 
             raise error
         write(self, rows)
 
-    monkeypatch.setattr(many.SavedRows, "add", add)
+    monkeypatch.setattr(SavedRows, "add", add)
+
+
+def test_a_file_that_cannot_be_read_counts_as_not_there(
+    whole: cr.ManyResults, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(many, "SLICE_SECONDS", 1e-9)
+    fail_at(monkeypatch, 12, KeyboardInterrupt())
+    run(folder=tmp_path, threads=1)
+    monkeypatch.undo()
+    kept = files(tmp_path)
+    kept[0].write_bytes(kept[0].read_bytes()[:-40])
+    kept[1].write_bytes(b"")
+    with np.load(kept[2]) as file:
+        arrays = dict(file)
+    np.savez(kept[2], **{**arrays, "run": arrays["run"][:0]})
+    np.savez(kept[3], **{**arrays, "instance": arrays["instance"] + 100})
+    np.savez(kept[4], **{k: a for k, a in arrays.items() if k != "seconds"})
+    kept[5].unlink()
+    (kept[0].parent / "slice-0.npz.1.part").write_bytes(b"cut off by kill -9")
+    asked = count_slices(monkeypatch)
+    with pytest.warns(UserWarning, match="cannot be read .* its runs are simulated again") as seen:
+        again = run(folder=tmp_path)
+    assert len(seen) == 5
+    assert same(again, whole)
+    assert sum(asked) == 24 - (len(kept) - 6)
+
+
+KILLED = """
+import os, signal, sys
+import clickrank as cr
+from clickrank.simulate import many
+from clickrank.simulate.saved import SavedRows
+
+many.SLICE_SECONDS = 1e-9
+model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
+add = SavedRows.add
+count = []
+
+def stopped(self, rows):
+    add(self, rows)
+    count.append(rows)
+    if len(count) == 5:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+if sys.argv[2] == "kill":
+    SavedRows.add = stopped
+results = cr.simulate_many("uniform", [model] * 6, 200, runs=2, seed=1, folder=sys.argv[1])
+print(len(results), results.runs)
+"""
+
+
+def test_a_killed_process_is_completed_by_the_next(tmp_path: Path) -> None:
+    killed, done = (
+        subprocess.run(
+            [sys.executable, "-c", KILLED, str(tmp_path), way],
+            capture_output=True, text=True, timeout=60,
+        )
+        for way in ("kill", "complete")
+    )  # fmt: skip
+    assert killed.returncode == -9
+    assert done.stdout == "6 12\n", done.stderr
+    model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
+    again = cr.simulate_many("uniform", [model] * 6, 200, runs=2, seed=1, folder=tmp_path)
+    assert same(again, cr.simulate_many("uniform", [model] * 6, 200, runs=2, seed=1))
+    assert len(files(tmp_path)) == 1  # of the same simulation
+
+
+PRESSED = """
+import os, signal, threading, time
+import clickrank as cr
+model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
+cr.simulate("uniform", model, 10)  # compiled before the clock starts
+pressed = []
+def press():
+    time.sleep(1.0)
+    pressed.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=press).start()
+results = cr.simulate_many("uniform", [model] * 1000, 1_000_000, runs=10, seed=0)
+waited = time.perf_counter() - pressed[0]
+assert waited < 1.0, waited
+assert results.interrupted and 0 < results.runs < 10_000, results.runs
+assert threading.active_count() == 1
+print("stopped")
+"""
+
+
+def test_ctrl_c_returns_what_is_finished_within_a_second() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PRESSED], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "stopped\n", done.stderr
+
+
+def test_ctrl_c_before_the_first_run() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        play_with(lambda *args: interrupted())
+
+
+def interrupted() -> Any:
+    raise KeyboardInterrupt
+
+
+def play_with(submit: Callable[..., Any]) -> bool:
+    """Play one query on workers of our own."""
+    plan = plan_of("test", 10, 0, 0, 1, None, None)
+    instances = many._instances("uniform", [MODELS[17]], plan, False)
+    rows: list[Any] = []
+    waiting = many._Waiting(instances, 1, stacked([], plan.checkpoints.size))
+    pool = Pool(1, shared=False, submit=submit, close=lambda: None)
+    stopped = many._play_all(plan, waiting, pool, rows.append)
+    if stopped and not rows:
+        raise KeyboardInterrupt
+    return bool(rows)
+
+
+def test_a_slice_is_lost_three_times_at_most() -> None:
+    tries: list[int] = []
+
+    def losing(times: int) -> Callable[..., Future[Any]]:
+        def submit(function: Callable[..., Any], *args: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            tries.append(1)
+            if len(tries) <= times:
+                future.set_exception(ConnectionError("the worker is gone"))
+            else:
+                future.set_result(function(*args))
+            return future
+
+        return submit
+
+    assert play_with(losing(2))
+    tries.clear()
+    with pytest.raises(LostSlice, match=r"lost 3 times .*1 queries from 0 on.* worker is gone"):
+        play_with(losing(3))
+    assert len(tries) == 3
+
+
+# What cannot be right.
+
+BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"horizon": 0}, InvalidValue, "simulate_many: horizon must be a whole number of at least 1"),
+    ({"runs": 0}, InvalidValue, "simulate_many: runs must be a whole number of at least 1"),
+    ({"threads": 0}, InvalidValue, "simulate_many: threads must be a whole number of at least 1"),
+    ({"checkpoints": [0]}, InvalidValue, "simulate_many: checkpoints must lie between 1 and"),
+    ({"models": {}}, InvalidValue, "simulate_many: models must not be empty, got {}."),
+    ({"models": 3}, InvalidValue, "simulate_many: models must be a mapping or a sequence"),
+    ({"models": ["pbm"]}, InvalidValue, "Query 0: simulate_many: each model must be a click model"),
+    ({"models": {2.5: MODELS[17]}}, InvalidValue, "simulate_many: keys must be texts or whole"),
+    (
+        {"policy_factory": cr.policies.PBMUCB([0.9, 0.6, 0.3])},
+        InvalidValue,
+        "Query 'query 2': PBMUCB: examination must have one entry a position (2), got 3.",
+    ),
+    (
+        {"models": {**MODELS, "tea": cr.clickmodels.Cascade([0.5, 0.4], 2)}},
+        DoesNotApply,
+        "Query 'tea': PBMUCB: examination must be given, which click model 'cascade' does not have",
+    ),
+    (
+        {"policy_factory": {17: "uniform"}},
+        InvalidValue,
+        "Query 'query 2': simulate_many: there must",
+    ),
+    ({"policy_factory": 3}, InvalidValue, "Query 'query 2': simulate_many: policy_factory must be"),
+    ({"counted_positions": 4}, InvalidValue, "Query 'query 2': PBM: n_positions must be a whole"),
+    ({"folder": __file__}, InvalidValue, "simulate_many: folder must not be a file, got"),
+]
+
+
+@pytest.mark.parametrize(("change", "kind", "message"), BAD, ids=lambda x: str(x)[:40])
+def test_bad_input(change: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind) as caught:
+        run(**change)
+    assert str(caught.value).startswith(message)
+
+
+def test_an_error_of_the_factory_names_the_query() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        run(policy_factory=lambda key, model: 1 / 0)
+    assert caught.value.__notes__ == ["This is about query 'query 2'."]
+
+
+def test_an_error_on_the_way_names_the_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    play = Job.play
+
+    def broken(self: Any, run: int, *args: Any, **options: Any) -> Any:
+        if self.instance == (3,) and run == 1:
+            raise InvalidValue("no more.")
+        return play(self, run, *args, **options)
+
+    monkeypatch.setattr(Job, "play", broken)
+    with pytest.raises(InvalidValue, match="Query 'query 5': no more"):
+        run()
+
+
+# Where it runs.
+
+
+def test_joblib_says_where() -> None:
+    cores = len(os.sched_getaffinity(0))
+    assert active_pool("test", None)[:2] == (cores, True)
+    assert active_pool("test", 3)[:2] == (3, True)
+    with joblib.parallel_config(n_jobs=5):
+        assert active_pool("test", None)[:2] == (5, True)
+    with joblib.parallel_config("threading", n_jobs=-1):
+        assert active_pool("test", None)[:2] == (cores, True)
+    with joblib.parallel_config("loky", n_jobs=2):
+        assert active_pool("test", None)[:2] == (2, False)
+    with (
+        joblib.parallel_config("multiprocessing", n_jobs=2),
+        pytest.raises(InvalidValue, match="must be threading, loky, dask or ray, got 'Multipr"),
+    ):
+        active_pool("test", None)
+
+
+def test_copies_of_click_models_are_the_same_to_compiled_code() -> None:
+    for model in (
+        cr.clickmodels.DCTR([0.5, 0.4, 0.1], 2),
+        cr.clickmodels.PBM([0.5, 0.4, 0.1], [1.0, 0.4]),
+        cr.clickmodels.DCM([0.5, 0.4, 0.1], [0.8, 0.4]),
+        cr.clickmodels.MNL([0.5, 0.4, 0.1], [1.0, 0.4]),
+        cr.clickmodels.Cascade([0.5, 0.4, 0.1], 2),
+    ):
+        for other in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+            assert type(other.params) is type(model.params)
+            for ours, theirs in zip(model.params, other.params, strict=True):
+                assert np.array_equal(ours, theirs)
+                assert not theirs.flags.writeable
+            assert other.params[0] is other.attraction
+            assert repr(other) == repr(model)
+
+
+@pytest.mark.parametrize("name", sorted(cr.policies.POLICIES))
+def test_policies_can_be_sent_to_workers(name: str) -> None:
+    spec = cr.policy(name, model=MODELS[17], horizon=10)
+    assert pickle.loads(pickle.dumps(spec)) == spec

@@ -24,7 +24,7 @@ from clickrank.policies.base import Policy
 from clickrank.progress import progress_bar
 from clickrank.simulate.many_results import Key, ManyResults, Rows, stacked
 from clickrank.simulate.pools import Pool, active_pool
-from clickrank.simulate.run import Job, Plan, check_applies, plan_of, resolve
+from clickrank.simulate.run import LOOK_SECONDS, Job, Plan, check_applies, plan_of, resolve
 from clickrank.simulate.saved import SavedRows
 from clickrank.types import whole
 
@@ -117,10 +117,10 @@ def simulate_many(
     --------
     >>> import clickrank as cr
     >>> models = {
-    ...     "red shoes": cr.clickmodels.Cascade([0.6, 0.4, 0.2], n_positions=2),
-    ...     "tea": cr.clickmodels.Cascade([0.5, 0.1, 0.3, 0.2], n_positions=3),
+    ...     "red shoes": cr.clickmodels.PBM([0.6, 0.4, 0.2], [0.9, 0.5]),
+    ...     "tea": cr.clickmodels.PBM([0.5, 0.1, 0.3, 0.2], [0.9, 0.5, 0.3]),
     ... }
-    >>> results = cr.simulate_many("toprank", models, horizon=1000, runs=2, seed=0)
+    >>> results = cr.simulate_many("pbm-ucb", models, horizon=1000, runs=2, seed=0)
     >>> results["tea"].regret.shape == (2, results.checkpoints.size)
     True
     >>> list(results.regret_by_query)
@@ -141,9 +141,9 @@ def simulate_many(
         if waiting.runs:
 
             def land(rows: Rows) -> None:
+                parts.append(rows)
                 if saved is not None:
                     saved.add(rows)
-                parts.append(rows)
                 tick(plan.horizon * rows.run.size)
 
             interrupted = _play_all(plan, waiting, active_pool(owner, threads), land)
@@ -265,6 +265,7 @@ def play_slice(plan: Plan, part: Slice, stop: threading.Event | None) -> Played:
     key: Key = ""
     failed: Exception | None = None
     begin = 0.0
+    rounds = 64
     try:
         for instance, runs in part.units:
             key = instance.key
@@ -274,12 +275,14 @@ def play_slice(plan: Plan, part: Slice, stop: threading.Event | None) -> Played:
                     job.compile()  # or fetch what was compiled elsewhere
                 begin = time.perf_counter()
             for run in runs:
-                played = job.play(run, _nothing, flag)
+                played = job.play(run, _nothing, flag, first=rounds)
                 if played is None:
                     break
                 names.append((instance.number, run))
                 regret.append(played.regret)
                 seconds.append(played.seconds)
+                # Short runs of one piece: entering compiled code takes as long as many a round.
+                rounds = max(64, int(plan.horizon * LOOK_SECONDS / max(played.seconds, 1e-6)))
             if flag.is_set():
                 break
     except Exception as error:

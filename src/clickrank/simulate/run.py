@@ -29,7 +29,7 @@ from clickrank.types import Floats, Ints, whole
 
 _jit.start()
 
-SLICE_SECONDS = 0.05  # between two looks at the stop flag
+LOOK_SECONDS = 0.05  # between two looks at the stop flag
 
 
 def simulate(
@@ -245,9 +245,17 @@ class Job(NamedTuple):
         self.play(0, lambda done: None, threading.Event(), horizon=0)
 
     def play(
-        self, run: int, tick: Tick, stop: threading.Event, horizon: int | None = None
+        self,
+        run: int,
+        tick: Tick,
+        stop: threading.Event,
+        horizon: int | None = None,
+        first: int = 64,
     ) -> Played | None:
-        """Play one run; None if stopped before its end."""
+        """Play one run; None if stopped before its end.
+
+        ``first`` is after how many rounds to look at the stop flag for the first time.
+        """
         seed, delay, batch, checkpoints, _ = self.plan
         rng = streams(seed, *self.instance, run)
         order = rng.items.permutation(self.model.n_items)
@@ -257,7 +265,7 @@ class Job(NamedTuple):
         regret = np.zeros(checkpoints.size)
         left = int(checkpoints[-1]) if horizon is None else horizon
         seconds = 0.0
-        rounds = min(left, 64)
+        rounds = min(left, first)
         while True:
             if stop.is_set():
                 return None
@@ -274,7 +282,7 @@ class Job(NamedTuple):
             tick(rounds)
             if left == 0:
                 return Played(regret, seconds)
-            grown = min(8.0, SLICE_SECONDS / max(took, 1e-6))
+            grown = min(8.0, LOOK_SECONDS / max(took, 1e-6))
             rounds = min(left, max(1, int(rounds * grown)))
 
 

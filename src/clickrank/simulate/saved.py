@@ -29,8 +29,6 @@ class SavedRows:
 
     def __init__(self, folder: Path, n_instances: int, n_checkpoints: int) -> None:
         """Use this folder, which need not exist."""
-        if folder.exists() and not folder.is_dir():
-            raise invalid("simulate_many", "folder must not be a file", str(folder))
         self.folder = folder
         self._shape = (n_instances, n_checkpoints)
         self._parts: dict[Path, Rows] = {}
@@ -41,6 +39,8 @@ class SavedRows:
 
         The number of runs is not part of it.
         """
+        if folder.exists() and not folder.is_dir():
+            raise invalid("simulate_many", "folder must not be a file", str(folder))
         digest = hashlib.sha256()
         _feed(digest, [fingerprint(*_sources(instances)), *plan])
         for _, key, policy, model in instances:

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
-from scipy.special import betaln, digamma
+from scipy.special import betaln, digamma, expit, gammaln
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -298,6 +298,49 @@ def test_history_is_at_the_maximum(alpha: float, beta: float, largest: int) -> N
     np.testing.assert_allclose([up, down], both, rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("clicks", "views"),
+    [  # each has a maximum in the middle, and rises again towards an infinite weight
+        ([2, 0, 6], [61, 16, 3035]),
+        ([11, 266], [25, 1333]),
+        ([3, 54, 0, 1], [5, 336, 1, 1]),
+        ([245, 0, 5], [320, 5, 5]),
+        ([9, 365, 1, 2, 2, 834], [9, 486, 1, 2, 8, 1109]),
+    ],
+)
+@pytest.mark.parametrize("cap", [None, 1e6])
+def test_history_takes_the_highest_maximum(
+    clicks: list[int], views: list[int], cap: float | None
+) -> None:
+    prior = from_history(clicks, views, cap)
+    mean, weight = float(prior.mean), float(prior.weight)
+    won, seen = np.array(clicks), np.array(views)
+    here = likelihood(mean * weight, (1 - mean) * weight, won, seen)
+    means = expit(np.linspace(-8, 8, 801))[:, None, None]
+    weights = np.geomspace(0.01, sum(views) if cap is None else cap, 300)[:, None]
+    a, b = means * weights, (1 - means) * weights
+    tried = (betaln(a + won, b + seen - won) - betaln(a, b)).sum(axis=2)
+    assert here >= tried.max() - 1e-8
+    assert here <= tried.max() + 0.01  # no better than the grid can see
+
+
+def test_near_counts_are_taken_together() -> None:
+    clicks, views = history(1.0, 10.0, 30_000, 10**9)
+    tally = _Tally.of(views)
+    assert tally.counts.size < 15_000
+    assert tally.times.sum() == (views > 0).sum()
+    assert np.dot(tally.counts, tally.times) == pytest.approx(views.sum(), rel=1e-12)
+    exact = _Tally(views[views > 0].astype(np.float64), np.ones(int((views > 0).sum())))
+    for x in (0.5, 10.0, 1e4, 1e8):
+        assert tally.rise(x) == pytest.approx(exact.rise(x), rel=1e-6)
+    start = time.process_time()
+    prior = from_history(clicks, views)
+    assert time.process_time() - start < 10.0
+    assert prior.weight == pytest.approx(11.0, rel=0.03)
+    small = np.arange(1, 30_000)
+    np.testing.assert_array_equal(_Tally.of(small).counts[:1999], small[:1999])
+
+
 def test_history_of_equal_rates_is_worth_the_cap() -> None:
     clicks, views = [10] * 50, [100] * 50
     assert from_history(clicks, views).weight == pytest.approx(5000.0, rel=1e-12)
@@ -326,6 +369,10 @@ def test_rise_is_accurate_however_large() -> None:
             found = _Tally(np.array([float(count)]), np.array([1.0])).rise(x)
             # SciPy's digamma loses what the difference cancels; the series must not.
             assert found == pytest.approx(exact, rel=1e-12 if x < 100 else 1e-14)
+            logs = math.fsum(math.log1p(j / x) for j in range(count))
+            grown = _Tally(np.array([float(count)]), np.array([1.0])).log_rise(x)
+            parts = gammaln(x + count) + gammaln(x) if x < 100 else 0.0  # which cancel
+            assert grown == pytest.approx(logs, rel=1e-11, abs=1e-15 * (parts + 5 * count))
 
 
 def test_history_by_query_is_pooled() -> None:

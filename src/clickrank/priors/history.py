@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import digamma, expit
+from scipy.special import digamma, expit, gammaln
 
 from clickrank.beta import LARGEST_WEIGHT, Beta
 from clickrank.errors import invalid
@@ -19,6 +20,10 @@ Counts: TypeAlias = "ArrayLike | Sequence[ArrayLike] | Mapping[Any, ArrayLike]"
 _OWNER = "from_history"
 #: The least that a learned prior is worth. Rates that are all 0 or 1 would ask for 0 views.
 SMALLEST_WEIGHT = 0.01
+# How many weights are tried to part the maxima from each other.
+_STEPS = 40
+# With more distinct counts, near ones are taken together.
+_MANY = 20_000
 
 
 def from_history(clicks: Counts, views: Counts, largest_weight: float | None = None) -> Beta:
@@ -47,9 +52,9 @@ def from_history(clicks: Counts, views: Counts, largest_weight: float | None = N
 
     Notes
     -----
-    For a fixed weight α + β the likelihood has one maximum in the mean, and along these maxima
-    the derivative by the weight changes its sign once: both are found by bracketing. The weight is
-    at least 0.01.
+    For a fixed weight α + β the likelihood has one maximum in the mean. Along these there may be
+    several in the weight, with few items often one more at infinity: all are looked for, 0.01 and
+    the largest weight included, and the highest is taken.
 
     Examples
     --------
@@ -70,8 +75,10 @@ def from_history(clicks: Counts, views: Counts, largest_weight: float | None = N
     most = min(float(total), LARGEST_WEIGHT)
     if largest_weight is not None:
         most = number(_OWNER, "largest_weight", largest_weight, SMALLEST_WEIGHT, LARGEST_WEIGHT)
-    mean, weight = _likeliest(_Tally.of(won), _Tally.of(seen - won), _Tally.of(seen), most)
-    return Beta(mean * weight, (1.0 - mean) * weight)
+    likelihood = _Likelihood(_Tally.of(won), _Tally.of(seen - won), _Tally.of(seen))
+    weight = likelihood.best_weight(most)
+    mean, rest = likelihood.mean(weight)
+    return Beta(mean * weight, rest * weight)
 
 
 class _Tally(NamedTuple):
@@ -83,7 +90,13 @@ class _Tally(NamedTuple):
     @classmethod
     def of(cls, counts: Ints) -> _Tally:
         found, times = np.unique(counts[counts > 0], return_counts=True)
-        return cls(found.astype(np.float64), times.astype(np.float64))
+        if found.size <= _MANY:
+            return cls(found.astype(np.float64), times.astype(np.float64))
+        # Counts that differ by less than 1/2000 are replaced by their mean, those below 2,000
+        # stay apart: derivatives change by a millionth of themselves at most.
+        start = np.flatnonzero(np.diff(np.floor(2000.0 * np.log(found)), prepend=-1.0))
+        together = np.add.reduceat(times, start).astype(np.float64)
+        return cls(np.add.reduceat(times * found, start) / together, together)
 
     def rise(self, x: float) -> float:
         """Return Σ ψ(x + count) − ψ(x), the derivative of Σ log Γ(x + count) − log Γ(x)."""
@@ -93,41 +106,73 @@ class _Tally(NamedTuple):
         else:
             # By the asymptotic series, each term on its own: no cancellation however large x.
             ratio, y = counts / x, x + counts
-            rises = np.log1p(ratio) + ratio / (2.0 * y) + ratio * (x + y) / (12.0 * x * y * y)
-            rises -= ratio * (x + y) * (x * x + y * y) / (120.0 * x**3 * y**4)
+            near, far = 1.0 / (x * x), 1.0 / (y * y)
+            # 1/x² − 1/y² and 1/x⁴ − 1/y⁴
+            square = ratio * (x + y) / x * far
+            rises = np.log1p(ratio) + 0.5 * ratio / y + square * (1 / 12 - (near + far) / 120)
+        return float(np.dot(self.times, rises))
+
+    def log_rise(self, x: float) -> float:
+        """Return Σ log Γ(x + count) − log Γ(x) − count · log x."""
+        counts = self.counts
+        if x < 100.0:
+            rises = gammaln(x + counts) - gammaln(x) - counts * math.log(x)
+        else:
+            y = x + counts
+            rises = (y - 0.5) * np.log1p(counts / x) - counts
+            rises -= counts / (12.0 * x * y) - (1.0 / x**3 - 1.0 / y**3) / 360.0
         return float(np.dot(self.times, rises))
 
 
-def _likeliest(won: _Tally, lost: _Tally, seen: _Tally, most: float) -> tuple[float, float]:
-    """Return the mean and the weight of largest likelihood."""
-    from scipy.optimize import brentq
+class _Likelihood(NamedTuple):
+    """The likelihood as a function of the weight, with the mean that is best for it."""
 
-    def mean_at(weight: float) -> float:
-        """Return log(mean / (1 − mean)) where the derivative by the mean is 0."""
+    won: _Tally
+    lost: _Tally
+    seen: _Tally
+
+    def mean(self, weight: float) -> tuple[float, float]:
+        """Return the mean for which the derivative is 0, and 1 minus it."""
+        from scipy.optimize import brentq
 
         def slope(x: float) -> float:
-            up, down = won.rise(weight * float(expit(x))), lost.rise(weight * float(expit(-x)))
-            return math.log(up) - math.log(down)  # nearly linear in x
+            up = self.won.rise(weight * float(expit(x)))
+            down = self.lost.rise(weight * float(expit(-x)))
+            return math.log(up) - math.log(down)  # nearly linear in x, the log odds
 
-        return float(brentq(slope, -60.0, 60.0, xtol=1e-13))
+        x = float(brentq(slope, -60.0, 60.0, xtol=1e-13))
+        return float(expit(x)), float(expit(-x))
 
-    def slope(log_weight: float) -> float:
-        """Return the derivative by the weight along those means, over its largest part."""
+    def slope(self, log_weight: float) -> float:
+        """Return the derivative by the weight, over its negative part."""
         weight = math.exp(log_weight)
-        x = mean_at(weight)
-        mean, rest = float(expit(x)), float(expit(-x))
-        gain = mean * won.rise(weight * mean) + rest * lost.rise(weight * rest)
-        return gain / seen.rise(weight) - 1.0
+        mean, rest = self.mean(weight)
+        gain = mean * self.won.rise(weight * mean) + rest * self.lost.rise(weight * rest)
+        return gain / self.seen.rise(weight) - 1.0
 
-    low, high = math.log(SMALLEST_WEIGHT), math.log(most)
-    if slope(low) <= 0.0:
-        best = low
-    elif slope(high) >= 0.0:
-        best = high
-    else:
-        best = float(brentq(slope, low, high, xtol=1e-12))
-    weight = min(math.exp(best), most)
-    return float(expit(mean_at(weight))), weight
+    def value(self, log_weight: float) -> float:
+        """Return the logarithm of the likelihood."""
+        weight = math.exp(log_weight)
+        mean, rest = self.mean(weight)
+        clicks, misses = (float(np.dot(t.counts, t.times)) for t in (self.won, self.lost))
+        binomial = clicks * math.log(mean) + misses * math.log(rest)
+        gains = self.won.log_rise(weight * mean) + self.lost.log_rise(weight * rest)
+        return binomial + gains - self.seen.log_rise(weight)
+
+    def best_weight(self, most: float) -> float:
+        """Return the weight of largest likelihood, of all its maxima up to ``most``."""
+        from scipy.optimize import brentq
+
+        logs = np.linspace(math.log(SMALLEST_WEIGHT), math.log(most), _STEPS).tolist()
+        slopes = [self.slope(log_weight) for log_weight in logs]
+        maxima = [
+            float(brentq(self.slope, low, high, xtol=1e-12))
+            for (low, high), (up, down) in zip(pairwise(logs), pairwise(slopes), strict=True)
+            if up > 0.0 > down
+        ]
+        maxima += [logs[0]] * (slopes[0] <= 0.0) + [logs[-1]] * (slopes[-1] >= 0.0)
+        best = max(maxima, key=self.value)
+        return most if best == logs[-1] else math.exp(best)
 
 
 def _pooled(clicks: Counts, views: Counts) -> tuple[Ints, Ints]:

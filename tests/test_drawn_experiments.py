@@ -145,7 +145,7 @@ def test_policies_are_told_what_the_figure_says(
     drawn = draw_instances(figure.drawn, figure.seed)
     for label, policy in told.policies.items():
         assert isinstance(policy, ThompsonSampling)
-        assert policy.prior == drawn[label].prior
+        assert policy.prior == drawn[str(label)].prior
         assert policy.click_model == "cascade"
     assert {p.prior for p in misled.policies.values()} == {Beta(10, 1)}  # type: ignore[attr-defined]
     assert len({told.path, misled.path, greedy.path}) == 3

@@ -18,11 +18,12 @@ from clickrank.experiments import ahead as ahead_module
 from clickrank.experiments import cells as cells_module
 from clickrank.experiments import runner as runner_module
 from clickrank.experiments.ahead import compiled_ahead
-from clickrank.experiments.cells import ManyCell, cells, runs_by_model
+from clickrank.experiments.cells import Cell, ManyCell, cells, runs_by_model
 from clickrank.experiments.listing import DATA, PAPERS, read, select
 from clickrank.experiments.models import build_model, load_model, models_of
 from clickrank.experiments.runner import collect, joined
-from clickrank.experiments.spec import Figure, ModelSet, PolicySpec
+from clickrank.experiments.sources import ModelSet
+from clickrank.experiments.spec import Figure, PolicySpec
 from clickrank.policies import POLICIES, Oracle, Policy, TopRank
 from clickrank.simulate import Result, simulate
 
@@ -359,7 +360,11 @@ def test_each_run_draws_one_model_the_same_for_all_policies(tmp_path: Path) -> N
     assert counts.sum() == 4000
     assert (abs(counts - 500) < 6 * np.sqrt(500)).all()  # 6 standard deviations
     curves = cells(experiment, Scale(horizon=10, runs=50), tmp_path)
-    per_policy = [[(repr(c.model), c.run_ids) for c in parts] for parts in curves.values()]
+    per_policy = [
+        [(repr(c.model), c.run_ids) for c in parts if isinstance(c, Cell)]
+        for parts in curves.values()
+    ]
+    assert all(per_policy)
     assert all(part == per_policy[0] for part in per_policy)
 
 
@@ -677,6 +682,7 @@ def test_a_policy_can_be_told_another_horizon(papers: Path, tmp_path: Path) -> N
     (papers / "nobody-2000" / "tiny.toml").write_text(text)
     (experiment,) = list_experiments(papers)
     (cell,) = cells(experiment, TINY, tmp_path)["eager"]
+    assert isinstance(cell, Cell)
     assert cell.policy == TopRank(horizon=1_000_000)
 
 

@@ -25,6 +25,7 @@ from clickrank.experiments.models import Instance, draw_instances, models_of
 from clickrank.experiments.spec import AtPoint, Experiment, Figure, KnownPrior, PolicySpec, Scale
 from clickrank.policies import Policy, policy
 from clickrank.policies.base import source_of as policy_source
+from clickrank.simulate.many_results import Key
 from clickrank.simulate.run import check_applies, recording_rounds
 from clickrank.types import Ints
 
@@ -49,8 +50,8 @@ class ManyCell(NamedTuple):
     """A policy on many click models, with as many runs on each; it is told of each by itself."""
 
     curve: str
-    policies: dict[str, Policy]
-    models: dict[str, ClickModel]
+    policies: dict[Key, Policy]
+    models: dict[Key, ClickModel]
     runs: int
     checkpoints: Ints
     figure: Figure
@@ -164,8 +165,8 @@ def many_cell(
     spec: PolicySpec, instances: dict[str, Instance], scale: Scale, figure: Figure, folder: Path
 ) -> ManyCell:
     """Return the cell of a policy on many models."""
-    policies = {label: _policy(spec, it, scale) for label, it in instances.items()}
-    models = {label: it.model for label, it in instances.items()}
+    policies: dict[Key, Policy] = {k: _policy(spec, it, scale) for k, it in instances.items()}
+    models: dict[Key, ClickModel] = {k: it.model for k, it in instances.items()}
     first = next(iter(instances))
     check_applies(policies[first], models[first], allow_mismatch=spec.mismatch)
     checkpoints = _checkpoints(spec, scale, figure)

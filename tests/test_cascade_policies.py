@@ -18,7 +18,7 @@ from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies import DCMKLUCB, CascadeUCB1, Learner, policy
 from clickrank.types import scratch_fields
 from tests.twins import TWINS
-from tests.twins.cascade_policies import upper_by_bisection
+from tests.twins.cascade_policies import CascadeTwin, upper_by_bisection
 
 # Most items of a query are irrelevant: many ties. Next to these, items of all kinds.
 GRADES = np.random.default_rng(1).choice(
@@ -90,7 +90,7 @@ def test_indices_are_solved_and_bounded() -> None:
 
 
 def test_indices_are_seldom_computed() -> None:
-    """Only for items that were looked at, and few others: here counted by the δ they are known at."""
+    """Only for items that were looked at, and few others."""
     users = MODELS["mixed"]
     learner = Learner(policy("cascade-kl-ucb"), users.n_items, users.n_positions)
     rng = streams(6, 0)
@@ -116,6 +116,7 @@ def paths(
             yield probability, regret
             return
         twin = TWINS[name](policy(name), 2, np.ones(1))
+        assert isinstance(twin, CascadeTwin)
         twin.rounds, twin.t = log, len(log) + 1
         bounds = [twin.bound(c, n) for c, n in zip(*twin.seen_counts(), strict=True)]
         top = [item for item in (0, 1) if bounds[item] == max(bounds)]
@@ -145,7 +146,7 @@ def test_dcm_puts_the_best_item_where_clicks_satisfy_most() -> None:
     for _ in range(3000):
         ranking, memo = learner.rank(rng.policy)
         learner.update(ranking, memo, model.sample(ranking, rng.users))
-    assert ranking.tolist() == model.best_ranking().tolist() == [2, 0, 1]
+    assert learner.rank()[0].tolist() == model.best_ranking().tolist() == [2, 0, 1]
     twin = TWINS["dcm-kl-ucb"](learner.policy, 4, np.ones(3))
     assert twin.placed([0, 1, 2]) == [2, 0, 1]
 

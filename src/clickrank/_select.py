@@ -78,9 +78,9 @@ def _settle_ties(values: Floats, rng: np.random.Generator, out: Ints) -> None:
         begin = end
 
 
-# The next three, in this order, find lists that change a little in every round. ``best`` is the last
-# list, at first of any distinct items, and ``room`` has two rows for all items. An item is passed
-# over if its ceiling, a bound on its value, is below the list: its value need not be known.
+# The next three, in this order, find lists that change a little in every round. ``best`` is the
+# last list, at first of any distinct items, and ``room`` has two rows for all items. An item is
+# passed over if its ceiling, a bound on its value, is below the list: it need not be known.
 
 
 @inline_kernel
@@ -142,7 +142,7 @@ def draw_ties(
     """Copy the list with tied items in random order; at its end, drawn from all that are tied.
 
     Every order is equally likely. Each place of a tie is drawn from the items left for it, which
-    lie in the order of their numbers: there are fewer draws than places, however many are tied.
+    lie in the order of their numbers: one draw a place at most, however many items are tied.
     """
     k = best.shape[0]
     value = values[best[k - 1]]
@@ -152,7 +152,7 @@ def draw_ties(
         tied += values[room[0, j]] == value
     for j in range(1, tied):
         if room[1, j] < room[1, j - 1]:  # one of them has left the list
-            _sort_start(room, j + 1)
+            _bring_back(room, j)
     copy(best, ranking)
     left = tied  # of the tie, from position i on
     for i in range(k - 1, -1, -1):
@@ -173,9 +173,8 @@ def draw_ties(
 
 
 @lean_kernel
-def _sort_start(room: Ints, size: int) -> None:
-    """Bring the last of the first items in the second row of room to its place."""
-    place = size - 1
+def _bring_back(room: Ints, place: int) -> None:
+    """Move an item in the second row of room in front of all larger ones before it."""
     item = room[1, place]
     while place > 0 and room[1, place - 1] > item:
         room[1, place] = room[1, place - 1]

@@ -56,7 +56,8 @@ class CascadeUCB1(Policy):
     **Complexity**: a round computes n_items bounds, and sorts only items that enter the list.
 
     **Guarantee**: for attractions w_1 ≥ … ≥ w_K > w_(K+1) ≥ … regret at most
-    Σ_(e > K) 12 log T / Δ_(e,K) + π² n_items / 3, where Δ_(e,K) = w_K - w_e (kveton2015a, Theorem 2).
+    Σ_(e > K) 12 log T / Δ_(e,K) + π² n_items / 3, where Δ_(e,K) = w_K - w_e (kveton2015a,
+    Theorem 2).
 
     Examples
     --------

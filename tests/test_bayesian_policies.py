@@ -83,10 +83,10 @@ def test_the_likelihoods_are_the_models() -> None:
                 want = np.exp(model.log_prob(shown, clicks))
                 assert p(theta, shown, clicks) == pytest.approx(want, rel=1e-12)
         # The dependent model: all click vectors with this first click together.
-        model = DCM(theta, [0.7, 0.4])
+        dependent = DCM(theta, [0.7, 0.4])
         begin = clicks[: clicks.index(1) + 1] if 1 in clicks else clicks
         alike = [v for v in itertools.product((0, 1), repeat=2) if list(v[: len(begin)]) == begin]
-        want = sum(np.exp(model.log_prob(shown, v)) for v in alike)
+        want = sum(np.exp(dependent.log_prob(shown, v)) for v in alike)
         assert first_click(theta, shown, clicks) == pytest.approx(want, rel=1e-12)
 
 
@@ -177,9 +177,8 @@ def test_draws_of_the_position_based_posterior(
     odds = np.array([(learner.rank(), learner.state.odds[0])[1] for _ in range(10_000)])
     weights, betas = mixture(beta + misses[2], [(misses[0], 0.8), (misses[1], 0.3)], alpha + clicks)
 
-    def cdf(x: Floats) -> Floats:
-        found: Floats = special.betainc(alpha + clicks, betas, np.reshape(x, (-1, 1))) @ weights
-        return found
+    def cdf(x: Any) -> Any:
+        return special.betainc(alpha + clicks, betas, np.reshape(x, (-1, 1))) @ weights
 
     assert stats.kstest(odds / (1.0 + odds), cdf).pvalue > 1e-6
 
@@ -191,7 +190,7 @@ def test_contract_under_position_based_clicks(cls: type[Policy]) -> None:
     def make(model: ClickModel, horizon: int) -> Policy:
         kappa = np.linspace(0.5, 1.0, model.n_positions)
         kappa[-1] = 0.9 if model.n_positions == 1 else 1.0
-        told = {"click_model": "pbm", "examination": kappa, "prior": Beta(0.5, 1.5)}
+        told: dict[str, Any] = {"click_model": "pbm", "examination": kappa, "prior": Beta(0.5, 1.5)}
         return cr.policy(cls.name, horizon=horizon, **told)
 
     for check in (
@@ -227,7 +226,7 @@ def test_priors_are_relabelled() -> None:
 def test_late_feedback_counts_as_early_feedback() -> None:
     """What is learned is a sum over lists: in any order, with any number of them in flight."""
     for settings in ({"click_model": "dcm"}, {"click_model": "pbm", "examination": EXAMINATION}):
-        made = [fed(ThompsonSampling(prior=PRIOR, **settings), log) for log in (LOG, LOG[::-1])]  # type: ignore[arg-type]
+        made = [fed(ThompsonSampling(prior=PRIOR, **settings), log) for log in (LOG, LOG[::-1])]
         one, two = (each.statistics() for each in made)
         assert all(np.array_equal(one[name], two[name]) for name in one)
 
@@ -245,7 +244,7 @@ def test_told_by_the_model(model: ClickModel) -> None:
         assert spec.examination == ((0.5,) if model.name == "pbm" else None)
         assert spec.why_not(model) is None
         for other in kinds - set(model.is_a):
-            told = {"examination": [0.5]} if other == "pbm" else {}
+            told: dict[str, Any] = {"examination": [0.5]} if other == "pbm" else {}
             wrong = cr.policy(name, horizon=100, click_model=other, **told)
             assert f"told to expect {other} clicks" in str(wrong.why_not(model))
 

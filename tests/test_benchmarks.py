@@ -29,7 +29,7 @@ EXAMINATION = np.array([0.9, 0.5])
 def test_every_policy_has_a_counterpart_or_a_floor() -> None:
     own = {n for n, cls in POLICIES.items() if cls.__module__.startswith("clickrank.")}
     # Of which nobody asked how fast they are.
-    beyond = {"oracle", "batchrank", "bubblerank", "dcm-kl-ucb"}
+    beyond = {"oracle", "batchrank", "bubblerank", "dcm-kl-ucb", "greedy", "ensemble"}
     assert own - {*NUMPY_POLICIES, *speed.FLOORS, *speed.SEARCH_FLOORS} == beyond
 
 

@@ -6,17 +6,17 @@ import itertools
 import math
 from statistics import NormalDist
 
-import numba
 import numpy as np
 import pytest
 from scipy import integrate, special
 
+from clickrank._jit import kernel
 from clickrank.numerics.beta_quantile import beta_upper_quantile, stirling_rest
 from clickrank.numerics.posterior_quantile import ROOM, posterior_upper_quantile
 from clickrank.types import Floats
 
 
-@numba.njit
+@kernel
 def _quantiles(alpha: Floats, beta: Floats, log_delta: float, normal: float, out: Floats) -> None:
     for i in range(out.shape[0]):
         out[i] = beta_upper_quantile(alpha[i], beta[i], log_delta, normal)

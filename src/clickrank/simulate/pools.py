@@ -51,7 +51,9 @@ def active_pool(owner: str, threads: int | None) -> Pool:
     elif limit < 0:  # joblib's way to say all of them, or all but some
         limit = max(1, default_threads() + 1 + limit)
     if kind in ("ThreadingBackend", "SequentialBackend"):
-        executor = ThreadPoolExecutor(1 if kind == "SequentialBackend" else limit)
+        if kind == "SequentialBackend":
+            limit = 1
+        executor = ThreadPoolExecutor(limit)
         return Pool(
             workers=limit,
             shared=True,
@@ -102,9 +104,12 @@ def _ray(backend: Any, limit: int | None) -> Pool:
     # place of one that was killed. What was lost is submitted again by our own count.
     options = {"max_retries": 0, **(backend.ray_remote_args or {})}
     flying: dict[Future[Any], Any] = {}
+    known: dict[Callable[..., Any], Any] = {}  # a function is sent to the cluster once
 
     def submit(function: Callable[..., Any], *args: Any) -> Future[Any]:
-        task = ray.remote(function).options(**options).remote(*args)
+        if function not in known:
+            known[function] = ray.remote(function).options(**options)
+        task = known[function].remote(*args)
         future: Future[Any] = task.future()
         flying[future] = task
         future.add_done_callback(lambda done: flying.pop(done, None))

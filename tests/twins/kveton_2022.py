@@ -11,9 +11,9 @@ from scipy import optimize, special
 
 from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
 from clickrank.numerics.posterior import HAT_SIZE, build_hat, sample_posterior, sample_unclicked
-from clickrank.policies import BayesUCB, ThompsonSampling
+from clickrank.policies import BayesUCB, Policy, ThompsonSampling
 from clickrank.priors import Beta
-from clickrank.types import Floats
+from clickrank.types import Floats, Ints
 from tests.twins.base import Twin, shuffled_sort
 
 
@@ -62,22 +62,27 @@ class BayesianTwin(Twin):
         last = model == "dcm" and self.spec.observe == "last-click"
         return (clicked[-1] if last else clicked[0]) + 1
 
+    def __init__(self, spec: Policy, n_items: int, kappa: Floats) -> None:
+        super().__init__(spec, n_items, kappa)
+        self.hits, self.losses = np.zeros((2, n_items), dtype=np.int64)
+        self.doubtful = np.zeros((n_items, kappa.size), dtype=np.int64)
+
+    def update(self, ranking: list[int], memo: list[int], clicks: Ints) -> None:
+        given = clicks.tolist()
+        for position in range(self.seen_positions(given)):
+            item = ranking[position]
+            if given[position]:
+                self.hits[item] += 1
+            elif self.spec.click_model == "pbm" and self.kappa[position] < 1:
+                self.doubtful[item, position] += 1
+            else:
+                self.losses[item] += 1
+
     def posterior(self, item: int) -> tuple[float, float, list[tuple[int, float]]]:
         """Return α, β, and how often the item was missed at each position that may go unseen."""
-        clicks = misses = 0
-        doubtful = [0] * self.n_positions
-        for ranking, given in self.rounds:
-            if item not in ranking[: self.seen_positions(given)]:
-                continue
-            position = ranking.index(item)
-            if given[position]:
-                clicks += 1
-            elif self.spec.click_model == "pbm" and self.kappa[position] < 1:
-                doubtful[position] += 1
-            else:
-                misses += 1
-        alpha, beta = (v[item] for v in self.spec.prior.for_items(self.n_items))
-        return alpha + clicks, beta + misses, list(zip(doubtful, self.kappa.tolist(), strict=True))
+        doubtful = zip(self.doubtful[item].tolist(), self.kappa.tolist(), strict=True)
+        alpha, beta = (float(v[item]) for v in self.spec.prior.for_items(self.n_items))
+        return alpha + self.hits[item], beta + self.losses[item], list(doubtful)
 
     def show(self, values: list[float], rng: np.random.Generator) -> tuple[list[int], list[int]]:
         best = shuffled_sort(values, self.n_positions, rng)

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from clickrank._jit import kernel, lean_kernel
+from clickrank._jit import inline_kernel, kernel, lean_kernel
 from clickrank.types import Floats
 
 #: Numbers that draws of a Beta distribution need, see `set_beta_constants`.
@@ -28,7 +28,7 @@ def plain_gamma_constants(shape: float) -> tuple[float, float]:
 gamma_constants = kernel(plain_gamma_constants)
 
 
-@kernel
+@inline_kernel
 def sample_gamma(d: float, c: float, rng: np.random.Generator) -> float:
     """Draw from the Gamma distribution that has these constants, of scale 1."""
     while True:
@@ -60,7 +60,7 @@ def set_beta_constants(alpha: float, beta: float, constants: Floats, item: int) 
         constants[item, 4 + side] = 0.0 if shape >= 1.0 else min(1.0 / shape, _LARGEST_POWER)
 
 
-@lean_kernel
+@inline_kernel
 def draw_odds(constants: Floats, item: int, rng: np.random.Generator) -> tuple[float, float]:
     """Draw the odds of a Beta variable: return (r, u) whose r · u^power, power > 0, they are.
 

@@ -122,7 +122,7 @@ RAY = """
         deadline = time.monotonic() + 5
         busy = []
         while not busy and time.monotonic() < deadline:
-            busy = [child for child, name in children().items() if name == "ray::play_slice"]
+            busy = [child for child, name in children().items() if name.startswith("ray::play_slice")]
         busy[0].kill()
 
     register_ray()

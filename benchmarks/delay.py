@@ -50,7 +50,7 @@ END = "<!-- end: written by benchmarks/delay.py -->"
 def names() -> list[str]:
     """Return clickrank's own policies that learn, by name."""
     own = (n for n, cls in POLICIES.items() if cls.__module__.startswith("clickrank."))
-    return sorted(set(own) - {"oracle", "uniform"})
+    return sorted(set(own) - {"oracle", "uniform", "greedy", "ensemble"})
 
 
 def row(name: str, rounds: int, runs: int, threads: int | None = None) -> str:

@@ -10,14 +10,24 @@ import pytest
 
 from clickrank.clickmodels import PBM
 from clickrank.experiments.claims import Evidence, judge, last_decade_slopes, last_half_rates
-from clickrank.experiments.intervals import mean_interval, ratio_interval, share_interval
+from clickrank.experiments.intervals import (
+    mean_interval,
+    ratio_interval,
+    share_interval,
+    unpaired_ratio_interval,
+)
+from clickrank.experiments.sources import Point, Sweep
 from clickrank.experiments.statements import (
     AnyClaim,
     BelowBound,
     Best,
+    BoundRatio,
     CatchUp,
     Comparable,
+    Falls,
+    Flattens,
     Growth,
+    Loosens,
     NearBest,
     NearBound,
     Order,
@@ -328,6 +338,72 @@ def test_spread_is_that_of_the_grid() -> None:
     results["z"] = logarithmic(50.0)
     assert judge(claim, Evidence(results, {}, grid=grid)).outcome == "holds"
     assert judge(claim, Evidence({"x": results["x"]}, {}, grid=grid)).outcome == "undecided"
+
+
+def swept(*slopes: float, upper: tuple[float, ...] = (), noise: float = 1.0) -> Evidence:
+    """Return a sweep of which each place has regret slope·log t, about, by users of its own."""
+    sweep = Sweep(label="γ", points=[Point(at=i, alpha=1, beta=1) for i in range(len(slopes))])
+    curves = [sweep.curve("a", i) for i in range(len(slopes))]
+    results = {
+        curve: logarithmic(slope, noise=noise, users=i)
+        for i, (curve, slope) in enumerate(zip(curves, slopes, strict=True))
+    }
+    return Evidence(
+        results, {}, upper=dict(zip(curves, upper, strict=False)), sweep=sweep
+    )  # fmt: skip
+
+
+def test_regret_falls_from_place_to_place() -> None:
+    claim = Falls(policies=["a"], **FACTS)  # type: ignore[arg-type]
+    assert judge(claim, swept(9.0, 6.0, 3.0)).outcome == "holds"
+    assert judge(claim, swept(9.0, 3.0, 6.0)).outcome == "fails"
+    assert judge(claim, swept(9.0, 6.0, 5.9, noise=20.0)).outcome == "undecided"
+    missing = swept(9.0, 6.0)
+    results = {k: v for k, v in missing.results.items() if not k.endswith("1")}
+    verdict = judge(claim, missing._replace(results=results))
+    assert verdict == ("undecided", "a γ=1: fewer than two runs are finished")
+
+
+def test_the_bound_is_so_many_times_the_regret_at_every_place() -> None:
+    at_end = math.log(T[-1])
+    claim = BoundRatio(policies=["a"], low=1.0, high=10.0, **FACTS)  # type: ignore[arg-type]
+    near = (45.0 * at_end, 12.0 * at_end)
+    assert judge(claim, swept(9.0, 6.0, upper=near)).outcome == "holds"
+    assert judge(claim, swept(9.0, 6.0, upper=(45.0 * at_end, 66.0 * at_end))).outcome == "fails"
+    assert judge(claim, swept(9.0, 6.0, upper=(45.0 * at_end, 5.0 * at_end))).outcome == "fails"
+    close = swept(9.0, 6.0, upper=(45.0 * at_end, 60.0 * at_end), noise=20.0)
+    assert judge(claim, close).outcome == "undecided"
+
+
+def test_a_bound_loosens_from_end_to_end() -> None:
+    claim = Loosens(policies=["a"], **FACTS)  # type: ignore[arg-type]
+    assert judge(claim, swept(9.0, 1.0, 6.0, upper=(90.0, 90.0, 90.0))).outcome == "holds"
+    assert judge(claim, swept(9.0, 9.0, 6.0, upper=(90.0, 99.0, 30.0))).outcome == "fails"
+    even = swept(9.0, 9.0, upper=(90.0, 90.0), noise=20.0)
+    assert judge(claim, even).outcome == "undecided"
+
+
+def test_a_curve_flattens_if_its_last_half_adds_less() -> None:
+    claim = Flattens(policy="a", **FACTS)  # type: ignore[arg-type]
+    rng = np.random.default_rng(1)
+    noise = rng.standard_normal((200, 1))
+    assert outcome(claim, a=result(np.sqrt(T) * (3.0 + 0.1 * noise))) == "holds"
+    assert outcome(claim, a=result(T**1.5 * (3.0 + 0.1 * noise))) == "fails"
+    late = np.where(T > 500, 1.0, 0.0) * rng.standard_normal((200, 1)) * 300.0
+    assert outcome(claim, a=result(1.0 * T + late)) == "undecided"
+    assert outcome(claim, a=result(np.zeros((5, T.size)))) == "undecided"
+
+
+def test_unpaired_ratios_cover_the_true_one() -> None:
+    """In 400 samples the 90 % interval misses the ratio about 40 times."""
+    rng = np.random.default_rng(5)
+    hits = 0
+    for _ in range(400):
+        found = unpaired_ratio_interval(
+            rng.gamma(4.0, 3.0, size=100), rng.gamma(4.0, 2.0, size=150), 0.9
+        )
+        hits += found.low <= 1.5 <= found.high
+    assert abs(hits - 360) < 4.5 * math.sqrt(400 * 0.9 * 0.1)
 
 
 def test_ranges_are_those_of_the_file() -> None:

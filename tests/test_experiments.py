@@ -15,12 +15,15 @@ from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.experiments import Experiment, Scale, list_experiments, reproduce
 from clickrank.experiments import ahead as ahead_module
+from clickrank.experiments import cells as cells_module
 from clickrank.experiments import runner as runner_module
 from clickrank.experiments.ahead import compiled_ahead
+from clickrank.experiments.cells import Cell, ManyCell, cells, runs_by_model
 from clickrank.experiments.listing import DATA, PAPERS, read, select
 from clickrank.experiments.models import build_model, load_model, models_of
-from clickrank.experiments.runner import cells, collect, joined, runs_by_model
-from clickrank.experiments.spec import Figure, ModelSet, PolicySpec
+from clickrank.experiments.runner import collect, joined
+from clickrank.experiments.sources import ModelSet
+from clickrank.experiments.spec import Figure, PolicySpec
 from clickrank.policies import POLICIES, Oracle, Policy, TopRank
 from clickrank.simulate import Result, simulate
 
@@ -114,10 +117,13 @@ def test_shipped_experiments_are_complete(experiment: Experiment, tmp_path: Path
         for curve in parts.values():
             ran = sorted(run for cell in curve for run in cell.run_ids)
             each = figure.model_set is not None and figure.model_set.runs == "each"
-            assert ran == list(range(scale.runs * (len(models_of(figure)) if each else 1)))
+            count = len(models_of(figure)) if each else 1
+            if isinstance(curve[0], ManyCell):
+                count = len(curve[0].models)
+            assert ran == list(range(scale.runs * count))
         paths = [cell.path for curve in parts.values() for cell in curve]
         assert len(set(paths)) == len(paths)
-    assert not files(tmp_path)
+    assert not [path for path in files(tmp_path) if not path.name.startswith("scores-")]
 
 
 def test_a_paper_is_found_by_its_alias() -> None:
@@ -329,7 +335,7 @@ def test_a_new_setting_or_code_is_a_new_result(
     assert len(paths(list_experiments(papers), TINY) & base) == 1
     file.write_text(FIGURE.replace("0.5, 0.3, 0.1", "0.5, 0.3, 0.2"))
     assert not paths(list_experiments(papers), TINY) & base
-    monkeypatch.setattr(runner_module, "fingerprint", lambda *keys: "other code")
+    monkeypatch.setattr(cells_module, "fingerprint", lambda *keys: "other code")
     assert not paths(tiny, TINY) & base
 
 
@@ -354,7 +360,11 @@ def test_each_run_draws_one_model_the_same_for_all_policies(tmp_path: Path) -> N
     assert counts.sum() == 4000
     assert (abs(counts - 500) < 6 * np.sqrt(500)).all()  # 6 standard deviations
     curves = cells(experiment, Scale(horizon=10, runs=50), tmp_path)
-    per_policy = [[(repr(c.model), c.run_ids) for c in parts] for parts in curves.values()]
+    per_policy = [
+        [(repr(c.model), c.run_ids) for c in parts if isinstance(c, Cell)]
+        for parts in curves.values()
+    ]
+    assert all(per_policy)
     assert all(part == per_policy[0] for part in per_policy)
 
 
@@ -672,6 +682,7 @@ def test_a_policy_can_be_told_another_horizon(papers: Path, tmp_path: Path) -> N
     (papers / "nobody-2000" / "tiny.toml").write_text(text)
     (experiment,) = list_experiments(papers)
     (cell,) = cells(experiment, TINY, tmp_path)["eager"]
+    assert isinstance(cell, Cell)
     assert cell.policy == TopRank(horizon=1_000_000)
 
 

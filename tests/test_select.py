@@ -11,8 +11,9 @@ import pytest
 from scipy import stats
 
 from clickrank._jit import kernel
-from clickrank._select import match_by_rank, top_k
+from clickrank._select import contenders, draw_ties, enter, match_by_rank, top_k
 from clickrank.types import Floats, Ints
+from tests.twins.cascade_policies import drawn_sort
 
 # Each test below may fail by chance with at most this probability; the seeds are fixed.
 FALSE_ALARM = 1e-6
@@ -106,6 +107,55 @@ def test_compiled_top_k_equals_pure_python() -> None:
         out = np.zeros(4, dtype=np.int64)
         pure(values, np.random.default_rng(seed), out)
         assert out.tolist() == best(values.tolist(), 4, seed)
+
+
+@kernel
+def renew(
+    values: Floats, ceilings: Floats, rng: np.random.Generator, best: Ints, room: Ints, out: Ints
+) -> None:
+    found = contenders(values, ceilings, best, room, np.zeros(best.shape[0]))
+    enter(values, best, room, found)
+    draw_ties(values, rng, best, room, found, out)
+
+
+@kernel
+def renew_many(values: Floats, rng: np.random.Generator, out: Ints) -> None:
+    best = np.arange(out.shape[1])
+    room = np.zeros((2, values.shape[0]), dtype=np.int64)
+    for i in range(out.shape[0]):
+        renew(values, values, rng, best, room, out[i])
+
+
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (5, 1), (5, 5), (9, 4), (40, 6)])
+def test_lists_that_change_a_little(n: int, k: int) -> None:
+    """From list to list, as a sort of all values would find them; below it, ceilings are enough."""
+    rng = np.random.default_rng(n)
+    ours, theirs = np.random.default_rng(0), np.random.default_rng(0)
+    values = rng.integers(0, 6, n).astype(np.float64)  # many ties
+    best, room, out = np.arange(k), np.zeros((2, n), dtype=np.int64), np.zeros(k, dtype=np.int64)
+    for _ in range(300):
+        moved = rng.random(n) < 0.2
+        values[moved] = rng.choice([-np.inf, 0.0, 1.0, 2.0, 3.0, np.inf], moved.sum())
+        ceilings = values + rng.integers(0, 2, n) * rng.random(n)
+        known = values.copy()
+        least = known[best].min()
+        hidden = ceilings < least  # whose values do not matter
+        known[hidden] = -np.inf
+        before = ceilings.copy()
+        renew(known, ceilings, ours, best, room, out)
+        assert out.tolist() == drawn_sort(values.tolist(), k, theirs)
+        assert ceilings.tolist() == before.tolist()
+        assert values[best].tolist() == values[out].tolist()
+
+
+@pytest.mark.parametrize(("values", "k"), TIES, ids=str)
+def test_drawn_ties_fall_in_every_order_equally_often(values: list[float], k: int) -> None:
+    possible = equally_likely(values, k)
+    out = np.zeros((DRAWS, k), dtype=np.int64)
+    renew_many(np.array(values), np.random.default_rng(1), out)
+    counts = Counter(map(tuple, out.tolist()))
+    assert set(counts) == possible
+    assert stats.chisquare([counts[order] for order in possible]).pvalue >= FALSE_ALARM / len(TIES)
 
 
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (3, 1), (4, 3), (5, 5), (6, 2)])

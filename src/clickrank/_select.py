@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._jit import kernel, lean_kernel
+from clickrank._jit import inline_kernel, kernel, lean_kernel
 from clickrank.types import Floats, Ints
 
 
@@ -76,6 +76,110 @@ def _settle_ties(values: Floats, rng: np.random.Generator, out: Ints) -> None:
             out[i] = out[other]
             out[other] = item
         begin = end
+
+
+# The next three, in this order, find lists that change a little in every round. ``best`` is the
+# last list, at first of any distinct items, and ``room`` has two rows for all items. An item is
+# passed over if its ceiling, a bound on its value, is below the list: it need not be known.
+
+
+@inline_kernel
+def contenders(values: Floats, ceilings: Floats, best: Ints, room: Ints, kept: Floats) -> int:
+    """Write the items that may belong into the list, but are not in it, to the first row of room.
+
+    These are the items whose ceiling reaches the smallest value of the list. Returns their number.
+    ``kept`` is room for a number a position.
+    """
+    needed = np.inf
+    for i in range(best.shape[0]):
+        item = best[i]
+        needed = min(needed, values[item])
+        kept[i] = ceilings[item]
+        ceilings[item] = np.nan  # which reaches nothing
+    found = 0
+    for item in range(ceilings.shape[0]):
+        room[0, found] = item
+        found += ceilings[item] >= needed
+    for i in range(best.shape[0]):
+        ceilings[best[i]] = kept[i]
+    return found
+
+
+@inline_kernel
+def enter(values: Floats, best: Ints, room: Ints, found: int) -> None:
+    """Make ``best`` the items with the largest values of the list and its contenders, best first.
+
+    Items of one value are sorted by number. Who leaves the list becomes a contender.
+    """
+    k = best.shape[0]
+    for i in range(1, k):
+        _insert(values, best, i, best[i])
+    for j in range(found):
+        item = room[0, j]
+        last = best[k - 1]
+        if values[item] > values[last] or (values[item] == values[last] and item < last):
+            room[0, j] = last
+            _insert(values, best, k - 1, item)
+
+
+@inline_kernel
+def _insert(values: Floats, best: Ints, place: int, item: int) -> None:
+    """Write an item into the sorted items before ``place``, and move those below it."""
+    value = values[item]
+    while place > 0:
+        above = best[place - 1]
+        if values[above] > value or (values[above] == value and above < item):
+            break
+        best[place] = above
+        place -= 1
+    best[place] = item
+
+
+@inline_kernel
+def draw_ties(
+    values: Floats, rng: np.random.Generator, best: Ints, room: Ints, found: int, ranking: Ints
+) -> None:
+    """Copy the list with tied items in random order; at its end, drawn from all that are tied.
+
+    Every order is equally likely. Each place of a tie is drawn from the items left for it, which
+    lie in the order of their numbers: one draw a place at most, however many items are tied.
+    """
+    k = best.shape[0]
+    value = values[best[k - 1]]
+    tied = 0
+    for j in range(found):
+        room[1, tied] = room[0, j]
+        tied += values[room[0, j]] == value
+    for j in range(1, tied):
+        if room[1, j] < room[1, j - 1]:  # one of them has left the list
+            _bring_back(room, j)
+    copy(best, ranking)
+    left = tied  # of the tie, from position i on
+    for i in range(k - 1, -1, -1):
+        left += 1
+        room[0, i] = left
+        if i > 0 and values[best[i - 1]] != values[best[i]]:
+            left = 0
+    for i in range(k):
+        if room[0, i] > 1:
+            chosen = i + int(rng.random() * room[0, i])
+            item = ranking[i]
+            if chosen < k:
+                ranking[i] = ranking[chosen]
+                ranking[chosen] = item
+            else:
+                ranking[i] = room[1, chosen - k]
+                room[1, chosen - k] = item
+
+
+@lean_kernel
+def _bring_back(room: Ints, place: int) -> None:
+    """Move an item in the second row of room in front of all larger ones before it."""
+    item = room[1, place]
+    while place > 0 and room[1, place - 1] > item:
+        room[1, place] = room[1, place - 1]
+        place -= 1
+    room[1, place] = item
 
 
 @kernel

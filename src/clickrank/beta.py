@@ -155,3 +155,7 @@ def _counts(name: str, value: ArrayLike) -> Floats:
 
 def _plain(values: Floats) -> float | tuple[float, ...]:
     return tuple(values.tolist()) if values.ndim else float(values)
+
+
+#: Every attraction as likely: what policies start from unless told more.
+UNIFORM = Beta()

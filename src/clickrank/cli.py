@@ -208,7 +208,14 @@ def reproduce(
         str, typer.Option(help="'quick' (seconds to minutes) or 'paper' (as published).")
     ] = "quick",
     out: Annotated[Path, typer.Option(help="Folder for results and report.")] = Path("report"),
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Judged queries (train.txt, test.txt), as a fold of MSLR-WEB30K."),
+    ] = None,
     list_only: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
+    only_estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what it would cost, measured on a sample.")
+    ] = False,
     threads: Threads = None,
 ) -> None:
     """Run the papers' experiments again, and check what the papers claim.
@@ -217,7 +224,9 @@ def reproduce(
     """
     from clickrank.experiments import list_experiments
     from clickrank.experiments import reproduce as run
+    from clickrank.experiments.estimate import estimate
     from clickrank.experiments.listing import select
+    from clickrank.experiments.reproduce import with_data
     from clickrank.simulate import Comparison
 
     console = _console()
@@ -229,13 +238,19 @@ def reproduce(
         heads = [f"{name}: runs × rounds" for name in ("quick", "paper")]
         _print_table(("experiment", "what it shows", *heads, "claims"), rows)
         return
+    if only_estimate:
+        found = estimate(select(target, with_data(list_experiments(), data)), scale, out)
+        console.print(found.table())
+        for note in found.notes:
+            console.print(note, highlight=False, markup=False)
+        return
     errors = _console(stderr=True)
 
     def say(text: str) -> None:
         errors.print(text, highlight=False, markup=False, soft_wrap=True)
 
     out.mkdir(parents=True, exist_ok=True)  # or fail now, not after the first curve
-    done = run(target, scale=scale, out=out, threads=threads, say=say)
+    done = run(target, scale=scale, out=out, threads=threads, say=say, data=data)
     for outcome in done.outcomes:
         console.print(f"\n[bold]{outcome.experiment.name}[/]: {outcome.experiment.figure.title}")
         if outcome.results:

@@ -16,6 +16,9 @@ Ints: TypeAlias = NDArray[np.int64]
 #: What a spec takes for a vector; it keeps a tuple.
 Vector: TypeAlias = Sequence[float] | Floats
 
+#: The same for a matrix, row by row.
+Matrix: TypeAlias = Sequence[Sequence[float]] | Floats
+
 #: The largest whole number that counters and horizons may take.
 LARGEST = 2**53
 

@@ -7,9 +7,11 @@ from typing import Any
 from tests.twins import (
     assignment_policies,
     block_policies,
+    cascade_policies,
     gauthier_2022_mcmc,
     general_clicks,
     komiyama_2017,
+    kveton_2022,
     lagree_2016,
 )
 from tests.twins.base import Twin
@@ -21,13 +23,17 @@ TWINS: dict[str, type[Twin]] = {
     **general_clicks.TWINS,
     **gauthier_2022_mcmc.TWINS,
     **komiyama_2017.TWINS,
+    **cascade_policies.TWINS,
+    **kveton_2022.TWINS,
 }
 
 #: Settings that each policy is compared with, by policy; without an entry, its defaults alone.
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     **block_policies.SETTINGS,
+    **cascade_policies.SETTINGS,
     **general_clicks.SETTINGS,
     **gauthier_2022_mcmc.SETTINGS,
+    **kveton_2022.SETTINGS,
     "pmed": [{}, {"hinge": True, "beta": 0.02, "gamma": 0.5}, {"alpha": 3.0, "renewal": 0.5}],
 }
 

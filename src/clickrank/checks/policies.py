@@ -250,9 +250,13 @@ def check_parameters(cls: type[Policy], make: Make) -> None:
         if isinstance(value, (int, float)):
             bad: list[Any] = [math.nan, -math.inf, "many", None]
         elif isinstance(value, tuple):
-            bad = [[], [math.nan], [[0.5]], ["x"], None, [-1.0, 0.5]]
+            bad = [[], [math.nan], ["x"], None, [-1.0, 0.5]]
+            if "Matrix" not in str(field.type):
+                bad.append([[0.5]])
         else:
             continue
+        if field.default is None:  # left open
+            bad.remove(None)
         for wrong in bad:
             message = _complaint(policy, field.name, wrong)
             begins = f"{cls.__name__}: {field.name}"

@@ -10,6 +10,7 @@ than they need be.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -18,15 +19,26 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from clickrank.clickmodels import ClickModel
-from clickrank.experiments.intervals import Estimate, mean_interval, ratio_interval, share_interval
+from clickrank.experiments.intervals import (
+    Estimate,
+    mean_interval,
+    ratio_interval,
+    share_interval,
+    unpaired_ratio_interval,
+)
 from clickrank.experiments.listing import DATA
+from clickrank.experiments.sources import Sweep
 from clickrank.experiments.statements import (
     AnyClaim,
     BelowBound,
     Best,
+    BoundRatio,
     CatchUp,
     Comparable,
+    Falls,
+    Flattens,
     Growth,
+    Loosens,
     NearBest,
     NearBound,
     Order,
@@ -51,14 +63,27 @@ LOG_OR_LINEAR = math.sqrt(10.0)
 class Evidence(NamedTuple):
     """What a claim is judged on.
 
-    The results by curve, the models, the constant C of the bound C·log t, and which curves are
-    those of the grid.
+    The results by curve, the models, the constant C of the bound C·log t, which curves are those of
+    the grid, the upper bound on each curve's regret at the horizon, and the axis of a sweep.
     """
 
     results: Mapping[str, Result]
     models: Mapping[str, ClickModel]
     bound: float = math.nan
     grid: frozenset[str] = frozenset()
+    upper: Mapping[str, float] = {}
+    sweep: Sweep | None = None
+
+    def along(self, policy: str) -> list[str]:
+        """Return the names of a policy's curves: one for each place of a sweep."""
+        if self.sweep is None:
+            return [policy]
+        return [self.sweep.curve(policy, point.at) for point in self.sweep.points]
+
+    def final(self, curve: str) -> Floats:
+        """Return each run's regret at the horizon."""
+        found: Floats = self.results[curve].regret[:, -1]
+        return found
 
 
 class Verdict(NamedTuple):
@@ -74,7 +99,7 @@ def judge(claim: AnyClaim, evidence: Evidence) -> Verdict:
     if longest < claim.rounds:
         text = f"it speaks of {claim.rounds:,} rounds, and {longest:,} were simulated"
         return Verdict("undecided", text)
-    for curve in curves_of(claim):
+    for curve in (c for policy in curves_of(claim) for c in evidence.along(policy)):
         result = evidence.results.get(curve)
         if result is None or result.runs < 2:
             return Verdict("undecided", f"{curve}: fewer than two runs are finished")
@@ -89,7 +114,7 @@ def _judge(claim: AnyClaim, evidence: Evidence) -> Verdict:
 @_judge.register
 def order(claim: Order, evidence: Evidence) -> Verdict:
     """Compare each policy with the next."""
-    pairs = list(zip(claim.policies, claim.policies[1:], strict=False))
+    pairs = list(itertools.pairwise(claim.policies))
     return _all_less(pairs, evidence)
 
 
@@ -202,6 +227,23 @@ def growth(claim: Growth, evidence: Evidence) -> Verdict:
 
 
 @_judge.register
+def flattens(claim: Flattens, evidence: Evidence) -> Verdict:
+    """Compare what the two halves of the rounds add."""
+    result = evidence.results[claim.policy]
+    half = result.horizon // 2
+    first, last = regret_at(result, half), gained(result, half, result.horizon)
+    if min(first.mean(), last.mean()) <= 0:
+        text = f"{claim.policy}: the first {half:,} rounds add {first.mean():,.1f}, the last "
+        return Verdict("undecided", f"{text}{last.mean():,.1f}: no ratio")
+    found = ratio_interval(last, first, LEVEL)
+    text = (
+        f"{claim.policy}: the first {half:,} rounds add {first.mean():,.1f}, the last "
+        f"{last.mean():,.1f}, ratio {_range(found, 2)}, asked: below 1"
+    )
+    return Verdict(_inside(found, 0.0, 1.0), text)
+
+
+@_judge.register
 def catch_up(claim: CatchUp, evidence: Evidence) -> Verdict:
     """Compare two policies at a share of the horizon, and at its end."""
     late, early = (evidence.results[curve] for curve in claim.policies)
@@ -302,6 +344,61 @@ def tail_order(claim: TailOrder, evidence: Evidence) -> Verdict:
         f"{heavier}'s share of these {_range(share, 2)}, asked: above 0.5"
     )
     return Verdict(_inside(share, 0.5, math.inf), text)
+
+
+@_judge.register
+def falls(claim: Falls, evidence: Evidence) -> Verdict:
+    """Compare each place of a sweep with the next, by the ratio of their means."""
+    outcomes, texts = [], []
+    for policy in claim.policies:
+        curves = evidence.along(policy)
+        level = 1.0 - (1.0 - LEVEL) / (len(curves) - 1) / len(claim.policies)
+        means = [evidence.final(curve) for curve in curves]
+        if min(x.mean() for x in means) <= 0:
+            return Verdict("undecided", f"{policy}: some place has no regret")
+        steps = [unpaired_ratio_interval(b, a, level) for a, b in itertools.pairwise(means)]
+        outcomes += [_inside(step, 0.0, 1.0) for step in steps]
+        listed = ", ".join(f"{x.mean():,.2f}" for x in means)
+        largest = max(steps, key=lambda step: step.high)
+        texts.append(f"{policy}: {listed}; the ratio that falls least {_range(largest, 2)}")
+    return Verdict(_worst(outcomes), "; ".join(texts))
+
+
+@_judge.register
+def bound_ratio(claim: BoundRatio, evidence: Evidence) -> Verdict:
+    """Compare the upper bound, divided by the mean regret, with two numbers at every place."""
+    outcomes, texts = [], []
+    for policy in claim.policies:
+        ratios = [_bound_ratio(evidence, curve) for curve in evidence.along(policy)]
+        outcomes += [_inside(ratio, claim.low, claim.high) for ratio in ratios]
+        texts.append(f"{policy}: {', '.join(_range(ratio) for ratio in ratios)}")
+    text = f"the bound is so many times the regret: {'; '.join(texts)}"
+    return Verdict(_worst(outcomes), f"{text}; allowed {_limits(claim.low, claim.high)}")
+
+
+@_judge.register
+def loosens(claim: Loosens, evidence: Evidence) -> Verdict:
+    """Compare the upper bound, divided by the mean regret, at both ends of a sweep."""
+    outcomes, texts = [], []
+    for policy in claim.policies:
+        curves = evidence.along(policy)
+        first, last = curves[0], curves[-1]
+        fallen = unpaired_ratio_interval(evidence.final(first), evidence.final(last), LEVEL)
+        by = evidence.upper[last] / evidence.upper[first]
+        found = Estimate(*(by * x for x in fallen))
+        outcomes.append(_inside(found, 1.0, math.inf))
+        texts.append(f"{policy}: {_range(found, 2)} times as loose, asked: above 1")
+    return Verdict(_worst(outcomes), "; ".join(texts))
+
+
+def _bound_ratio(evidence: Evidence, curve: str) -> Estimate:
+    mean = mean_interval(evidence.final(curve), LEVEL)
+    upper = evidence.upper[curve]
+    return Estimate(
+        upper / mean.mean if mean.mean > 0 else math.inf,
+        upper / mean.high if mean.high > 0 else math.inf,
+        upper / mean.low if mean.low > 0 else math.inf,
+    )
 
 
 @_judge.register

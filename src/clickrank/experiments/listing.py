@@ -13,6 +13,9 @@ from clickrank.experiments.spec import Expected, Experiment, Figure, Setting
 from clickrank.experiments.statements import (
     AnyClaim,
     BelowBound,
+    BoundRatio,
+    Falls,
+    Loosens,
     NearBound,
     Parameters,
     Slope,
@@ -128,9 +131,15 @@ def _check_claim(path: Path, claim: AnyClaim, figure_id: str, figure: Figure) ->
             raise InvalidValue(
                 f"{where}: policy must be one of {', '.join(curves)}, got {curve!r}."
             )
-    if isinstance(claim, Slope | BelowBound | NearBound) and figure.bound == "none":
-        raise InvalidValue(f"{where}: {figure_id} must have a bound, got 'none'.")
+    if isinstance(claim, Slope | BelowBound | NearBound) and figure.bound != "pbm":
+        raise InvalidValue(f"{where}: {figure_id} must have a bound, got {figure.bound!r}.")
     if isinstance(claim, Parameters) and figure.model_set is None:
         raise InvalidValue(f"{where}: {figure_id} must have a model_set, got a model.")
+    along = isinstance(claim, Falls | BoundRatio | Loosens)
+    if along and (figure.sweep is None or figure.bound != "bayes"):
+        raise InvalidValue(f"{where}: {figure_id} must have a sweep, and the bound 'bayes'.")
+    if figure.sweep is not None and not along:
+        kind = claim.__struct_config__.tag
+        raise InvalidValue(f"{where}: kind must be one for sweeps in {figure_id}, got {kind!r}.")
     if isinstance(claim, Spread) and figure.grid is None:
         raise InvalidValue(f"{where}: {figure_id} must have a grid.")

@@ -7,12 +7,18 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from clickrank._rng import generator
+from clickrank.beta import Beta
 from clickrank.clickmodels import CLICK_MODELS, ClickModel
 from clickrank.errors import InvalidValue, unknown
 from clickrank.experiments.listing import DATA
+from clickrank.experiments.sources import Drawn
 from clickrank.experiments.spec import Figure
+from clickrank.types import Floats
 
 
 def parameters_of(name: str) -> dict[str, bool]:
@@ -59,6 +65,14 @@ def load_model(path: Path) -> ClickModel:
     return build_model(table.pop("model"), table)
 
 
+class Instance(NamedTuple):
+    """A click model, and what policies may be told of its items."""
+
+    model: ClickModel
+    prior: Beta | None = None
+    scores: Floats | None = None  # (rankers, items)
+
+
 def models_of(figure: Figure) -> dict[str, ClickModel]:
     """Return the click models of a figure by label; a single one has the label ''."""
     if figure.model is not None:
@@ -70,6 +84,33 @@ def models_of(figure: Figure) -> dict[str, ClickModel]:
         label: build_model(chosen.name, largest(table, chosen.items, chosen.positions))
         for label, table in list(tables.items())[: chosen.first]
     }
+
+
+def draw_instances(drawn: Drawn, seed: int) -> dict[str, Instance]:
+    """Draw the priors, and the models from each, by label.
+
+    Each has random numbers of its own, the same for every kind of clicks.
+
+    >>> drawn = Drawn(name="dctr", items=3, parameters={"n_positions": 2}, draws=2, priors=2)
+    >>> list(draw_instances(drawn, seed=0))
+    ['0-0', '0-1', '1-0', '1-1']
+    """
+    found = {}
+    for i in range(drawn.priors):
+        prior = _draw_prior(drawn, generator(seed, 1, i))
+        for j in range(drawn.draws):
+            attraction = prior.sample(drawn.items, generator(seed, 1, i, j))
+            model = build_model(drawn.name, {"attraction": attraction, **drawn.parameters})
+            found[f"{i}-{j}"] = Instance(model, prior)
+    return found
+
+
+def _draw_prior(drawn: Drawn, rng: np.random.Generator) -> Beta:
+    if isinstance(drawn.alpha, tuple):
+        low, high = drawn.alpha
+        alpha = rng.integers(low, high, size=drawn.items, endpoint=True)
+        return Beta(alpha.astype(np.float64), drawn.beta)
+    return Beta(drawn.alpha, drawn.beta)
 
 
 def largest(table: dict[str, Any], items: int | None, positions: int | None) -> dict[str, Any]:

@@ -17,9 +17,18 @@ import scipy
 import clickrank
 from clickrank._jit import fingerprint
 from clickrank.experiments.runner import Outcome
+from clickrank.experiments.sources import Sweep
 from clickrank.experiments.spec import Grid
 from clickrank.experiments.statements import AnyClaim
-from clickrank.plots import Reference, Sample, grid_figure, regret_figure, survival_figure, svg
+from clickrank.plots import (
+    Curve,
+    Reference,
+    Sample,
+    grid_figure,
+    regret_figure,
+    survival_figure,
+    svg,
+)
 from clickrank.simulate import Comparison
 
 HERE = Path(__file__).parent
@@ -83,6 +92,8 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
     if outcome.results:
         if figure.grid is not None:
             parts.append(_grid(outcome, figure.grid))
+        elif figure.sweep is not None:
+            parts.append(_sweep(outcome, figure.sweep))
         elif not figure.timed:
             parts.append(_regret(outcome))
         parts.append(_results(outcome))
@@ -109,7 +120,10 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
 def _amount(outcome: Outcome) -> str:
     scale, figure = outcome.scale, outcome.experiment.figure
     runs = f"{scale.runs:,} runs of {scale.horizon:,} rounds"
-    if figure.model_set is not None and figure.model_set.runs == "each":
+    if scale.runs == 1:
+        runs = f"a run of {scale.horizon:,} rounds"
+    every = figure.model_set is not None and figure.model_set.runs == "each"
+    if every or figure.drawn is not None or figure.judged is not None:
         runs += f" on each of {len(outcome.evidence.models)} models"
     if figure.counted_positions is not None:
         runs += f", regret on the first {figure.counted_positions} positions"
@@ -117,6 +131,13 @@ def _amount(outcome: Outcome) -> str:
 
 
 def _described(outcome: Outcome) -> Iterable[str]:
+    figure = outcome.experiment.figure
+    if figure.drawn is not None:
+        yield f"{figure.drawn}"
+        return
+    if figure.judged is not None:
+        yield f"{len(outcome.evidence.models)} queries: {figure.judged}"
+        return
     for label, model in outcome.evidence.models.items():
         parameters = model.params._asdict() if not label else {}
         listed = ", ".join(f"{k} {v.tolist()}" for k, v in parameters.items())
@@ -132,6 +153,34 @@ def _regret(outcome: Outcome) -> str:
     figure = regret_figure(curves, yscale=outcome.experiment.figure.yscale, bounds=bounds)
     label = f"Mean regret over time of {', '.join(outcome.results)}"
     return _figure(svg(figure, f"{outcome.experiment.name}/regret"), label)
+
+
+def _sweep(outcome: Outcome, sweep: Sweep) -> str:
+    """Draw the regret at the horizon along the axis, with the upper bound."""
+    curves: list[Curve] = []
+    bounds: list[Reference] = []
+    for spec in outcome.experiment.figure.policies:
+        names = outcome.evidence.along(spec.curve)
+        if not all(name in outcome.results for name in names):
+            continue  # interrupted
+        x = np.array([point.at for point in sweep.points])
+        ends = np.array([[part[-1] for part in outcome.results[n].interval()] for n in names])
+        curves.append(Curve(spec.curve, x, *ends.T))
+        if not bounds and outcome.evidence.upper:
+            upper = np.array([outcome.evidence.upper[name] for name in names])
+            bounds.append(Reference("upper bound", x, upper))
+    if not curves:
+        return ""
+    figure = regret_figure(
+        curves,
+        xscale=sweep.xscale,
+        yscale=outcome.experiment.figure.yscale,
+        bounds=bounds,
+        xlabel=sweep.label,
+        ylabel=f"regret after {outcome.scale.horizon:,} rounds",
+    )
+    label = f"Mean regret of {', '.join(c.label for c in curves)} over {sweep.label}"
+    return _figure(svg(figure, f"{outcome.experiment.name}/sweep"), label)
 
 
 def _grid(outcome: Outcome, grid: Grid) -> str:
@@ -165,6 +214,8 @@ def _results(outcome: Outcome) -> str:
     timed = outcome.experiment.figure.timed
     heads = ["policy", "mean", "95 % interval", "median", "5 %", "95 %", "runs", "µs a round"]
     heads += ["paper: ms a round"] * timed
+    upper = outcome.evidence.upper
+    heads += ["upper bound"] * bool(upper)
     longest = max(result.horizon for result in outcome.results.values())
     rows = []
     for row in Comparison(outcome.results).summary():
@@ -182,6 +233,7 @@ def _results(outcome: Outcome) -> str:
             f"{row.runs:,}",
             f"{row.microseconds:.2f}",
             *(["–" if paper is None else f"{paper:g}"] if timed else []),
+            *([f"{upper[row.policy]:,.1f}"] if upper else []),
         )
         cells = "".join(f"<td>{n}</td>" for n in numbers)
         rows.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')

@@ -5,22 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
 from rich.table import Table
 
-from clickrank.errors import invalid
+from clickrank.errors import MissingExtra, invalid
 from clickrank.experiments.ahead import compiled_ahead
+from clickrank.experiments.cells import AnyCell, Say, cells, folder_of, pair
 from clickrank.experiments.listing import list_experiments, select
 from clickrank.experiments.report import write_report
-from clickrank.experiments.runner import (
-    Cell,
-    Outcome,
-    Say,
-    Work,
-    cells,
-    collect,
-    run,
-    work_left,
-)
+from clickrank.experiments.runner import Outcome, Work, collect, run, work_left
 from clickrank.experiments.spec import Experiment, Figure, Scale
 from clickrank.plots import require_matplotlib
 
@@ -55,6 +48,7 @@ def reproduce(
     progress: bool | None = None,
     say: Say = lambda text: None,
     experiments: list[Experiment] | None = None,
+    data: str | Path | None = None,
 ) -> Reproduction:
     """Run what is missing of the experiments, and write ``OUT/index.html``.
 
@@ -76,24 +70,45 @@ def reproduce(
         Is called with a line of text whenever there is something to tell.
     experiments
         The experiments to choose from; by default those that come with clickrank.
+    data
+        A folder of judged queries for the experiments that take them, as that of MSLR-WEB30K.
     """
     require_matplotlib()  # now, not after the simulations
     out = Path(out)
-    known = list_experiments() if experiments is None else experiments
-    chosen = select(target, known)
-    plan = {e.name: cells(e, scale_of(e, scale), out) for e in chosen}
+    known = with_data(list_experiments() if experiments is None else experiments, data)
+    plan = {}
+    for e in select(target, known):
+        try:
+            plan[e.name] = cells(e, scale_of(e, scale), out)
+        except MissingExtra as error:
+            if target is not None:
+                raise
+            say(f"{e.name} is left out: {error}")
     interrupted = False
     try:
         _run(plan, threads, progress, say)
     except KeyboardInterrupt:
         interrupted = True
         say("Interrupted. What is finished is saved; the same command does the rest.")
-    outcomes = [collect(e, scale_of(e, scale), out, say) for e in known]
     # What an earlier call left of other experiments stays in the report.
-    names = {e.name for e in chosen}
-    shown = [o for o in outcomes if o.experiment.name in names or o.results]
+    there = [e for e in known if e.name in plan or folder_of(e, out).exists()]
+    outcomes = [collect(e, scale_of(e, scale), out, say) for e in there]
+    shown = [o for o in outcomes if o.experiment.name in plan or o.results]
     report = write_report(out, shown, scale if isinstance(scale, str) else "custom")
-    return Reproduction([o for o in shown if o.experiment.name in names], report, interrupted)
+    return Reproduction([o for o in shown if o.experiment.name in plan], report, interrupted)
+
+
+def with_data(experiments: list[Experiment], data: str | Path | None) -> list[Experiment]:
+    """Return the experiments, those on judged queries with the data given."""
+    if data is None:
+        return experiments
+    path = str(Path(data).resolve())
+    return [
+        replace(e, figure=replace(e.figure, judged=replace(e.figure.judged, path=path)))
+        if e.figure.judged is not None
+        else e
+        for e in experiments
+    ]
 
 
 def scale_of(experiment: Experiment, scale: str | Scale) -> Scale:
@@ -107,14 +122,14 @@ def scale_of(experiment: Experiment, scale: str | Scale) -> Scale:
 
 
 def _run(
-    plan: dict[str, dict[str, list[Cell]]], threads: int | None, progress: bool | None, say: Say
+    plan: dict[str, dict[str, list[AnyCell]]], threads: int | None, progress: bool | None, say: Say
 ) -> None:
     names = sorted(plan, key=lambda name: _turn(next(iter(plan[name].values()))[0].figure))
     left = {name: _left(plan[name], say) for name in names}
     total = sum(len(curves) for curves in left.values())
     count = 0
     waiting = [work for curves in left.values() for works in curves.values() for work in works]
-    with compiled_ahead((work.cell.policy, work.cell.model) for work in waiting) as compiled:
+    with compiled_ahead(pair(work.cell) for work in waiting) as compiled:
         for name, curves in left.items():
             for curve, works in curves.items():
                 count += 1
@@ -140,7 +155,7 @@ def _turn(figure: Figure) -> int:
     return 2 * figure.timed + any(policy.share < 1 for policy in figure.policies)
 
 
-def _left(curves: dict[str, list[Cell]], say: Say) -> dict[str, list[Work]]:
+def _left(curves: dict[str, list[AnyCell]], say: Say) -> dict[str, list[Work]]:
     """Return what is left to do of each curve."""
     works = {curve: [work_left(cell, say) for cell in parts] for curve, parts in curves.items()}
     return {curve: [work for work in some if work.missing] for curve, some in works.items()}

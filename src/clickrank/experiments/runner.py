@@ -1,53 +1,25 @@
-"""Runs what is missing of an experiment, and keeps every result as soon as it is there.
-
-A *cell* is one policy on one click model: what is simulated in one go and saved in one file, whose
-name carries a hash of all that decides its numbers. A *curve* is a policy's cells put together.
-"""
+"""Runs what is missing of an experiment, and keeps every result as soon as it is there."""
 
 from __future__ import annotations
 
-import hashlib
+import shutil
 import zipfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
-from clickrank._jit import fingerprint
-from clickrank._rng import generator
 from clickrank.bounds import pbm_lower_bound
-from clickrank.clickmodels import PBM, ClickModel
-from clickrank.clickmodels.base import source_of as model_source
+from clickrank.clickmodels import PBM
 from clickrank.errors import ClickRankError
+from clickrank.experiments.cells import AnyCell, Cell, ManyCell, Say, cells, played_on
 from clickrank.experiments.claims import Evidence, Verdict, judge
-from clickrank.experiments.models import models_of
-from clickrank.experiments.spec import Experiment, Figure, PolicySpec, Scale
+from clickrank.experiments.spec import Experiment, Scale
 from clickrank.experiments.statements import AnyClaim
-from clickrank.policies import Policy, policy
-from clickrank.policies.base import source_of as policy_source
-from clickrank.simulate import Result, simulate
+from clickrank.experiments.upper_bounds import upper_bounds
+from clickrank.simulate import Result, simulate, simulate_many
 from clickrank.simulate.result import load_results, save_results
-from clickrank.simulate.run import check_applies, recording_rounds
-from clickrank.types import Ints
-
-Say = Callable[[str], None]
-
-
-class Cell(NamedTuple):
-    """One policy on one click model."""
-
-    curve: str
-    policy: Policy
-    model: ClickModel
-    run_ids: list[int]
-    checkpoints: Ints
-    wanted: int
-    figure: Figure
-    mismatch: bool
-    path: Path
 
 
 class Outcome(NamedTuple):
@@ -71,84 +43,15 @@ class Outcome(NamedTuple):
         return len(results) == wanted and not any(r.interrupted for r in results)
 
 
-def cells(experiment: Experiment, scale: Scale, out: Path) -> dict[str, list[Cell]]:
-    """Return the cells of each curve; raises if a policy does not apply to its model."""
-    figure = experiment.figure
-    folder = out / "results" / experiment.paper_id / experiment.figure_id
-    models = models_of(figure)
-    runs = runs_by_model(figure, list(models), scale.runs)
-    total = sum(len(ids) for ids in runs.values())
-    return {
-        spec.curve: [
-            _cell(spec, label, models[label], runs[label], total, scale, figure, folder)
-            for label in models
-            if runs[label]
-        ]
-        for spec in figure.curves(scale)
-    }
-
-
-def runs_by_model(figure: Figure, labels: list[str], runs: int) -> dict[str, list[int]]:
-    """Say which runs play on which model, the same for all policies."""
-    if figure.model_set is not None and figure.model_set.runs == "each":
-        n = len(labels)
-        return {label: list(range(i, n * runs, n)) for i, label in enumerate(labels)}
-    drawn = generator(figure.seed, 0).integers(len(labels), size=runs)
-    return {label: np.flatnonzero(drawn == i).tolist() for i, label in enumerate(labels)}
-
-
-def _cell(
-    spec: PolicySpec,
-    label: str,
-    model: ClickModel,
-    run_ids: list[int],
-    total: int,
-    scale: Scale,
-    figure: Figure,
-    folder: Path,
-) -> Cell:
-    stops = _stop(spec, scale)
-    # A policy may be told another horizon than the true one.
-    made = policy(spec.name, model=model, **{"horizon": stops, **spec.settings})
-    check_applies(made, model, allow_mismatch=spec.mismatch)
-    checkpoints = recording_rounds(scale.horizon, None)
-    # Claims ask about the last half, and compare policies where the first of them stops.
-    marks = [max(1, stops // 2), *(_stop(other, scale) for other in figure.policies)]
-    checkpoints = np.unique(np.append(checkpoints, marks))
-    checkpoints = checkpoints[checkpoints <= stops]
-    facts = {
-        "policy": [made.name, repr(made)],
-        "model": [model.name, {k: v.tolist() for k, v in model.params._asdict().items()}],
-        "horizon": stops,
-        "runs": total,
-        "counted_positions": figure.counted_positions,
-        "run_ids": run_ids,
-        "checkpoints": checkpoints.tolist(),
-        "seed": figure.seed,
-        "code": fingerprint(policy_source(made) or "", model_source(model) or ""),
-    }
-    key = hashlib.sha256(msgspec.json.encode(facts)).hexdigest()[:12]
-    name = "-".join(part for part in (spec.curve, label, key) if part)
-    path = folder / f"{name}.npz"
-    return Cell(
-        spec.curve, made, model, run_ids, checkpoints, total, figure, spec.mismatch, path
-    )  # fmt: skip
-
-
-def _stop(spec: PolicySpec, scale: Scale) -> int:
-    """Return the last round of a policy."""
-    return max(1, round(spec.share * scale.horizon))
-
-
 class Work(NamedTuple):
     """What is left to do of a cell, and what is there already."""
 
-    cell: Cell
+    cell: AnyCell
     have: Result | None
     missing: list[int]
 
 
-def work_left(cell: Cell, say: Say) -> Work:
+def work_left(cell: AnyCell, say: Say) -> Work:
     """Look at what is saved of a cell."""
     have = load_cell(cell, say)
     done = set() if have is None else set(have.run_ids.tolist())
@@ -160,7 +63,15 @@ def run(work: Work, threads: int | None, progress: bool | None) -> None:
 
     Ctrl-C saves the finished runs before it goes on its way as a KeyboardInterrupt.
     """
-    cell, have, missing = work
+    if isinstance(work.cell, ManyCell):
+        _run_many(work.cell, threads, progress)
+    else:
+        _run_one(work.cell, work.have, work.missing, threads, progress)
+
+
+def _run_one(
+    cell: Cell, have: Result | None, missing: list[int], threads: int | None, progress: bool | None
+) -> None:
     result = simulate(
         cell.policy,
         cell.model,
@@ -179,7 +90,28 @@ def run(work: Work, threads: int | None, progress: bool | None) -> None:
         raise KeyboardInterrupt
 
 
-def load_cell(cell: Cell, say: Say) -> Result | None:
+def _run_many(cell: ManyCell, threads: int | None, progress: bool | None) -> None:
+    folder = cell.path.with_suffix("")  # what is finished while the rest is not
+    found = simulate_many(
+        cell.policies,
+        cell.models,
+        int(cell.checkpoints[-1]),
+        cell.runs,
+        cell.figure.seed,
+        checkpoints=cell.checkpoints,
+        threads=threads,
+        progress=progress,
+        allow_mismatch=cell.mismatch,
+        counted_positions=cell.figure.counted_positions,
+        folder=folder,
+    )
+    save_results(cell.path, {cell.curve: found.result()})
+    if found.interrupted:
+        raise KeyboardInterrupt
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def load_cell(cell: AnyCell, say: Say) -> Result | None:
     """Return what is saved of a cell; a file that cannot be read counts as not there."""
     if not cell.path.exists():
         return None
@@ -206,14 +138,20 @@ def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Outcom
         saved = [r for r in (load_cell(cell, say) for cell in parts) if r is not None]
         if saved:
             results[curve] = joined(curve, saved)
-    models = models_of(experiment.figure)
+    figure = experiment.figure
+    players = played_on(experiment, scale, out)
+    models = {label: instance.model for label, instance in players[0][1].items()}
     only = next(iter(models.values()))
     bound = float("nan")
-    if experiment.figure.bound == "pbm" and isinstance(only, PBM):
+    if figure.bound == "pbm" and isinstance(only, PBM):
         bound = pbm_lower_bound(only)
-    grid = experiment.figure.grid
     evidence = Evidence(
-        results, models, bound, frozenset(p.curve for p in grid.policies()) if grid else frozenset()
+        results,
+        models,
+        bound,
+        frozenset(p.curve for p in figure.grid.policies()) if figure.grid else frozenset(),
+        upper_bounds(players, scale) if figure.bound == "bayes" else {},
+        figure.sweep,
     )
     verdicts = [(claim, judge(claim, evidence)) for claim in experiment.claims]
     return Outcome(experiment, scale, evidence, verdicts)

@@ -11,45 +11,15 @@ from typing import Any, Literal
 
 import msgspec
 
+from clickrank.experiments.sources import Drawn, Judged, Model, ModelSet, Point, Spec, Sweep
 from clickrank.experiments.statements import AnyClaim
 
 
-class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of all specs: read-only, and a misspelt key is an error."""
+class KnownPrior(Spec, frozen=True, kw_only=True):
+    """A Beta prior that a policy is given for every item, whatever the true one."""
 
-
-class Model(Spec, frozen=True, kw_only=True):
-    """A click model by its registered name, with its parameters."""
-
-    name: str
-    parameters: dict[str, Any] = {}
-
-
-class ModelSet(Spec, frozen=True, kw_only=True):
-    """Many click models of one kind, the same for all policies.
-
-    Parameters
-    ----------
-    name
-        The registered name of the kind.
-    file
-        A file of the data folder: a JSON object from labels to the parameters of a model.
-    runs
-        "random": each run draws one of the models. "each": as many runs on every model.
-    first
-        Keep this many models, the first of the file; by default all.
-    items
-        Keep this many items of each, the most attractive; by default all.
-    positions
-        Keep this many positions, the most examined, and sort them so; by default all as they are.
-    """
-
-    name: str
-    file: str
-    runs: Literal["random", "each"] = "random"
-    first: int | None = None
-    items: int | None = None
-    positions: int | None = None
+    alpha: float
+    beta: float
 
 
 class PolicySpec(Spec, frozen=True, kw_only=True):
@@ -69,6 +39,9 @@ class PolicySpec(Spec, frozen=True, kw_only=True):
         It is stopped after this share of the rounds.
     milliseconds
         How long the paper says that a round of it takes.
+    knows
+        What it is told of the items: the "prior" that comes with each model, the "scores" of the
+        offline rankers, or one prior for all.
     """
 
     name: str
@@ -78,6 +51,7 @@ class PolicySpec(Spec, frozen=True, kw_only=True):
     mismatch: bool = False
     share: float = 1.0
     milliseconds: float | None = None
+    knows: Literal["nothing", "prior", "scores"] | KnownPrior = "nothing"
 
     def __post_init__(self) -> None:
         """Check the share."""
@@ -88,6 +62,12 @@ class PolicySpec(Spec, frozen=True, kw_only=True):
     def curve(self) -> str:
         """The name of its curve: the label, or else the policy's name."""
         return self.label or self.name
+
+
+class AtPoint(PolicySpec, frozen=True, kw_only=True):
+    """A policy at a place of a sweep: what it plays on there, and what its curve is there."""
+
+    drawn: Drawn
 
 
 class Scale(Spec, frozen=True, kw_only=True):
@@ -141,6 +121,7 @@ class Setting(Spec, frozen=True, kw_only=True):
     title: str
     model: Model | None = None
     model_set: ModelSet | None = None
+    drawn: Drawn | None = None
     counted_positions: int | None = None
     differences: list[str] = []
 
@@ -173,14 +154,16 @@ class Figure(Spec, frozen=True, kw_only=True):
     ----------
     title
         What it shows.
-    model, model_set
-        The click model, or a set of them; exactly one of the two, unless there are panels.
+    model, model_set, drawn, judged
+        The click model, or many of them; exactly one of the four, unless there are panels.
     panels
         The parts of the figure: each becomes a figure of its own, on a setting of the paper.
     policies
         The curves, in drawing order.
     grid
         A policy with many settings, drawn as a map of the regret at the horizon.
+    sweep
+        The regret at the horizon is drawn over priors along an axis, with drawn models.
     scale
         How much to simulate, by the name of the scale. With a model set of which each model is
         played, runs are runs on each.
@@ -191,7 +174,8 @@ class Figure(Spec, frozen=True, kw_only=True):
     seed
         Decides all that is random.
     bound
-        The lower bound to draw in.
+        The bound to draw in: "pbm" is the lower one of position-based clicks, "bayes" the upper one
+        of 004 that holds for drawn models.
     yscale
         The vertical axis.
     survival
@@ -205,28 +189,34 @@ class Figure(Spec, frozen=True, kw_only=True):
     scale: dict[Literal["quick", "paper"], Scale]
     model: Model | None = None
     model_set: ModelSet | None = None
+    drawn: Drawn | None = None
+    judged: Judged | None = None
     panels: list[Panel] = []
     grid: Grid | None = None
+    sweep: Sweep | None = None
     counted_positions: int | None = None
     timed: bool = False
     seed: int = 0
-    bound: Literal["none", "pbm"] = "none"
+    bound: Literal["none", "pbm", "bayes"] = "none"
     yscale: Literal["log", "linear"] = "log"
     survival: bool = False
     differences: list[str] = []
 
     def __post_init__(self) -> None:
         """Check what goes together."""
-        places = (self.model is not None, self.model_set is not None, bool(self.panels))
-        if sum(places) != 1:
-            raise ValueError("exactly one of model, model_set and panels must be given")
+        places = (self.model, self.model_set, self.drawn, self.judged, self.panels or None)
+        if sum(place is not None for place in places) != 1:
+            known = "model, model_set, drawn, judged and panels"
+            raise ValueError(f"exactly one of {known} must be given")
         if set(self.scale) != {"quick", "paper"}:
             raise ValueError("scale must have the tables quick and paper")
         curves = [policy.curve for policy in self.curves()]
         if not curves or len(set(curves)) < len(curves):
             raise ValueError("policies must be given, each with a label of its own")
-        if self.bound != "none" and self.model is None:
-            raise ValueError("bound must be 'none' without a model")
+        if self.bound == "pbm" and self.model is None:
+            raise ValueError("bound must not be 'pbm' without a model")
+        if (self.sweep or self.bound == "bayes") and not (self.drawn or self.panels):
+            raise ValueError("a sweep, and the bound 'bayes', need drawn models")
         suffixes = {panel.suffix for panel in self.panels}
         if len(suffixes) < len(self.panels):
             raise ValueError("panels must have different suffixes")
@@ -236,7 +226,16 @@ class Figure(Spec, frozen=True, kw_only=True):
                 raise ValueError(f"panel {panel.suffix!r} sets unknown curves {sorted(strangers)}")
 
     def curves(self, scale: Scale | None = None) -> list[PolicySpec]:
-        """Return all policies in drawing order: those listed, then those of the grid."""
+        """Return all policies in drawing order: those listed, then those of the grid.
+
+        In a sweep, each at every place of it.
+        """
+        if self.sweep is not None and self.drawn is not None:
+            return [
+                _at(policy, self.drawn, self.sweep, point)
+                for policy in self.policies
+                for point in self.sweep.points
+            ]
         thin = 1 if scale is None else scale.thin
         return [*self.policies, *(self.grid.policies(thin) if self.grid else [])]
 
@@ -262,9 +261,18 @@ class Figure(Spec, frozen=True, kw_only=True):
             scale={**self.scale, **panel.scale},
             model=place.model,
             model_set=place.model_set,
+            drawn=place.drawn,
             counted_positions=place.counted_positions,
             differences=[*self.differences, *place.differences],
         )
+
+
+def _at(policy: PolicySpec, drawn: Drawn, sweep: Sweep, point: Point) -> AtPoint:
+    """Return a policy at a place of a sweep."""
+    fields = {key: getattr(policy, key) for key in policy.__struct_fields__}
+    fields["label"] = sweep.curve(policy.curve, point.at)
+    there = msgspec.structs.replace(drawn, alpha=point.alpha, beta=point.beta)
+    return AtPoint(**fields, drawn=there)
 
 
 class Paper(Spec, frozen=True, kw_only=True):

@@ -145,6 +145,12 @@ class Growth(Claim, tag="growth", frozen=True, kw_only=True):
     shape: Literal["logarithmic", "linear"]
 
 
+class Flattens(Claim, tag="flattens", frozen=True, kw_only=True):
+    """The last half of the rounds adds less regret than the first half."""
+
+    policy: str
+
+
 class CatchUp(Claim, tag="catch-up", frozen=True, kw_only=True):
     """The first policy loses more up to a share of the horizon, and at its end no longer does.
 
@@ -180,15 +186,38 @@ class TimeRatio(Claim, tag="time-ratio", frozen=True, kw_only=True):
     high: float = math.inf
 
 
+class Falls(Claim, tag="falls", frozen=True, kw_only=True):
+    """Along a sweep the regret of each policy falls from place to place."""
+
+    policies: list[str]
+
+
+class BoundRatio(Claim, tag="bound-ratio", frozen=True, kw_only=True):
+    """At every place of a sweep the upper bound is low to high times the mean regret."""
+
+    policies: list[str]
+    low: float
+    high: float
+
+
+class Loosens(Claim, tag="loosens", frozen=True, kw_only=True):
+    """The upper bound is more times the mean regret at the end of a sweep than at its beginning."""
+
+    policies: list[str]
+
+
 AnyClaim = (
     Order | Best | Comparable | Slope | BelowBound | NearBound | Tail | TailOrder | Parameters
     | Range | Ratio | Value | Growth | CatchUp | NearBest | Spread | TimeRatio
+    | Falls | BoundRatio | Loosens | Flattens
 )  # fmt: skip
 
 
 def curves_of(claim: AnyClaim) -> list[str]:
     """Return the names of the curves that a claim is about."""
-    if isinstance(claim, Slope | BelowBound | NearBound | Tail | Value | Growth | NearBest):
+    if isinstance(
+        claim, Slope | BelowBound | NearBound | Tail | Value | Growth | NearBest | Flattens
+    ):
         return [claim.policy]
     if isinstance(claim, Best):
         return [*claim.policies, *claim.than]

@@ -11,7 +11,12 @@ import math
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import kernel, lean_kernel
+from clickrank.types import Floats
+
+#: Numbers that draws of a Beta distribution need, see `set_beta_constants`.
+BETA_SIZE = 6
+_LARGEST_POWER = 1e300  # times any logarithm of a uniform, still finite
 
 
 def plain_gamma_constants(shape: float) -> tuple[float, float]:
@@ -38,3 +43,39 @@ def sample_gamma(d: float, c: float, rng: np.random.Generator) -> float:
             return d * v
         if math.log(u) < 0.5 * square + d * (1.0 - v + math.log(v)):
             return d * v
+
+
+@lean_kernel
+def set_beta_constants(alpha: float, beta: float, constants: Floats, item: int) -> None:
+    """Write what draws of Beta(α, β) odds need into row ``item`` of ``constants``.
+
+    That is (d, c) of two Gamma draws, and the power of a uniform that each is multiplied by: for a
+    shape a < 1, a draw of shape a + 1 times U^(1/a) is Gamma(a). Without a need, the power is 0.
+    """
+    for side in range(2):
+        shape = alpha if side == 0 else beta
+        d, c = gamma_constants(shape if shape >= 1.0 else shape + 1.0)
+        constants[item, 2 * side] = d
+        constants[item, 2 * side + 1] = c
+        constants[item, 4 + side] = 0.0 if shape >= 1.0 else min(1.0 / shape, _LARGEST_POWER)
+
+
+@lean_kernel
+def draw_odds(constants: Floats, item: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Draw the odds of a Beta variable: return (r, u) whose r · u^power, power > 0, they are.
+
+    Where no power is missing, u is 1. Else the odds are at most r, which may be all that is asked.
+    """
+    win = sample_gamma(constants[item, 0], constants[item, 1], rng)
+    ratio = win / sample_gamma(constants[item, 2], constants[item, 3], rng)
+    uniform = 1.0
+    if constants[item, 4] > 0.0:
+        uniform -= rng.random()
+    if constants[item, 5] > 0.0:
+        # In logarithms: both draws may be too small for a number.
+        gain = -constants[item, 5] * math.log(1.0 - rng.random())
+        if uniform < 1.0:
+            gain += constants[item, 4] * math.log(uniform)
+        ratio *= math.exp(gain)
+        uniform = 1.0
+    return ratio, uniform

@@ -7,6 +7,10 @@ hat is exact, accepts about 88 % of the proposals however many counts there are,
 draws end on the chord alone. One position with κ = 1 gives the Beta(S + 1, F + 1) distribution.
 
 A hat is a few numbers, a function of the counts alone; rebuild it when the counts change.
+
+A Beta(α, β) prior is folded in by real exponents: S + α - 1 clicks, and β - 1 misses more at a
+position of κ = 1. The density stays log-concave if neither exponent is negative. S + α < 1 happens
+without a click only; then x is of the order of 1/Σ κ_l F_l, and `sample_unclicked` does it.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import math
 import numpy as np
 
 from clickrank._jit import kernel
+from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.types import Floats, Ints
 
 # Places of the numbers of a hat. Heights are logarithms relative to the hat's top.
@@ -32,7 +37,7 @@ HAT_SIZE = 15
 
 
 @kernel
-def log_density(clicks: int, misses: Ints, examination: Floats, x: float) -> float:
+def log_density(clicks: float, misses: Ints | Floats, examination: Floats, x: float) -> float:
     """Return h(x), minus infinity outside the support."""
     total = 0.0
     if clicks > 0:
@@ -50,7 +55,7 @@ def log_density(clicks: int, misses: Ints, examination: Floats, x: float) -> flo
 
 @kernel
 def log_density_slopes(
-    clicks: int, misses: Ints, examination: Floats, x: float
+    clicks: float, misses: Ints | Floats, examination: Floats, x: float
 ) -> tuple[float, float]:
     """Return h'(x) and -h''(x) for 0 < x, with every κ_l x < 1 where there are misses."""
     first = 0.0
@@ -67,7 +72,7 @@ def log_density_slopes(
 
 
 @kernel
-def near_mode(clicks: int, misses: Ints, examination: Floats, start: float) -> float:
+def near_mode(clicks: float, misses: Ints | Floats, examination: Floats, start: float) -> float:
     """Return a point near the mode of the posterior, 0 or 1 if the mode is there.
 
     The search begins at ``start``: any number will do, an estimate of the attraction is best.
@@ -108,7 +113,7 @@ def _reach(slope: float, curvature: float) -> float:
 
 @kernel
 def _tangent(
-    clicks: int, misses: Ints, examination: Floats, mode: float, x: float
+    clicks: float, misses: Ints | Floats, examination: Floats, mode: float, x: float
 ) -> tuple[float, float]:
     """Return h(x) - h(mode) and h'(x)."""
     height = 0.0
@@ -131,7 +136,9 @@ def _mass(depth: float) -> float:
 
 
 @kernel
-def build_hat(clicks: int, misses: Ints, examination: Floats, start: float, hat: Floats) -> None:
+def build_hat(
+    clicks: float, misses: Ints | Floats, examination: Floats, start: float, hat: Floats
+) -> None:
     """Write the hat of a posterior into ``hat``; ``start`` as for `near_mode`."""
     mode = near_mode(clicks, misses, examination, start)
     if mode > 0.0:
@@ -186,7 +193,7 @@ def build_hat(clicks: int, misses: Ints, examination: Floats, start: float, hat:
 
 @kernel
 def sample_posterior(
-    clicks: int, misses: Ints, examination: Floats, hat: Floats, rng: np.random.Generator
+    clicks: float, misses: Ints | Floats, examination: Floats, hat: Floats, rng: np.random.Generator
 ) -> float:
     """Draw once from the posterior, with the hat of these counts."""
     mode = hat[_MODE]
@@ -210,4 +217,30 @@ def sample_posterior(
             if v <= 1.0 + (hat[_DIP] + slope * abs(x - mode) - fall):
                 return float(x)
         if math.log(v) + fall <= log_density(clicks, misses, examination, x) - hat[_TOP]:
+            return float(x)
+
+
+@kernel
+def sample_unclicked(
+    alpha: float, misses: Floats, examination: Floats, rng: np.random.Generator
+) -> float:
+    """Draw once from the density x^(α - 1) Π_l (1 - κ_l x)^F_l on [0, 1], where α ≤ 1.
+
+    (1 - κx) is at most exp(-κx): the proposal is a Gamma draw of rate Σ κ_l F_l, which must be well
+    above 0 for it to lie in the interval.
+    """
+    rate = 0.0
+    for position in range(misses.shape[0]):
+        rate += examination[position] * misses[position]
+    d, c = gamma_constants(alpha + 1.0)
+    while True:
+        x = sample_gamma(d, c, rng) / rate * (1.0 - rng.random()) ** (1.0 / alpha)
+        if x >= 1.0:
+            continue
+        excess = 0.0
+        for position in range(misses.shape[0]):
+            if misses[position] > 0:
+                seen = examination[position] * x
+                excess += misses[position] * (math.log1p(-seen) + seen)
+        if math.log(1.0 - rng.random()) <= excess:
             return float(x)

@@ -22,7 +22,7 @@ class Curve(NamedTuple):
     """A mean over time with a band, which may be NaN where it is not known."""
 
     label: str
-    x: Ints
+    x: Floats | Ints
     mean: Floats
     low: Floats
     high: Floats

@@ -2,11 +2,17 @@
 
 from clickrank.policies.base import POLICIES, Assumes, Policy, policy, register
 from clickrank.policies.batch_rank import BatchRank
+from clickrank.policies.bayes_ucb import BayesUCB
 from clickrank.policies.bc_mp_ts import BCMPTS
 from clickrank.policies.bubble_rank import BubbleRank
+from clickrank.policies.cascade_kl_ucb import CascadeKLUCB
+from clickrank.policies.cascade_ucb1 import CascadeUCB1
 from clickrank.policies.comb_ucb1 import CombUCB1
+from clickrank.policies.dcm_kl_ucb import DCMKLUCB
+from clickrank.policies.ensemble import Ensemble
 from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.grab import GRAB
+from clickrank.policies.greedy import Greedy
 from clickrank.policies.kl_comb_ucb import KLCombUCB
 from clickrank.policies.learner import Learner
 from clickrank.policies.oracle import Oracle
@@ -19,12 +25,14 @@ from clickrank.policies.pbm_ucb import PBMUCB
 from clickrank.policies.pmed import PMED
 from clickrank.policies.rba_kl_ucb import RBAKLUCB
 from clickrank.policies.s_grab import SGRAB
+from clickrank.policies.thompson import ThompsonSampling
 from clickrank.policies.top_rank import TopRank
 from clickrank.policies.uni_rank import UniRank
 from clickrank.policies.uniform import Uniform
 
 __all__ = [
     "BCMPTS",
+    "DCMKLUCB",
     "GRAB",
     "PBLB",
     "PBMHB",
@@ -38,13 +46,19 @@ __all__ = [
     "SGRAB",
     "Assumes",
     "BatchRank",
+    "BayesUCB",
     "BubbleRank",
+    "CascadeKLUCB",
+    "CascadeUCB1",
     "CombUCB1",
+    "Ensemble",
     "EpsilonGreedy",
+    "Greedy",
     "KLCombUCB",
     "Learner",
     "Oracle",
     "Policy",
+    "ThompsonSampling",
     "TopRank",
     "UniRank",
     "Uniform",

@@ -208,6 +208,15 @@ def check_length(spec: Policy, field: str, n_positions: int) -> Floats:
     return values
 
 
+def check_items(spec: Policy, field: str, n_items: int) -> Floats:
+    """Return a spec's vector with one entry an item as an array, checking its length."""
+    values: Floats = np.array(getattr(spec, field), dtype=np.float64)
+    if values.size != n_items:
+        rule = f"{field} must have one entry an item ({n_items})"
+        raise invalid(type(spec).__name__, rule, values.size)
+    return values
+
+
 # The two verbs as compiled loops call them, dispatched on the class of ``state``. The bodies run
 # when Numba is switched off (NUMBA_DISABLE_JIT=1).
 

@@ -1,0 +1,221 @@
+"""What there is to simulate of an experiment, before anything is.
+
+A *cell* is one policy on one click model, or on many of which each comes with a prior: what is
+simulated in one go and saved in one file, whose name carries a hash of all that decides its
+numbers. A *curve* is a policy's cells put together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from clickrank._jit import fingerprint
+from clickrank._rng import generator
+from clickrank.beta import Beta
+from clickrank.clickmodels import ClickModel
+from clickrank.clickmodels.base import source_of as model_source
+from clickrank.experiments.judged import judged_instances
+from clickrank.experiments.models import Instance, draw_instances, models_of
+from clickrank.experiments.spec import AtPoint, Experiment, Figure, KnownPrior, PolicySpec, Scale
+from clickrank.policies import Policy, policy
+from clickrank.policies.base import source_of as policy_source
+from clickrank.simulate.many_results import Key
+from clickrank.simulate.run import check_applies, recording_rounds
+from clickrank.types import Ints
+
+Say = Callable[[str], None]
+
+
+class Cell(NamedTuple):
+    """One policy on one click model."""
+
+    curve: str
+    policy: Policy
+    model: ClickModel
+    run_ids: list[int]
+    checkpoints: Ints
+    wanted: int
+    figure: Figure
+    mismatch: bool
+    path: Path
+
+
+class ManyCell(NamedTuple):
+    """A policy on many click models, with as many runs on each; it is told of each by itself."""
+
+    curve: str
+    policies: dict[Key, Policy]
+    models: dict[Key, ClickModel]
+    runs: int
+    checkpoints: Ints
+    figure: Figure
+    mismatch: bool
+    path: Path
+
+    @property
+    def run_ids(self) -> list[int]:
+        """The numbers of its runs, those on one model side by side."""
+        return list(range(self.runs * len(self.models)))
+
+
+AnyCell = Cell | ManyCell
+
+
+def pair(cell: AnyCell) -> tuple[Policy, ClickModel]:
+    """Return a policy and a model of a cell: what is compiled for these does for all of it."""
+    if isinstance(cell, Cell):
+        return cell.policy, cell.model
+    label = next(iter(cell.models))
+    return cell.policies[label], cell.models[label]
+
+
+def folder_of(experiment: Experiment, out: Path) -> Path:
+    """Return where the results of an experiment are kept."""
+    return out / "results" / experiment.paper_id / experiment.figure_id
+
+
+def cells(experiment: Experiment, scale: Scale, out: Path) -> dict[str, list[AnyCell]]:
+    """Return the cells of each curve; raises if a policy does not apply to its model."""
+    figure = experiment.figure
+    folder = folder_of(experiment, out)
+    if figure.drawn is not None or figure.judged is not None:
+        return {
+            spec.curve: [many_cell(spec, instances, scale, figure, folder)]
+            for spec, instances in played_on(experiment, scale, out)
+        }
+    models = models_of(figure)
+    runs = runs_by_model(figure, list(models), scale.runs)
+    total = sum(len(ids) for ids in runs.values())
+    return {
+        spec.curve: [
+            _cell(spec, label, models[label], runs[label], total, scale, figure, folder)
+            for label in models
+            if runs[label]
+        ]
+        for spec in figure.curves(scale)
+    }
+
+
+def played_on(
+    experiment: Experiment, scale: Scale, out: Path
+) -> list[tuple[PolicySpec, dict[str, Instance]]]:
+    """Return the policies of a figure, each with the models it plays on, by label."""
+    figure = experiment.figure
+    shared: dict[str, Instance] = {}
+    if figure.judged is not None:
+        shared = judged_instances(figure.judged, figure.seed, folder_of(experiment, out).parent)
+    elif figure.drawn is not None and figure.sweep is None:
+        shared = draw_instances(figure.drawn, figure.seed)
+    elif figure.drawn is None:
+        shared = {label: Instance(model) for label, model in models_of(figure).items()}
+    return [
+        (spec, draw_instances(spec.drawn, figure.seed) if isinstance(spec, AtPoint) else shared)
+        for spec in figure.curves(scale)
+    ]
+
+
+def runs_by_model(figure: Figure, labels: list[str], runs: int) -> dict[str, list[int]]:
+    """Say which runs play on which model, the same for all policies."""
+    if figure.model_set is not None and figure.model_set.runs == "each":
+        n = len(labels)
+        return {label: list(range(i, n * runs, n)) for i, label in enumerate(labels)}
+    drawn = generator(figure.seed, 0).integers(len(labels), size=runs)
+    return {label: np.flatnonzero(drawn == i).tolist() for i, label in enumerate(labels)}
+
+
+def _cell(
+    spec: PolicySpec,
+    label: str,
+    model: ClickModel,
+    run_ids: list[int],
+    total: int,
+    scale: Scale,
+    figure: Figure,
+    folder: Path,
+) -> Cell:
+    made = _policy(spec, Instance(model), scale)
+    check_applies(made, model, allow_mismatch=spec.mismatch)
+    checkpoints = _checkpoints(spec, scale, figure)
+    facts = {
+        "policy": [made.name, repr(made)],
+        "model": [model.name, {k: v.tolist() for k, v in model.params._asdict().items()}],
+        "horizon": last_round(spec, scale),
+        "runs": total,
+        "counted_positions": figure.counted_positions,
+        "run_ids": run_ids,
+        "checkpoints": checkpoints.tolist(),
+        "seed": figure.seed,
+        "code": fingerprint(policy_source(made) or "", model_source(model) or ""),
+    }
+    key = hashlib.sha256(msgspec.json.encode(facts)).hexdigest()[:12]
+    name = "-".join(part for part in (spec.curve, label, key) if part)
+    path = folder / f"{name}.npz"
+    return Cell(
+        spec.curve, made, model, run_ids, checkpoints, total, figure, spec.mismatch, path
+    )  # fmt: skip
+
+
+def many_cell(
+    spec: PolicySpec, instances: dict[str, Instance], scale: Scale, figure: Figure, folder: Path
+) -> ManyCell:
+    """Return the cell of a policy on many models."""
+    policies: dict[Key, Policy] = {k: _policy(spec, it, scale) for k, it in instances.items()}
+    models: dict[Key, ClickModel] = {k: it.model for k, it in instances.items()}
+    first = next(iter(instances))
+    check_applies(policies[first], models[first], allow_mismatch=spec.mismatch)
+    checkpoints = _checkpoints(spec, scale, figure)
+    facts: dict[str, Any] = {
+        "policies": [[label, repr(made)] for label, made in policies.items()],
+        "horizon": last_round(spec, scale),
+        "runs": scale.runs,
+        "counted_positions": figure.counted_positions,
+        "checkpoints": checkpoints.tolist(),
+        "seed": figure.seed,
+        "code": fingerprint(
+            policy_source(policies[first]) or "", model_source(models[first]) or ""
+        ),
+    }  # fmt: skip
+    digest = hashlib.sha256(msgspec.json.encode(facts))
+    for model in models.values():
+        digest.update(model.name.encode())
+        for array in model.params:
+            digest.update(array.tobytes())
+    path = folder / f"{spec.curve}-{digest.hexdigest()[:12]}.npz"
+    return ManyCell(
+        spec.curve, policies, models, scale.runs, checkpoints, figure, spec.mismatch, path
+    )  # fmt: skip
+
+
+def _policy(spec: PolicySpec, instance: Instance, scale: Scale) -> Policy:
+    """Make a policy, told what it may know of the items."""
+    told: dict[str, Any] = {}
+    if isinstance(spec.knows, KnownPrior):
+        told["prior"] = Beta(spec.knows.alpha, spec.knows.beta)
+    elif spec.knows == "prior":
+        told["prior"] = instance.prior
+    elif spec.knows == "scores":
+        told["scores"] = instance.scores
+    # A policy may be told another horizon than the true one.
+    settings = {"horizon": last_round(spec, scale), **told, **spec.settings}
+    return policy(spec.name, model=instance.model, **settings)
+
+
+def _checkpoints(spec: PolicySpec, scale: Scale, figure: Figure) -> Ints:
+    stops = last_round(spec, scale)
+    checkpoints = recording_rounds(scale.horizon, None)
+    # Claims ask about halves and tenths, and compare policies where the first of them stops.
+    marks = [max(1, stops // part) for part in (2, 10, 100)]
+    marks += [last_round(other, scale) for other in figure.policies]
+    checkpoints = np.unique(np.append(checkpoints, marks))
+    return checkpoints[checkpoints <= stops]
+
+
+def last_round(spec: PolicySpec, scale: Scale) -> int:
+    """Return the round at which a policy is stopped."""
+    return max(1, round(spec.share * scale.horizon))

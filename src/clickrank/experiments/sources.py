@@ -1,0 +1,160 @@
+"""What policies play on, as data: a click model, a file of them, drawn ones, or judged queries."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+
+class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of all specs: read-only, and a misspelt key is an error."""
+
+
+class Model(Spec, frozen=True, kw_only=True):
+    """A click model by its registered name, with its parameters."""
+
+    name: str
+    parameters: dict[str, Any] = {}
+
+
+class ModelSet(Spec, frozen=True, kw_only=True):
+    """Many click models of one kind, the same for all policies.
+
+    Parameters
+    ----------
+    name
+        The registered name of the kind.
+    file
+        A file of the data folder: a JSON object from labels to the parameters of a model.
+    runs
+        "random": each run draws one of the models. "each": as many runs on every model.
+    first
+        Keep this many models, the first of the file; by default all.
+    items
+        Keep this many items of each, the most attractive; by default all.
+    positions
+        Keep this many positions, the most examined, and sort them so; by default all as they are.
+    """
+
+    name: str
+    file: str
+    runs: Literal["random", "each"] = "random"
+    first: int | None = None
+    items: int | None = None
+    positions: int | None = None
+
+
+class Drawn(Spec, frozen=True, kw_only=True):
+    """Click models drawn from Beta priors, the same for all policies; each comes with its prior.
+
+    Parameters
+    ----------
+    name, parameters
+        The registered name of the kind, and its parameters besides the attraction.
+    items
+        How many items there are.
+    alpha
+        α of every item; or two whole numbers between which that of each item is drawn evenly.
+    beta
+        β of every item. In a sweep its points say both.
+    priors
+        How often α is drawn.
+    draws
+        How many models are drawn from each prior.
+    """
+
+    name: str
+    items: int
+    parameters: dict[str, Any] = {}
+    alpha: float | tuple[int, int] = 1.0
+    beta: float = 1.0
+    priors: int = 1
+    draws: int
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for key in ("items", "priors", "draws"):
+            if getattr(self, key) < 1:
+                raise ValueError(f"{key} must be at least 1")
+        if isinstance(self.alpha, tuple) and not 1 <= self.alpha[0] <= self.alpha[1]:
+            raise ValueError("alpha must be two whole numbers of at least 1, the smaller first")
+
+
+class Point(Spec, frozen=True, kw_only=True):
+    """A place on the axis of a sweep, and the prior there."""
+
+    at: float
+    alpha: float
+    beta: float
+
+
+class Sweep(Spec, frozen=True, kw_only=True):
+    """Priors along an axis: the figure shows the regret at the horizon over it.
+
+    Parameters
+    ----------
+    label
+        The axis, as in ``γ``.
+    points
+        Places on the axis, in order, each with its prior.
+    xscale
+        The axis's scale.
+    """
+
+    label: str
+    points: list[Point]
+    xscale: Literal["log", "linear"] = "linear"
+
+    def __post_init__(self) -> None:
+        """Check that there is something to compare."""
+        places = [point.at for point in self.points]
+        if len(places) < 2 or places != sorted(set(places)):
+            raise ValueError("points must be at least two, in increasing order")
+
+    def curve(self, policy: str, at: float) -> str:
+        """Return the name of a policy's curve at a place."""
+        return f"{policy} {self.label}={at:g}"
+
+
+class Judged(Spec, frozen=True, kw_only=True):
+    """Queries with graded documents: clicks follow the grades, priors come from offline rankers.
+
+    Rankers are trained on the training queries, and give every document of a test query a score
+    each. Clicks on the test queries are simulated.
+
+    Parameters
+    ----------
+    name
+        The registered name of the click model.
+    path
+        A folder with train.txt and test.txt in the LETOR format; by default the example that comes
+        with clickrank.
+    positions, one_in
+        A list has so many positions, but no more than one in so many of a query's documents.
+    attraction
+        The attraction of a document of each grade.
+    targets
+        What the rankers are trained to say of each grade.
+    rankers, share
+        How many rankers are trained, each on this share of the training queries.
+    """
+
+    name: str = "cascade"
+    path: str = ""
+    positions: int = 10
+    one_in: int = 1
+    attraction: list[float]
+    targets: list[float]
+    rankers: int = 10
+    share: float = 0.9
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for key in ("positions", "one_in", "rankers"):
+            if getattr(self, key) < 1:
+                raise ValueError(f"{key} must be at least 1")
+        if not 0.0 < self.share <= 1.0:
+            raise ValueError("share must be above 0 and at most 1")
+        if len(self.attraction) != len(self.targets):
+            raise ValueError("attraction and targets must have one entry a grade")

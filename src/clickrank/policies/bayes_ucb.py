@@ -1,0 +1,228 @@
+"""BayesUCB: sort items by an upper quantile of the posterior of their attraction."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clickrank._select import copy, place, renew_top_k
+from clickrank.errors import invalid
+from clickrank.numerics.beta_quantile import beta_upper_quantile
+from clickrank.numerics.posterior_quantile import ROOM, posterior_upper_quantile
+from clickrank.policies.base import Assumes, register
+from clickrank.policies.bayesian import (
+    CLICK_MODELS,
+    BayesianPolicy,
+    count,
+    count_page,
+    fold,
+    no_counts,
+    no_page_counts,
+)
+from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    alpha: Floats  # (n_items,), α_i
+    beta: Floats  # (n_items,), β_i
+    rule: int  # which positions are observed
+    log_failure: float  # log δ
+    normal: float  # the normal distribution's quantile of the same level
+
+
+class State(NamedTuple):
+    """Observed clicks and misses, and the quantile of each item."""
+
+    clicks: IntStatistic  # (n_items,), Σ O Y
+    misses: IntStatistic  # (n_items,), Σ O (1 - Y)
+    stale: IntScratch  # (n_items,), 1 where the quantile is not of these counts
+    bound: FloatScratch  # (n_items,), U_i
+    best: IntScratch  # (n_positions,), items by decreasing U_i
+
+
+class PageParams(NamedTuple):
+    """Constants where positions may go unseen."""
+
+    alpha: Floats  # (n_items,), α_i
+    beta: Floats  # (n_items,), β_i
+    examination: Floats  # (n_positions + 1,), κ, and a 1
+    prominence: Ints  # (n_positions,), positions by decreasing examination
+    log_failure: float  # log δ
+    normal: float  # the normal distribution's quantile of the same level
+
+
+class PageState(NamedTuple):
+    """The posterior's counts where positions may go unseen, and the quantile of each item."""
+
+    clicks: IntStatistic  # (n_items,), S_i
+    misses: IntStatistic  # (n_items, n_positions), F_il
+    stale: IntScratch  # (n_items,), 1 where the quantile is not of these counts
+    exponents: FloatScratch  # (n_items, n_positions + 1); this and the next: see `fold`
+    doubt: FloatScratch  # (n_items,)
+    room: FloatScratch  # (ROOM,), see numerics.posterior_quantile
+    bound: FloatScratch  # (n_items,), U_i
+    best: IntScratch  # (n_positions,), items by decreasing U_i
+
+
+@dataclass(frozen=True)
+class BayesUCB(BayesianPolicy):
+    """BayesUCB sorts items by the attraction that each exceeds with probability δ, as far as known.
+
+    What is known is a Beta posterior, so a prior helps from the first visitor on.
+
+    U_i = min{c : P(θ_i ≥ c) ≤ δ}, θ_i ~ Beta(α_i + clicks, β_i + misses), counted where the item
+    was surely looked at: the whole list (document-based clicks), down to the first click (cascade)
+    or to the last (dependent clicks); all of it without a click.
+
+    **Assumes**: document-based, cascade or dependent clicks, in a dependent click model with
+    satisfaction that does not increase down the list. The horizon, or δ.
+
+    **Source**: kveton2022, Algorithm 1, sections 4 to 6; kaufmann2012.
+
+    **Differences**: 1. δ = 1/T unless `failure` is given, and 1/2 for T = 1. 2. Ties are broken at
+    random; quantiles that round to 0 or to 1 tie. 3. In a dependent click model, counting down to
+    the last click, as the text does, is biased: an item between clicks counts only because a click
+    followed. With attraction .4 and satisfaction .5 the positions 1, 2, 3 show .400, .440, .542.
+    `observe="first-click"` counts what is certain whatever came later: less, without bias.
+
+    **Complexity**: O(n_items) comparisons a round, and one quantile for each observed item, some
+    0.4 µs.
+
+    **Guarantee**: for δ = 1/T and attractions drawn from the prior, regret
+    O(√(n_positions · n_items · T) log T), and less the more the prior knows (kveton2022,
+    Theorems 1 and 2, Corollary 3).
+
+    Parameters
+    ----------
+    click_model
+        How people click: "dctr", "cascade", "dcm" or "pbm".
+    prior
+        A `clickrank.priors.Beta`; by default every attraction is as likely.
+    examination
+        With "pbm" only: probability that each position is looked at (κ), each above 0.
+    observe
+        With "dcm" only: "last-click" or "first-click", down to where items count as observed.
+    horizon
+        Number of rounds T; may be left open with `failure`, and is then not used.
+    failure
+        Probability δ, above 0 and below 1; 1/T if left open.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> model = cr.clickmodels.Cascade([0.6, 0.4, 0.2], n_positions=2)
+    >>> prior = cr.priors.Beta([6, 4, 2], [4, 6, 8])
+    >>> policy = cr.policy("bayes-ucb", model=model, horizon=100, prior=prior)
+    >>> cr.simulate(policy, model, horizon=100, runs=2, seed=0).runs
+    2
+    """
+
+    name = "bayes-ucb"
+    assumes = Assumes(
+        click_models=CLICK_MODELS, known=("click_model", "examination"), horizon=True, priors=True
+    )
+
+    horizon: int | None = None
+    failure: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        if self.horizon is not None:
+            whole("BayesUCB", "horizon", self.horizon, 1)
+        if self.failure is not None:
+            number("BayesUCB", "failure", self.failure, 0.0, 1.0)
+            if self.failure in (0.0, 1.0):
+                raise invalid("BayesUCB", "failure must be above 0 and below 1", self.failure)
+        elif self.horizon is None:
+            raise invalid("BayesUCB", "horizon must be given, or failure", self.horizon)
+
+    def params(self, n_items: int, n_positions: int) -> Any:
+        """Return the kernels' constants."""
+        failure = self.failure
+        if failure is None:
+            assert self.horizon is not None  # as checked
+            failure = 1.0 / max(self.horizon, 2)
+        level = (math.log(failure), -NormalDist().inv_cdf(failure))
+        if self.doubtful():
+            return PageParams(*self.prior_of(n_items), *self.page(n_positions), *level)
+        return Params(*self.prior_of(n_items), self.rule(), *level)
+
+    def init(self, n_items: int, n_positions: int) -> Any:
+        """Return the state before the first round."""
+        if self.doubtful():
+            return PageState(
+                **no_page_counts(n_items, n_positions),
+                room=np.zeros(ROOM),
+                bound=np.zeros(n_items),
+                best=np.zeros(n_positions, dtype=np.int64),
+            )
+        return State(
+            **no_counts(n_items),
+            bound=np.zeros(n_items),
+            best=np.zeros(n_positions, dtype=np.int64),
+        )
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    for item in range(state.bound.shape[0]):
+        if state.stale[item] == 1:
+            state.bound[item] = beta_upper_quantile(
+                params.alpha[item] + state.clicks[item],
+                params.beta[item] + state.misses[item],
+                params.log_failure,
+                params.normal,
+            )
+            state.stale[item] = 0
+    renew_top_k(state.bound, rng, state.best)
+    copy(state.best, ranking)
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    count(state, params.rule, ranking, clicks)
+
+
+def _rank_page(
+    params: PageParams, state: PageState, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    last = ranking.shape[0]
+    for item in range(state.bound.shape[0]):
+        if state.stale[item] == 1:
+            alpha = params.alpha[item] + state.clicks[item]
+            state.doubt[item] = fold(
+                state.misses, params.beta[item], params.examination, state.exponents, item
+            )
+            if state.doubt[item] > 0.0:
+                state.bound[item] = posterior_upper_quantile(
+                    alpha,
+                    state.exponents,
+                    params.examination,
+                    item,
+                    params.log_failure,
+                    state.room,
+                )
+            else:
+                state.bound[item] = beta_upper_quantile(
+                    alpha, state.exponents[item, last], params.log_failure, params.normal
+                )
+            state.stale[item] = 0
+    renew_top_k(state.bound, rng, state.best)
+    place(state.best, params.prominence, ranking)
+
+
+def _update_page(
+    params: PageParams, state: PageState, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    count_page(state.clicks, state.misses, state.stale, ranking, clicks)
+
+
+register(BayesUCB, State, _rank, _update, lean=True)
+register(BayesUCB, PageState, _rank_page, _update_page, lean=True)

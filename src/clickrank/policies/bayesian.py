@@ -1,0 +1,174 @@
+"""What the Bayesian policies share: a Beta prior an item, and which items a list lets us observe.
+
+An observed item that was clicked adds 1 to its α, one that was not to its β; items below what was
+surely looked at add nothing. Under position-based clicks nobody knows what was looked at: a miss at
+a position of examination κ < 1 is then counted for its position, and the posterior is a Beta
+density times (1 - κx) for each of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+
+from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._select import prominence
+from clickrank.beta import UNIFORM, Beta
+from clickrank.errors import DoesNotApply, invalid
+from clickrank.policies.base import KnownModel, Policy, check_length, set_probabilities
+from clickrank.policies.observation import EVERYTHING, FIRST_CLICK, LAST_CLICK, positions_seen
+from clickrank.types import Floats, Ints, Vector
+
+P = TypeVar("P", bound="BayesianPolicy")
+
+CLICK_MODELS = ("dctr", "cascade", "dcm", "pbm")
+_RULES = {"dctr": EVERYTHING, "cascade": FIRST_CLICK, "pbm": EVERYTHING}
+_DCM_RULES = {"last-click": LAST_CLICK, "first-click": FIRST_CLICK}
+
+
+@dataclasses.dataclass(frozen=True)
+class BayesianPolicy(Policy):
+    """A policy that keeps a posterior of each item's attraction."""
+
+    click_model: Literal["dctr", "cascade", "dcm", "pbm"]
+    prior: Beta = UNIFORM
+    examination: Vector | None = None
+    observe: Literal["last-click", "first-click"] = "last-click"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        owner = type(self).__name__
+        if not isinstance(self.click_model, str):
+            raise invalid(owner, "click_model must be a string", self.click_model)
+        if self.click_model not in CLICK_MODELS:
+            raise DoesNotApply(
+                f"{owner}: click_model must be one of {', '.join(CLICK_MODELS)}, got "
+                f"{self.click_model!r}, of which it cannot tell what people looked at. Say which "
+                f"is closest, as in clickrank.policy({self.name!r}, click_model='pbm', ...)."
+            )
+        if not isinstance(self.prior, Beta):
+            raise invalid(owner, "prior must be a clickrank.priors.Beta", self.prior)
+        if self.observe not in _DCM_RULES:
+            raise invalid(owner, "observe must be 'last-click' or 'first-click'", self.observe)
+        if self.click_model == "pbm":
+            if self.examination is None:
+                rule = "examination must be given with click_model='pbm'"
+                raise invalid(owner, rule, self.examination)
+            set_probabilities(self, "examination")
+        elif self.examination is not None:
+            # A document-based page has it too: all ones.
+            if self.click_model != "dctr" or not np.all(np.equal(self.examination, 1.0)):
+                rule = f"examination must be left open with click_model={self.click_model!r}"
+                raise invalid(owner, rule, self.examination)
+            object.__setattr__(self, "examination", None)
+
+    def relabelled(self: P, order: Ints) -> P:
+        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
+        if self.prior.n_items is None:
+            return self
+        return dataclasses.replace(self, prior=self.prior.relabelled(order))
+
+    def why_not(self, model: KnownModel) -> str | None:
+        """Say why the clicks that it was told of are not those of a click model."""
+        if self.click_model not in model.is_a:
+            return f"it was told to expect {self.click_model} clicks, not {model.name}"
+        return None
+
+    def rule(self) -> int:
+        """Return which positions are observed, see `positions_seen`."""
+        return _DCM_RULES[self.observe] if self.click_model == "dcm" else _RULES[self.click_model]
+
+    def doubtful(self) -> bool:
+        """Return whether there are positions of which one cannot tell if they were looked at."""
+        return self.examination is not None and min(self.examination) < 1.0
+
+    def page(self, n_positions: int) -> tuple[Floats, Ints]:
+        """Return the examination, with a 1 at its end for the prior, and the order of positions."""
+        examination = check_length(self, "examination", n_positions)
+        return np.append(examination, 1.0), prominence(examination)
+
+    def prior_of(self, n_items: int) -> tuple[Floats, Floats]:
+        """Return α and β with one entry an item."""
+        if self.prior.n_items not in (None, n_items):
+            rule = f"prior must be of {n_items} items, or of all"
+            raise invalid(type(self).__name__, rule, self.prior.n_items)
+        return self.prior.for_items(n_items)
+
+
+class Counts(Protocol):
+    """The fields that a state must have."""
+
+    @property
+    def clicks(self) -> Ints:
+        """Statistic (n_items,), clicks."""
+
+    @property
+    def misses(self) -> Ints:
+        """Statistic (n_items,), times that the item was surely looked at and not clicked."""
+
+    @property
+    def stale(self) -> Ints:
+        """Scratch (n_items,), 1 where the counts have changed since `rank` looked at them."""
+
+
+def no_counts(n_items: int) -> dict[str, Any]:
+    """Return the fields of `Counts` before the first click."""
+    return {
+        "clicks": np.zeros(n_items, dtype=np.int64),
+        "misses": np.zeros(n_items, dtype=np.int64),
+        "stale": np.ones(n_items, dtype=np.int64),
+    }
+
+
+@inline_kernel
+def count(counts: Counts, rule: int, ranking: Ints, clicks: Ints) -> None:
+    """Count what a list showed of its items."""
+    for position in range(positions_seen(rule, clicks)):
+        item = ranking[position]
+        counts.clicks[item] += clicks[position]
+        counts.misses[item] += 1 - clicks[position]
+        counts.stale[item] = 1
+
+
+def no_page_counts(n_items: int, n_positions: int) -> dict[str, Any]:
+    """Return the same where a miss at each position counts for itself, and `fold`'s room."""
+    return {
+        "clicks": np.zeros(n_items, dtype=np.int64),
+        "misses": np.zeros((n_items, n_positions), dtype=np.int64),
+        "stale": np.ones(n_items, dtype=np.int64),
+        "exponents": np.zeros((n_items, n_positions + 1)),
+        "doubt": np.zeros(n_items),
+    }
+
+
+@inline_kernel
+def count_page(clicked: Ints, missed: Ints, stale: Ints, ranking: Ints, clicks: Ints) -> None:
+    """Count clicks by item, and misses by item and position."""
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        clicked[item] += clicks[position]
+        missed[item, position] += 1 - clicks[position]
+        stale[item] = 1
+
+
+@lean_kernel
+def fold(missed: Ints, beta: float, examination: Floats, exponents: Floats, item: int) -> float:
+    """Write an item's exponents: misses by position where κ < 1, then β with all certain misses.
+
+    Return the former weighted by κ; if that is 0, the posterior is a Beta distribution.
+    """
+    n_positions = missed.shape[1]
+    doubt = 0.0
+    certain = beta
+    for position in range(n_positions):
+        misses = missed[item, position]
+        exponents[item, position] = 0.0
+        if examination[position] < 1.0:
+            exponents[item, position] = misses
+            doubt += examination[position] * misses
+        else:
+            certain += misses
+    exponents[item, n_positions] = certain
+    return doubt

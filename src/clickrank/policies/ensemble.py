@@ -1,0 +1,108 @@
+"""Ensemble: items by the mean score of models that were trained offline."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._select import copy, renew_top_k
+from clickrank.errors import invalid
+from clickrank.policies.base import Assumes, Policy, check_items, register
+from clickrank.types import Floats, Ints, IntScratch, IntStatistic, Matrix, Vector, numbers
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    scores: Floats  # (n_items,)
+
+
+class State(NamedTuple):
+    """Nothing is learned; the rounds are counted."""
+
+    rounds: IntStatistic  # (1,)
+    best: IntScratch  # (n_positions,), items by decreasing score
+
+
+@dataclass(frozen=True)
+class Ensemble(Policy):
+    """Ensemble shows the items of the largest mean score in every round, and learns nothing.
+
+    It is what a page does whose ranking comes from models trained offline.
+
+    A_t = the items of largest Σ_m s_mi, the largest first; s_mi is the score of item i by model m.
+
+    **Assumes**: positions of decreasing prominence. Any clicks; it does not look at them.
+
+    **Source**: kveton2022, section 7.4.
+
+    **Differences**: items of equal score are ordered at random, anew in each round.
+
+    **Complexity**: O(n_items) a round.
+
+    **Guarantee**: none; the regret is linear unless the scores are in the right order.
+
+    Parameters
+    ----------
+    scores
+        Scores between 0 and 1: a vector with one entry an item, or a matrix with one row a model.
+        The means over models are kept.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> policy = cr.policies.Ensemble([[0.25, 0.5, 1.0], [0.75, 0.0, 0.5]])
+    >>> policy
+    Ensemble(scores=(0.5, 0.25, 0.75))
+    >>> cr.Learner(policy, n_items=3, n_positions=2).rank()[0]
+    array([2, 0])
+    """
+
+    name = "ensemble"
+    assumes = Assumes(priors=True, positions="decreasing")
+
+    scores: Vector | Matrix
+
+    def __post_init__(self) -> None:
+        """Check the scores, and keep their means."""
+        values = numbers("Ensemble", "scores", self.scores)
+        if values.ndim not in (1, 2) or values.size == 0:
+            rule = "scores must be a vector, or a matrix with one row a model"
+            raise invalid("Ensemble", rule, self.scores)
+        good = (values >= 0) & (values <= 1)  # false for NaN
+        if not good.all():
+            where = tuple(int(i) for i in np.argwhere(~good)[0])
+            place = ", ".join(map(str, where))
+            rule = f"scores[{place}] must be between 0 and 1"
+            raise invalid("Ensemble", rule, float(values[where]))
+        means = values if values.ndim == 1 else values.mean(axis=0)
+        object.__setattr__(self, "scores", tuple(means.tolist()))
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        return Params(check_items(self, "scores", n_items))
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round."""
+        return State(rounds=np.zeros(1, dtype=np.int64), best=np.zeros(n_positions, dtype=np.int64))
+
+    def relabelled(self, order: Ints) -> Ensemble:
+        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
+        return dataclasses.replace(self, scores=np.asarray(self.scores)[order])
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    renew_top_k(params.scores, rng, state.best)
+    copy(state.best, ranking)
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    state.rounds[0] += 1
+
+
+register(Ensemble, State, _rank, _update)

@@ -1,0 +1,102 @@
+"""Greedy: items by what was believed of them before the first visitor."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._select import copy, renew_top_k
+from clickrank.beta import UNIFORM, Beta
+from clickrank.errors import invalid
+from clickrank.policies.base import Assumes, Policy, register
+from clickrank.types import Floats, Ints, IntScratch, IntStatistic
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    mean: Floats  # (n_items,), α/(α + β)
+
+
+class State(NamedTuple):
+    """Nothing is learned; the rounds are counted."""
+
+    rounds: IntStatistic  # (1,)
+    best: IntScratch  # (n_positions,), items by decreasing mean
+
+
+@dataclass(frozen=True)
+class Greedy(Policy):
+    """Greedy shows the items of the largest prior mean in every round, and learns nothing.
+
+    It is what exploring must beat: without a prior, a random list.
+
+    A_t = the items of largest α/(α + β), the largest first.
+
+    **Assumes**: positions of decreasing prominence. Any clicks; it does not look at them.
+
+    **Source**: kveton2022, section 7.1.
+
+    **Differences**: 1. By the prior's mean, where the text has the most probable attraction, which
+    is not defined for α, β ≤ 1; for priors of equal weight above 2, as there, the order is the
+    same. 2. Items of equal mean are ordered at random, anew in each round.
+
+    **Complexity**: O(n_items) a round.
+
+    **Guarantee**: none; the regret is linear unless the prior is right.
+
+    Parameters
+    ----------
+    prior
+        A `clickrank.priors.Beta`.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> policy = cr.policies.Greedy(cr.priors.Beta([1, 8, 3], [9, 2, 3]))
+    >>> cr.Learner(policy, n_items=3, n_positions=2).rank()[0]
+    array([1, 2])
+    """
+
+    name = "greedy"
+    assumes = Assumes(priors=True, positions="decreasing")
+    beats_uniform = False  # without a prior
+
+    prior: Beta = UNIFORM
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        if not isinstance(self.prior, Beta):
+            raise invalid("Greedy", "prior must be a clickrank.priors.Beta", self.prior)
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        if self.prior.n_items not in (None, n_items):
+            rule = f"prior must be of {n_items} items, or of all"
+            raise invalid("Greedy", rule, self.prior.n_items)
+        return Params(np.full(n_items, self.prior.mean))
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round."""
+        return State(rounds=np.zeros(1, dtype=np.int64), best=np.zeros(n_positions, dtype=np.int64))
+
+    def relabelled(self, order: Ints) -> Greedy:
+        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
+        return dataclasses.replace(self, prior=self.prior.relabelled(order))
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    renew_top_k(params.mean, rng, state.best)
+    copy(state.best, ranking)
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    state.rounds[0] += 1
+
+
+register(Greedy, State, _rank, _update)

@@ -1,0 +1,171 @@
+"""Queries whose documents were judged: features and grades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix, issparse
+
+from clickrank.errors import invalid
+from clickrank.types import Ints
+
+#: One row a document, one column a feature: a float32 matrix, or a sparse one.
+Features: TypeAlias = "NDArray[np.float32] | csr_matrix"
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedQuery:
+    """One query: its number, the grade of each document (0 is worst), and their features."""
+
+    qid: int
+    grades: Ints
+    features: Features
+
+    @property
+    def n_items(self) -> int:
+        """How many documents it has."""
+        return int(self.grades.size)
+
+
+class JudgedQueries(Mapping[int, JudgedQuery]):
+    """Judged queries in one block of memory: a mapping from the query's number to the query.
+
+    A query taken from it is a view. Rows of ``features`` and entries of ``grades`` are documents;
+    those of the i-th query are ``offsets[i]`` to ``offsets[i + 1]`` and its number is ``qids[i]``.
+
+    Parameters
+    ----------
+    features
+        One row a document: a matrix, kept as it is if it holds float32, or a SciPy sparse one.
+    grades
+        The grade of each document: whole numbers of at least 0.
+    sizes
+        How many documents each query has, in the order of the rows.
+    qids
+        The number of each query; 0, 1, 2, … by default.
+
+    Examples
+    --------
+    >>> queries = JudgedQueries([[0.5], [0.1], [0.7]], grades=[4, 0, 1], sizes=[2, 1], qids=[17, 3])
+    >>> queries[17].grades
+    array([4, 0])
+    >>> list(queries), queries.n_rows, queries.n_features
+    ([17, 3], 3, 1)
+    """
+
+    def __init__(
+        self,
+        features: ArrayLike | csr_matrix,
+        grades: ArrayLike,
+        sizes: ArrayLike,
+        qids: ArrayLike | None = None,
+    ) -> None:
+        """Check that the parts fit together; nothing is copied that need not be."""
+        owner = "JudgedQueries"
+        self.features: Features = features_of(owner, "features", features)
+        self.grades: Ints = _whole_vector(owner, "grades", grades, 0)
+        counts = _whole_vector(owner, "sizes", sizes, 1)
+        self.offsets: Ints = np.concatenate(([0], np.cumsum(counts)))
+        numbers = np.arange(counts.size) if qids is None else qids
+        self.qids: Ints = _whole_vector(owner, "qids", numbers, 0)
+        rows = (self.features.shape[0], self.grades.size, int(self.offsets[-1]))
+        if len(set(rows)) != 1:
+            rule = "features, grades and sizes must be of as many documents"
+            raise invalid(owner, rule, rows)
+        if self.qids.size != counts.size:
+            raise invalid(owner, f"qids must hold {counts.size} numbers", self.qids.size)
+        self._places = {qid: place for place, qid in enumerate(self.qids.tolist())}
+        if len(self._places) != self.qids.size:
+            found, seen = np.unique(self.qids, return_counts=True)
+            raise invalid(owner, "qids must be distinct", int(found[np.argmax(seen)]))
+
+    @property
+    def sizes(self) -> Ints:
+        """How many documents each query has."""
+        return np.diff(self.offsets)
+
+    @property
+    def n_rows(self) -> int:
+        """How many documents there are."""
+        return int(self.grades.size)
+
+    @property
+    def n_features(self) -> int:
+        """How many features a document has."""
+        return int(self.features.shape[1])
+
+    def __getitem__(self, qid: int) -> JudgedQuery:
+        place = self._places[qid]
+        rows = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
+        return JudgedQuery(int(qid), self.grades[rows], _rows(self.features, rows))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    # A mapping compares by content, which for arrays has no one answer.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        kind = "sparse" if issparse(self.features) else "dense"
+        return (
+            f"<JudgedQueries: {len(self)} queries, {self.n_rows} documents, "
+            f"{self.n_features} {kind} features>"
+        )
+
+    def take(self, places: ArrayLike) -> JudgedQueries:
+        """Return the queries at these places, counted from 0, as a copy."""
+        chosen = _whole_vector("JudgedQueries", "places", places, 0)
+        if int(chosen.max()) >= len(self):
+            rule = f"places must be between 0 and {len(self) - 1}"
+            raise invalid("JudgedQueries", rule, int(chosen.max()))
+        starts, sizes = self.offsets[chosen], self.sizes[chosen]
+        # The rows of each chosen query, one after the other.
+        shift = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+        rows = np.arange(int(sizes.sum())) + shift
+        return JudgedQueries(self.features[rows], self.grades[rows], sizes, self.qids[chosen])
+
+
+def features_of(owner: str, name: str, features: ArrayLike | csr_matrix) -> Features:
+    """Check a matrix of features; it is copied only if it is not float32 yet."""
+    found: Features
+    if issparse(features):
+        found = csr_matrix(features, dtype=np.float32)
+    else:
+        try:
+            array = np.asarray(features)
+        except ValueError:  # ragged
+            array = np.array("ragged")
+        if array.dtype.kind not in "fiub":
+            raise invalid(owner, f"{name} must be a matrix of numbers", features)
+        found = array.astype(np.float32, copy=False)
+    if found.ndim != 2 or 0 in found.shape:
+        raise invalid(owner, f"{name} must be a matrix, one row a document", found.shape)
+    return found
+
+
+def _rows(features: Features, rows: slice) -> Features:
+    """Return some rows as a view: of a sparse matrix, only the row pointers are copied."""
+    if isinstance(features, np.ndarray):
+        return features[rows]
+    pointers = features.indptr[rows.start : rows.stop + 1]
+    inside = slice(int(pointers[0]), int(pointers[-1]))
+    parts = (features.data[inside], features.indices[inside], pointers - pointers[0])
+    return csr_matrix(parts, shape=(rows.stop - rows.start, features.shape[1]), copy=False)
+
+
+def _whole_vector(owner: str, name: str, values: ArrayLike, low: int) -> Ints:
+    array = np.asarray(values)
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+        raise invalid(owner, f"{name} must be a non-empty vector of whole numbers", values)
+    if int(array.min()) < low:
+        where = int(np.argmin(array))
+        raise invalid(owner, f"{name}[{where}] must be at least {low}", int(array[where]))
+    return array.astype(np.int64, copy=False)

@@ -1,0 +1,327 @@
+"""Readers of judged queries in the LETOR format, also that of MSLR-WEB30K and of libsvm."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import itertools
+import lzma
+import math
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from clickrank._jit import kernel_for
+from clickrank.errors import InvalidValue, invalid
+from clickrank.priors import _lines
+from clickrank.priors._growing import DenseRows, Growing, SparseRows
+from clickrank.priors.judged import JudgedQueries, JudgedQuery
+from clickrank.types import Ints, whole
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+# How much text is read at a time.
+_BLOCK = 1 << 20
+_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_COLON, _NEWLINE = ord(":"), ord("\n")
+
+_RULES = {
+    _lines.GRADE: "a line must start with a grade, a whole number of at least 0",
+    _lines.QID: "qid must be a whole number of at least 0",
+    _lines.NO_QID: "a line must name its query, qid:N, unless query_sizes are given",
+    _lines.HAS_QID: "a line must not name its query, qid:N, when query_sizes are given",
+    _lines.TWO_QIDS: "a line must name one query",
+    _lines.INDEX: "a feature must be number:value, with a number of at least 1",
+    _lines.ORDER: "feature numbers must increase along the line",
+    _lines.VALUE: "a feature's value must be a number that float32 holds, or NULL",
+    _lines.WIDE: "feature numbers must be at most n_features ({width})",
+}
+
+
+def read_letor(
+    path: PathLike,
+    *,
+    query_sizes: PathLike | ArrayLike | None = None,
+    n_features: int | None = None,
+    sparse: bool | None = None,
+    null: float = math.nan,
+) -> Iterator[JudgedQuery]:
+    """Yield the queries of a file one at a time, holding little more than one in memory.
+
+    Parameters are those of `load_letor`. Without ``n_features``, a query is as wide as the widest
+    line up to its end: give it where all must be alike.
+    """
+    reader = _Reader(path, query_sizes, n_features, sparse, null)
+    return _queries(reader)
+
+
+def load_letor(
+    path: PathLike,
+    *,
+    query_sizes: PathLike | ArrayLike | None = None,
+    n_features: int | None = None,
+    sparse: bool | None = None,
+    null: float = math.nan,
+) -> JudgedQueries:
+    """Read all queries of a file; the features are never held twice.
+
+    A line is ``grade qid:N 1:value 2:value … # comment``. Features that it does not name are 0.
+    Feature numbers start at 1 and increase; lines may end in spaces and CRLF; empty lines and
+    comments are skipped. The lines of a query follow each other.
+
+    Parameters
+    ----------
+    path
+        The file; .gz, .bz2 and .xz are decompressed on the way.
+    query_sizes
+        For lines without ``qid``: how many lines each query has, as numbers or as a file with one
+        number a line. Queries are then numbered 0, 1, 2, …
+    n_features
+        How many features there are; by default the largest number found.
+    sparse
+        Whether to keep a SciPy CSR matrix in place of a dense one. By default it is sparse if the
+        lines of the first megabyte name at most half of the features.
+    null
+        What the words NULL and NaN stand for. The default, NaN, is what LightGBM takes for a
+        missing value; estimators that refuse it need a number, such as 0.
+
+    Raises
+    ------
+    InvalidValue
+        With the path, the line and what is wrong there.
+    """
+    reader = _Reader(path, query_sizes, n_features, sparse, null)
+    grades, sizes, qids = Growing(np.int64), Growing(np.int64), Growing(np.int64)
+    rows: DenseRows | SparseRows | None = None
+    for block in reader.blocks():
+        if rows is None:
+            rows = SparseRows() if reader.sparse else DenseRows()
+        rows.add(reader.width, block.ends, block.columns, block.values)
+        grades.extend(block.grades)
+        for start, stop in _runs(block.qids):
+            if qids.size and qids.held()[-1] == block.qids[start]:
+                sizes.held()[-1] += stop - start
+            else:
+                qids.room(1)[0] = block.qids[start]
+                sizes.room(1)[0] = stop - start
+    assert rows is not None  # the reader raises if there is no document
+    features = rows.finished(reader.width)
+    return JudgedQueries(features, grades.finished(), sizes.finished(), qids.finished())
+
+
+class _Block(NamedTuple):
+    """Some documents, and their features that are not 0 one after the other."""
+
+    grades: Ints
+    qids: Ints
+    ends: Ints  # where the features of each document end
+    columns: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+
+class _Reader:
+    """Reads documents block by block, checks them, and learns how wide the matrix must be."""
+
+    def __init__(
+        self,
+        path: PathLike,
+        query_sizes: PathLike | ArrayLike | None,
+        n_features: int | None,
+        sparse: bool | None,
+        null: float,
+    ) -> None:
+        """Check the options."""
+        self.path = Path(path)
+        self.sparse = sparse
+        self.width = 0
+        self._n_features = n_features
+        if n_features is not None:
+            self.width = whole("letor", "n_features", n_features, 1, _lines.LARGEST_INDEX)
+        if math.isinf(null):
+            raise invalid("letor", "null must be a number or NaN", null)
+        self._null = float(null)
+        self._starts: Ints | None = None  # the first row of each query, and the end
+        if query_sizes is not None:
+            self._starts = np.concatenate(([0], np.cumsum(_sizes_of(query_sizes))))
+        self._rows, self._lines = 0, 0
+        self._known: set[int] = set()
+        self._current = -1
+
+    def blocks(self) -> Iterator[_Block]:
+        """Yield the documents of one block of text after the other."""
+        for text in _texts(self.path):
+            block = self._parsed(text)
+            if block.grades.size:
+                yield block
+        if self._rows == 0:
+            raise invalid(str(self.path), "the file must hold a judged document", self._rows)
+        if self._starts is not None and self._rows != self._starts[-1]:
+            rule = f"the file must hold as many documents as query_sizes say ({self._starts[-1]})"
+            raise invalid(str(self.path), rule, self._rows)
+
+    def _parsed(self, text: NDArray[np.uint8]) -> _Block:
+        n_lines = int(np.count_nonzero(text == _NEWLINE)) + 1
+        n_pairs = int(np.count_nonzero(text == _COLON))
+        grades, qids, lines, ends = (np.empty(n_lines, dtype=np.int64) for _ in range(4))
+        columns, values = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.float32)
+        rows, count, named, widest, wrong, where = kernel_for(_lines.parse, "")(
+            text, self._limit(), self._null, self._starts is None,
+            grades, qids, lines, ends, columns, values,
+        )  # fmt: skip
+        if wrong:
+            token = text[where : where + 40].tobytes().split(maxsplit=1)
+            shown = token[0].decode(errors="replace") if token else ""
+            raise self._error(count, self._rule(wrong), shown)
+        if rows:
+            self._shape(rows, named, widest)
+            self._check_queries(qids[:rows], lines)
+        self._rows += rows
+        self._lines += count
+        pairs = int(ends[rows - 1]) if rows else 0
+        return _Block(grades[:rows], qids[:rows], ends[:rows], columns[:pairs], values[:pairs])
+
+    def _limit(self) -> int:
+        """The largest feature number that may come next."""
+        if self._n_features is not None:
+            return self.width
+        # A dense matrix must not fill the memory because of one odd line.
+        return 2 * self.width if self.width and not self.sparse else _lines.LARGEST_INDEX
+
+    def _rule(self, wrong: int) -> str:
+        if wrong == _lines.WIDE and self._n_features is None:
+            rule = f"feature numbers must not exceed twice the largest before ({self.width})"
+            return f"{rule}; give n_features, or sparse=True"
+        return _RULES[wrong].format(width=self.width)
+
+    def _shape(self, rows: int, named: int, widest: int) -> None:
+        first = self._rows == 0
+        # A matrix needs a column, even if no line names a feature.
+        self.width = max(self.width, widest, 1)
+        if first and self.sparse is None:
+            self.sparse = 2 * named <= rows * self.width
+
+    def _check_queries(self, qids: Ints, lines: Ints) -> None:
+        """Fill in the queries from their sizes, or check that none comes back."""
+        if self._starts is not None:
+            places = np.arange(self._rows, self._rows + qids.size)
+            if places[-1] >= self._starts[-1]:
+                extra = int(self._starts[-1]) - self._rows
+                rule = f"query_sizes must count every line; they end before, at {self._starts[-1]}"
+                raise self._error(int(lines[extra]), rule, int(self._starts[-1]) + 1)
+            qids[:] = np.searchsorted(self._starts, places, side="right") - 1
+            return
+        for start, _ in _runs(qids):
+            qid = int(qids[start])
+            if qid == self._current:
+                continue
+            if qid in self._known:
+                rule = "the lines of a query must follow each other; others came between those of"
+                raise self._error(int(lines[start]), rule, f"qid:{qid}")
+            self._known.add(qid)
+            self._current = qid
+
+    def _error(self, line: int, rule: str, got: object) -> InvalidValue:
+        return invalid(f"{self.path}, line {self._lines + line + 1}", rule, got)
+
+
+def _queries(reader: _Reader) -> Iterator[JudgedQuery]:
+    """Cut blocks into queries; the last of a block may go on in the next."""
+    held: list[_Block] = []
+    for block in reader.blocks():
+        for start, stop in _runs(block.qids):
+            if held and held[0].qids[0] != block.qids[start]:
+                yield _query(held, reader)
+                held = []
+            held.append(_cut(block, start, stop))
+    yield _query(held, reader)
+
+
+def _cut(block: _Block, start: int, stop: int) -> _Block:
+    """Return some documents of a block, copied: the block itself can go."""
+    before = int(block.ends[start - 1]) if start else 0
+    pairs, rows = slice(before, int(block.ends[stop - 1])), slice(start, stop)
+    return _Block(
+        block.grades[rows].copy(),
+        block.qids[rows].copy(),
+        block.ends[rows] - before,
+        block.columns[pairs].copy(),
+        block.values[pairs].copy(),
+    )
+
+
+def _query(parts: list[_Block], reader: _Reader) -> JudgedQuery:
+    rows = SparseRows() if reader.sparse else DenseRows()
+    for part in parts:
+        rows.add(reader.width, part.ends, part.columns, part.values)
+    grades = np.concatenate([part.grades for part in parts])
+    return JudgedQuery(int(parts[0].qids[0]), grades, rows.finished(reader.width))
+
+
+def _runs(qids: Ints) -> Iterator[tuple[int, int]]:
+    """Yield where each query starts and stops."""
+    bounds = [0, *(np.flatnonzero(np.diff(qids)) + 1).tolist(), qids.size]
+    return itertools.pairwise(bounds)
+
+
+def _texts(path: Path) -> Iterator[NDArray[np.uint8]]:
+    """Yield the file's bytes in blocks of whole lines, each good until the next."""
+    buffer = np.empty(_BLOCK, dtype=np.uint8)
+    held = 0
+    with _opened(path) as stream:
+        while True:
+            if held == buffer.size:  # a line longer than the buffer
+                buffer = np.concatenate((buffer, np.empty_like(buffer)))
+            try:
+                got = stream.readinto(buffer[held:].data)
+            except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
+                raise invalid(str(path), "the file must be readable", str(error)) from error
+            if not got:
+                break
+            # Only what is new can hold the last line's end.
+            ends = np.flatnonzero(buffer[held : held + got] == _NEWLINE)
+            filled = held + got
+            held_from = held + int(ends[-1]) + 1 if ends.size else 0
+            if held_from:
+                yield buffer[:held_from]
+            held = filled - held_from
+            buffer[:held] = buffer[held_from:filled].copy()
+    if held:
+        yield buffer[:held]
+
+
+def _opened(path: Path) -> io.BufferedIOBase:
+    opener: Any = _OPENERS.get(path.suffix, open)
+    stream: io.BufferedIOBase = opener(path, "rb")
+    return stream
+
+
+def _sizes_of(given: PathLike | ArrayLike) -> Ints:
+    """Return query sizes from numbers, or from a file with one a line."""
+    if not isinstance(given, (str, os.PathLike)):
+        values = np.asarray(given)
+        if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
+            raise invalid("letor", "query_sizes must be a vector of whole numbers", given)
+        good = values >= 1
+        if not good.all():
+            where = int(np.argmin(good))
+            rule = f"query_sizes[{where}] must be at least 1"
+            raise invalid("letor", rule, int(values[where]))
+        return values.astype(np.int64)
+    sizes = []
+    with _opened(Path(given)) as stream:
+        for number, line in enumerate(stream, 1):
+            text = line.strip()
+            if text and (not text.isdigit() or int(text) < 1):
+                rule = "a query's size must be a whole number of at least 1"
+                raise invalid(f"{given}, line {number}", rule, text.decode(errors="replace"))
+            if text:
+                sizes.append(int(text))
+    if not sizes:
+        raise invalid(str(given), "the file must hold the size of a query", 0)
+    return np.array(sizes)

@@ -1,0 +1,315 @@
+"""Experiments on drawn models and on judged queries: what is drawn, told, run and estimated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+
+from clickrank.beta import Beta
+from clickrank.errors import InvalidValue, MissingExtra
+from clickrank.experiments import Experiment, Scale, judged, list_experiments, reproduce
+from clickrank.experiments import cells as cells_module
+from clickrank.experiments.cells import ManyCell, cells
+from clickrank.experiments.estimate import estimate, like_mslr
+from clickrank.experiments.judged import instance
+from clickrank.experiments.listing import select
+from clickrank.experiments.models import draw_instances
+from clickrank.experiments.sources import Drawn, Judged
+from clickrank.policies import ThompsonSampling
+
+DRAWN = """
+title = "Drawn"
+seed = 3
+[drawn]
+name = "cascade"
+items = 6
+parameters = { n_positions = 2 }
+alpha = [1, 10]
+beta = 10.0
+priors = 2
+draws = 3
+[[policies]]
+name = "thompson"
+knows = "prior"
+[[policies]]
+name = "thompson"
+label = "misled"
+knows = { alpha = 10, beta = 1 }
+[[policies]]
+name = "greedy"
+knows = "prior"
+[scale.quick]
+horizon = 200
+runs = 2
+[scale.paper]
+horizon = 200
+runs = 4
+"""
+SWEEP = """
+title = "Swept"
+bound = "bayes"
+[drawn]
+name = "cascade"
+items = 6
+parameters = { n_positions = 2 }
+draws = 30
+[sweep]
+label = "γ"
+xscale = "log"
+points = [{ at = 1, alpha = 1, beta = 10 }, { at = 100, alpha = 100, beta = 1000 }]
+[[policies]]
+name = "thompson"
+knows = "prior"
+[scale.quick]
+horizon = 200
+runs = 1
+[scale.paper]
+horizon = 200
+runs = 1
+"""
+EXPECTED = """
+[paper]
+title = "T"
+authors = "Nobody"
+year = 2000
+key = "nobody2000"
+[[claims]]
+kind = "falls"
+figure = "swept"
+id = "falls"
+text = "It falls."
+source = "stated in the text"
+policies = ["thompson"]
+[[claims]]
+kind = "bound-ratio"
+figure = "swept"
+id = "bound"
+text = "The bound holds."
+source = "stated in the text"
+policies = ["thompson"]
+low = 1.0
+high = inf
+"""
+
+
+@pytest.fixture
+def experiments(tmp_path: Path) -> list[Experiment]:
+    folder = tmp_path / "papers" / "nobody-2000"
+    folder.mkdir(parents=True)
+    for name, text in (("drawn", DRAWN), ("swept", SWEEP), ("expected", EXPECTED)):
+        (folder / f"{name}.toml").write_text(text)
+    return list_experiments(tmp_path / "papers")
+
+
+def test_models_are_drawn_from_the_prior_that_comes_with_them() -> None:
+    drawn = Drawn(
+        name="dctr", items=4000, parameters={"n_positions": 2}, alpha=(1, 10), beta=10.0,
+        priors=2, draws=3,
+    )  # fmt: skip
+    found = draw_instances(drawn, seed=5)
+    assert list(found) == ["0-0", "0-1", "0-2", "1-0", "1-1", "1-2"]
+    priors = [instance.prior for instance in found.values()]
+    assert priors[0] == priors[2] != priors[3]
+    for it in found.values():
+        assert it.prior is not None
+        alpha, beta = it.prior.for_items(4000)
+        assert set(alpha.tolist()) == set(range(1, 11))
+        assert set(beta.tolist()) == {10.0}
+        # The mean of 4,000 standardised draws, within five standard errors.
+        z = (it.model.params.attraction - it.prior.mean) / np.sqrt(it.prior.variance)
+        assert abs(z.mean()) < 5 / np.sqrt(4000)
+    drawn_too = Drawn(name="cascade", items=4000, parameters={"n_positions": 2},
+                      alpha=(1, 10), beta=10.0, priors=2, draws=3)  # fmt: skip
+    other = draw_instances(drawn_too, seed=5)
+    # The same pages, whatever the click model.
+    assert all(
+        np.array_equal(found[key].model.params.attraction, other[key].model.params.attraction)
+        for key in found
+    )
+
+
+def test_policies_are_told_what_the_figure_says(
+    experiments: list[Experiment], tmp_path: Path
+) -> None:
+    figure = experiments[0].figure
+    found = cells(experiments[0], figure.scale["quick"], tmp_path)
+    (told,), (misled,), (greedy,) = found.values()
+    assert isinstance(told, ManyCell)
+    assert isinstance(misled, ManyCell)
+    assert told.run_ids == list(range(12))
+    assert list(told.models) == ["0-0", "0-1", "0-2", "1-0", "1-1", "1-2"]
+    assert figure.drawn is not None
+    drawn = draw_instances(figure.drawn, figure.seed)
+    for label, policy in told.policies.items():
+        assert isinstance(policy, ThompsonSampling)
+        assert policy.prior == drawn[str(label)].prior
+        assert policy.click_model == "cascade"
+    assert {p.prior for p in misled.policies.values()} == {Beta(10, 1)}  # type: ignore[attr-defined]
+    assert len({told.path, misled.path, greedy.path}) == 3
+    other = cells(experiments[0], figure.scale["paper"], tmp_path)
+    assert other["thompson"][0].path != told.path
+
+
+def test_drawn_and_swept_experiments_run_and_report(
+    experiments: list[Experiment], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    done = reproduce(out=out, experiments=experiments, threads=2, progress=False)
+    drawn, swept = done.outcomes
+    assert drawn.complete
+    assert swept.complete
+    assert {r.runs for r in drawn.results.values()} == {12}
+    assert list(swept.results) == ["thompson γ=1", "thompson γ=100"]
+    assert [verdict.outcome for _, verdict in swept.verdicts] == ["holds", "holds"]
+    assert swept.evidence.upper["thompson γ=1"] > swept.evidence.upper["thompson γ=100"] > 0
+    page = done.report.read_text(encoding="utf-8")
+    assert "regret after 200 rounds" in page
+    assert "upper bound" in page
+    assert not list((out / "results").rglob("*.part"))
+    before = {path: path.stat().st_mtime_ns for path in (out / "results").rglob("*.npz")}
+    assert len(before) == 5
+    reproduce(out=out, experiments=experiments, threads=1, progress=False)
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('kind = "falls"', 'kind = "order"', "kind must be one for sweeps in swept, got 'order'"),
+        ('figure = "swept"\nid = "falls"', 'figure = "drawn"\nid = "falls"', "must have a sweep"),
+    ],
+)
+def test_claims_about_sweeps_need_one(
+    experiments: list[Experiment], tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path = tmp_path / "papers" / "nobody-2000" / "expected.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(InvalidValue, match=message):
+        list_experiments(tmp_path / "papers")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("draws = 30", "draws = 0", "draws must be at least 1"),
+        ("{ at = 1, alpha = 1, beta = 10 }, ", "", "points must be at least two"),
+        ("draws = 30", "draws = 30\nalpha = [5, 2]", "the smaller first"),
+    ],
+)
+def test_a_wrong_sweep_is_told_by_file(
+    experiments: list[Experiment], tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path = tmp_path / "papers" / "nobody-2000" / "swept.toml"
+    path.write_text(SWEEP.replace(old, new))
+    with pytest.raises(InvalidValue, match=r"swept.toml.*" + message):
+        list_experiments(tmp_path / "papers")
+
+
+JUDGED = Judged(
+    positions=10, one_in=3, attraction=[0.0, 0.2, 0.4, 0.8, 1.0], targets=[0.0, 0.25, 0.5, 0.75, 1]
+)
+
+
+@pytest.mark.parametrize(("documents", "positions"), [(1, 1), (3, 1), (4, 2), (27, 9), (120, 10)])
+def test_a_list_is_a_third_of_the_documents_at_most(documents: int, positions: int) -> None:
+    grades = np.arange(documents) % 5
+    scores = np.full((10, documents), 0.3)
+    it = instance(JUDGED, grades, scores)
+    assert it.model.n_positions == positions
+    assert it.model.params.attraction.tolist() == [JUDGED.attraction[g] for g in grades]
+    assert it.prior is not None
+    np.testing.assert_allclose(it.prior.mean, 0.3)
+    np.testing.assert_allclose(it.prior.weight, 10.0)
+
+
+def test_a_grade_without_an_attraction_is_an_error() -> None:
+    with pytest.raises(InvalidValue, match="grades must be at most 4, got 5"):
+        instance(JUDGED, np.array([0, 5]), np.full((10, 2), 0.3))
+
+
+def test_the_estimate_multiplies_what_a_round_takes(
+    experiments: list[Experiment], tmp_path: Path
+) -> None:
+    found = estimate(experiments[:1], "paper", tmp_path)
+    assert [cost.curve for cost in found.costs] == ["thompson", "misled", "greedy"]
+    assert {cost.rounds for cost in found.costs} == {6 * 4 * 200}
+    assert all(cost.microseconds > 0 for cost in found.costs)
+    total = sum(cost.microseconds * cost.rounds for cost in found.costs) / 3.6e9
+    assert found.hours == pytest.approx(total)
+    made_up = like_mslr(JUDGED, seed=0, count=3)
+    assert {it.model.n_items for it in made_up.values()} == {120}
+    assert {it.model.n_positions for it in made_up.values()} == {10}
+
+
+def write_fold(folder: Path, n_queries: int, seed: int) -> None:
+    """Write judged queries as MSLR-WEB30K does: dense features, a trailing space, CRLF."""
+    rng = np.random.default_rng(seed)
+    for name in ("train", "test"):
+        lines = []
+        for qid in range(1, n_queries + 1):
+            for grade in rng.integers(0, 5, size=9):
+                values = [grade + rng.normal(), *rng.normal(size=3)]
+                features = " ".join(f"{i}:{v:.4f}" for i, v in enumerate(values, start=1))
+                lines.append(f"{grade} qid:{qid} {features} \r\n")
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.txt").write_bytes("".join(lines).encode())
+
+
+def test_judged_queries_of_a_folder_take_the_place_of_the_example(tmp_path: Path) -> None:
+    write_fold(tmp_path / "MSLR" / "Fold1", 20, seed=0)
+    (shipped,) = select("004/figure-4", list_experiments())
+    policies = [p for p in shipped.figure.policies if p.name in ("thompson", "ensemble")]
+    small = replace(shipped, figure=replace(shipped.figure, policies=policies), claims=[])
+    out = tmp_path / "out"
+    done = reproduce(
+        scale=Scale(horizon=100, runs=2), out=out, experiments=[small], data=tmp_path / "MSLR",
+        progress=False,
+    )  # fmt: skip
+    (outcome,) = done.outcomes
+    assert outcome.complete
+    assert [str(qid) for qid in range(1, 21)] == list(outcome.evidence.models)
+    assert {m.n_positions for m in outcome.evidence.models.values()} == {3}
+    (scores,) = (out / "results").rglob("scores-*.npz")
+    kept = scores.stat().st_mtime_ns
+    # One feature tells the grade up to noise: the rankers' order must be far better than chance.
+    truth = np.concatenate([m.params.attraction for m in outcome.evidence.models.values()])
+    with np.load(scores) as file:
+        assert file["scores"].shape == (10, 180)
+        assert np.corrcoef(file["scores"].mean(axis=0), truth)[0, 1] > 0.5
+    judged._instances.cache_clear()
+    reproduce(
+        scale=Scale(horizon=100, runs=2), out=out, experiments=[small], data=tmp_path / "MSLR",
+        progress=False,
+    )  # fmt: skip
+    assert scores.stat().st_mtime_ns == kept
+
+
+def test_a_folder_without_judged_queries_is_told(tmp_path: Path) -> None:
+    (shipped,) = select("004/figure-4", list_experiments())
+    with pytest.raises(InvalidValue, match=r"--data must be a folder with train.txt and test.txt"):
+        reproduce("004/figure-4", out=tmp_path, experiments=[shipped], data=tmp_path / "nowhere")
+
+
+def test_without_the_extra_the_rest_is_reproduced(
+    experiments: list[Experiment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shipped,) = select("004/figure-4", list_experiments())
+    said: list[str] = []
+
+    def missing(*arguments: object) -> None:
+        raise MissingExtra("Training rankers needs LightGBM.")
+
+    monkeypatch.setattr(cells_module, "judged_instances", missing)
+    done = reproduce(
+        out=tmp_path / "out", experiments=[experiments[0], shipped], progress=False,
+        say=said.append,
+    )  # fmt: skip
+    assert [o.experiment.figure_id for o in done.outcomes] == ["drawn"]
+    assert f"{shipped.name} is left out: Training rankers needs LightGBM." in said
+    with pytest.raises(MissingExtra):
+        reproduce("004", out=tmp_path / "out", experiments=[shipped], progress=False)

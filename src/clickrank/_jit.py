@@ -35,6 +35,7 @@ _KERNEL_FILES = (
     "_*.py",
     "types.py",
     "beta.py",
+    "features.py",
     "numerics/*.py",
     "clickmodels/*.py",
     "policies/*.py",

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from clickrank._rng import streams
 from clickrank.checks.clickmodels import example_parameters
-from clickrank.clickmodels import CLICK_MODELS, ClickModel
+from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
 from clickrank.errors import InvalidValue
 from clickrank.policies import Learner, Policy, Uniform
 from clickrank.policies import policy as make_policy
@@ -50,6 +50,8 @@ def matched_model(cls: type[Policy], n_items: int, n_positions: int) -> ClickMod
     for name, value in values.items():
         if name == "attraction":
             values[name] = np.linspace(0.9, 0.1, n_items)
+            if cls.assumes.features:  # as many as items, so that any attractions are linear in them
+                values[name] = LinearAttraction(np.eye(n_items), values[name])
         elif np.ndim(value) == 1:
             values[name] = np.linspace(0.9, 0.5, n_positions)
     build: Any = assumed

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank._jit import generic, kernel_for, named_tuple_class, source_key, tell_apart
+from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
 from clickrank.errors import DoesNotApply, invalid
+from clickrank.features import Features
 from clickrank.registry import Registry
 from clickrank.types import Floats, Ints, clicks_of, frozen, ranking_of, whole
 
@@ -113,16 +115,22 @@ class ClickModel(abc.ABC):
         """Check a number of positions that is at most the page's."""
         return whole(type(self).__name__, "n_positions", n_positions, 1, self.n_positions)
 
-    def _set_shape(self, attraction: Floats, n_positions: object) -> None:
-        """Set the number of items and positions, checking that the list is not too long."""
+    def _set_shape(self, attraction: ArrayLike | LinearAttraction, n_positions: object) -> None:
+        """Set attraction, number of items and of positions, checking that they fit.
+
+        A model whose attraction comes from features has an attribute ``features``.
+        """
         owner = type(self).__name__
+        values = attraction_of(owner, attraction)
         positions = whole(owner, "n_positions", n_positions, 1)
-        if positions > attraction.size:
-            rule = f"n_positions must be between 1 and n_items ({attraction.size})"
+        if positions > values.size:
+            rule = f"n_positions must be between 1 and n_items ({values.size})"
             raise invalid(owner, rule, positions)
-        self.n_items = int(attraction.size)
+        self.n_items = int(values.size)
         self.n_positions = positions
-        self.attraction: Floats = frozen(attraction)
+        self.attraction: Floats = frozen(values)
+        if isinstance(attraction, LinearAttraction):
+            self.features = Features(attraction.features)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the arrays of a copy or of an unpickled model read-only, as they were.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank.clickmodels import dcm
-from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
+from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import ClickModel, Kernels, register
 from clickrank.types import Floats, Ints, frozen
 
@@ -57,7 +57,7 @@ class Cascade(ClickModel):
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, n_positions: int) -> None:
         """Check the parameters and keep read-only copies."""
-        self._set_shape(attraction_of("Cascade", attraction), n_positions)
+        self._set_shape(attraction, n_positions)
         self.params = CascadeParams(self.attraction, frozen(np.ones(self.n_positions)))
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank._select import match_by_rank
-from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
+from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import ClickModel, Kernels, register
 from clickrank.types import Floats, Ints, frozen, probabilities
 
@@ -61,7 +61,7 @@ class DCM(ClickModel):
     def __init__(self, attraction: ArrayLike | LinearAttraction, satisfaction: ArrayLike) -> None:
         """Check the parameters and keep read-only copies."""
         satisfied = probabilities("DCM", "satisfaction", satisfaction)
-        self._set_shape(attraction_of("DCM", attraction), satisfied.size)
+        self._set_shape(attraction, satisfied.size)
         self.satisfaction: Floats = frozen(satisfied)
         self.params = DCMParams(self.attraction, self.satisfaction)
 

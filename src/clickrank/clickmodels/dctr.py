@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
+from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import CLICK_MODELS, ClickModel
 from clickrank.clickmodels.pbm import Params
 from clickrank.types import Floats, Ints, frozen
@@ -41,7 +41,7 @@ class DCTR(ClickModel):
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, n_positions: int) -> None:
         """Check the parameters and keep read-only copies."""
-        self._set_shape(attraction_of("DCTR", attraction), n_positions)
+        self._set_shape(attraction, n_positions)
         self.params = Params(self.attraction, frozen(np.ones(self.n_positions)))
 
     @property

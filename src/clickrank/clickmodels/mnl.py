@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from clickrank._jit import kernel
 from clickrank._select import match_by_rank
-from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
+from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import ClickModel, Kernels, register
 from clickrank.types import Floats, Ints, bounded_vector, frozen
 
@@ -58,7 +58,7 @@ class MNL(ClickModel):
     def __init__(self, attraction: ArrayLike | LinearAttraction, position_bias: ArrayLike) -> None:
         """Check the parameters and keep read-only copies."""
         bias = bounded_vector("MNL", "position_bias", position_bias, 0.0, 1.0, open_low=True)
-        self._set_shape(attraction_of("MNL", attraction), bias.size)
+        self._set_shape(attraction, bias.size)
         self.position_bias: Floats = frozen(bias)
         self.params = MNLParams(self.attraction, self.position_bias)
 

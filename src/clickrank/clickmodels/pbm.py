@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank._select import match_by_rank
-from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
+from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import ClickModel, Kernels, register
 from clickrank.types import Floats, Ints, frozen, probabilities
 
@@ -52,7 +52,7 @@ class PBM(ClickModel):
     def __init__(self, attraction: ArrayLike | LinearAttraction, examination: ArrayLike) -> None:
         """Check the parameters and keep read-only copies."""
         examined = probabilities("PBM", "examination", examination)
-        self._set_shape(attraction_of("PBM", attraction), examined.size)
+        self._set_shape(attraction, examined.size)
         self.examination: Floats = frozen(examined)
         self.params = Params(self.attraction, self.examination)
 

@@ -51,7 +51,8 @@ class Assumes:
     horizon
         Whether it must be told the number of rounds.
     features
-        Whether it needs a feature vector for each item.
+        Whether it needs a feature vector for each item: a field ``features`` of the spec, filled
+        from a click model whose attraction comes from features when left open.
     priors
         Whether it accepts prior knowledge about items.
     positions
@@ -174,7 +175,7 @@ def policy(
         if key not in fields:
             rule = f"{cls.__name__}: unknown parameter {key!r}"
             raise InvalidValue(f"{rule}; it has {', '.join(fields) or 'none'}.")
-    for key in cls.assumes.known:
+    for key in (*cls.assumes.known, *(["features"] if cls.assumes.features else [])):
         if key not in settings and hasattr(model, key):
             found = getattr(model, key)
             settings[key] = found() if callable(found) else found

@@ -344,7 +344,7 @@ model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
 for name in cr.policies.POLICIES:
     if name == "skeleton":
         continue
-    result = cr.simulate(name, model, horizon=150, runs=2, seed=0, delay=1, batch=2)
+    result = cr.simulate(name, model, 150, 2, seed=0, delay=1, batch=2, allow_mismatch=True)
     print(name, [x.hex() for x in result.regret[:, -1].tolist()])
 """
 

@@ -161,6 +161,7 @@ def test_thompson_shows_lists_as_often_as_they_are_best() -> None:
     [
         (0.4, 1.0, 0, [2, 0, 0]),  # from the prior, with few misses
         (0.4, 1.5, 0, [40, 9, 0]),  # of the order of 1/misses
+        (0.9, 1.0, 0, [3, 0, 0]),  # where that is not small
         (0.2, 3.0, 3, [20, 10, 2]),  # with clicks: under a hat
         (1.2, 1.0, 0, [0, 5, 1]),
         (6.5, 2.5, 0, [0, 0, 4]),  # a Beta distribution

@@ -346,7 +346,7 @@ for name in cr.policies.POLICIES:
         continue
     given = {"scores": [0.3, 0.1, 0.5, 0.2, 0.4]} if name == "ensemble" else {}
     policy = cr.policy(name, model=model, horizon=150, **given)
-    result = cr.simulate(policy, model, horizon=150, runs=2, seed=0, delay=1, batch=2)
+    result = cr.simulate(policy, model, 150, 2, seed=0, delay=1, batch=2, allow_mismatch=True)
     print(name, [x.hex() for x in result.regret[:, -1].tolist()])
 """
 

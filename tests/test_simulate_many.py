@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import clickrank as cr
+from benchmarks import many as benchmark
 from clickrank._rng import streams
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.simulate import many
@@ -485,6 +486,13 @@ def test_copies_of_click_models_are_the_same_to_compiled_code() -> None:
                 assert not theirs.flags.writeable
             assert other.params[0] is other.attraction
             assert repr(other) == repr(model)
+
+
+def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--queries", "3", "--runs", "2", "--horizon", "50", "--repeats", "1"]
+    costs = benchmark.main(["--policies", "uniform", *small])
+    assert [(cost.threads, cost.runs) for cost in costs] == [(1, 6), (2, 6)]
+    assert "ms a run" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", sorted(cr.policies.POLICIES))

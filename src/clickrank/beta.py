@@ -113,7 +113,11 @@ class Beta:
         """Return the prior for a catalogue whose item i is this one's item ``order[i]``."""
         if self.n_items is None:
             return self
-        return Beta(_plain(np.asarray(self.alpha)[order]), _plain(np.asarray(self.beta)[order]))
+        # Every run of a simulation does this: without the checks, which are passed already.
+        made = object.__new__(Beta)
+        for name in ("alpha", "beta"):
+            object.__setattr__(made, name, tuple(np.array(getattr(self, name))[order].tolist()))
+        return made
 
     def for_items(self, n_items: int) -> tuple[Floats, Floats]:
         """Return α and β with one entry an item, checking how many there are."""

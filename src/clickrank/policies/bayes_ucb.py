@@ -80,8 +80,13 @@ class BayesUCB(BayesianPolicy):
     was surely looked at: the whole list (document-based clicks), down to the first click (cascade)
     or to the last (dependent clicks); all of it without a click.
 
+    Under position-based clicks a miss may have gone unseen, and the posterior is not a Beta:
+    π(θ_i) ∝ θ^(α_i + S_i - 1) (1 - θ)^(β_i - 1) Π_l (1 - κ_l θ)^F_il, with S_i clicks and F_il
+    misses at position l.
+
     **Assumes**: document-based, cascade or dependent clicks, in a dependent click model with
-    satisfaction that does not increase down the list. The horizon, or δ.
+    satisfaction that does not increase down the list; or position-based clicks with known
+    examination. The horizon, or δ.
 
     **Source**: kveton2022, Algorithm 1, sections 4 to 6; kaufmann2012.
 
@@ -89,14 +94,17 @@ class BayesUCB(BayesianPolicy):
     random; quantiles that round to 0 or to 1 tie. 3. In a dependent click model, counting down to
     the last click, as the text does, is biased: an item between clicks counts only because a click
     followed. With attraction .4 and satisfaction .5 the positions 1, 2, 3 show .400, .440, .542.
-    `observe="first-click"` counts what is certain whatever came later: less, without bias.
+    `observe="first-click"` counts what is certain whatever came later: less, without bias. At 30
+    items, 3 positions and 2,000 rounds the former still has the smaller regret. 4. Position-based
+    clicks, which the text leaves open. The largest bound goes to the most examined position, so
+    that examination need not decrease.
 
-    **Complexity**: O(n_items) comparisons a round, and one quantile for each observed item, some
-    0.4 µs.
+    **Complexity**: O(n_items) comparisons a round, and one quantile for each observed item: some
+    0.4 µs, and by numerical integration under position-based clicks some 10 µs.
 
     **Guarantee**: for δ = 1/T and attractions drawn from the prior, regret
     O(√(n_positions · n_items · T) log T), and less the more the prior knows (kveton2022,
-    Theorems 1 and 2, Corollary 3).
+    Theorems 1 and 2, Corollary 3). None for position-based clicks.
 
     Parameters
     ----------

@@ -72,13 +72,15 @@ class DCMKLUCB(Policy):
     5. Counting down to the last click is biased: an item above it without a click counts only
     because a click followed, and one with a click counts in any case. So items look more attractive
     than they are, the more the further down they stand (at .4 and satisfaction .5: .400, .440 and
-    .542 at the first three positions). This is the paper's rule and the default;
-    ``observe="first-click"`` counts down to the first click, which has no bias and sees less.
+    .542 at the first three positions), and may stay in the wrong order for ever. This is the
+    paper's rule and the default; ``observe="first-click"`` counts down to the first click, which
+    has no bias and sees less.
 
     **Complexity**: as CascadeKL-UCB.
 
-    **Guarantee**: regret of order log T, with a constant that grows as 1/(1 - v)^(n_positions - 1)
-    where v is the largest satisfaction (katariya2016). What the bias does to it is not known.
+    **Guarantee**: katariya2016 proves regret of order log T. The bias is not part of that: with
+    attractions .5, .45, …, .25 and satisfaction .8, .6, .4, .2 regret is linear, 421 in 100,000
+    rounds and 3,484 in 1,000,000 (6 runs, seed 1), but 64 and 105 with ``observe="first-click"``.
 
     Parameters
     ----------

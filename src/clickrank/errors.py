@@ -26,6 +26,10 @@ class MissingExtra(ClickRankError, ImportError):
     """An optional dependency is not installed; the message says how to get it."""
 
 
+class MissingData(ClickRankError, FileNotFoundError):
+    """Data that cannot come with clickrank are not there; the message says how to get them."""
+
+
 def invalid(owner: str, rule: str, value: object) -> InvalidValue:
     """Build the error "owner: rule, got value.".
 

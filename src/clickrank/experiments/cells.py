@@ -21,7 +21,8 @@ from clickrank.beta import Beta
 from clickrank.clickmodels import ClickModel
 from clickrank.clickmodels.base import source_of as model_source
 from clickrank.experiments.judged import judged_instances
-from clickrank.experiments.models import Instance, draw_instances, models_of
+from clickrank.experiments.models import Instance, draw_instances, draw_linear, models_of
+from clickrank.experiments.movielens import movie_instances
 from clickrank.experiments.spec import AtPoint, Experiment, Figure, KnownPrior, PolicySpec, Scale
 from clickrank.policies import Policy, policy
 from clickrank.policies.base import source_of as policy_source
@@ -84,7 +85,7 @@ def cells(experiment: Experiment, scale: Scale, out: Path) -> dict[str, list[Any
     """Return the cells of each curve; raises if a policy does not apply to its model."""
     figure = experiment.figure
     folder = folder_of(experiment, out)
-    if figure.drawn is not None or figure.judged is not None:
+    if figure.many:
         return {
             spec.curve: [many_cell(spec, instances, scale, figure, folder)]
             for spec, instances in played_on(experiment, scale, out)
@@ -107,13 +108,19 @@ def played_on(
 ) -> list[tuple[PolicySpec, dict[str, Instance]]]:
     """Return the policies of a figure, each with the models it plays on, by label."""
     figure = experiment.figure
+    cache = folder_of(experiment, out).parent
     shared: dict[str, Instance] = {}
     if figure.judged is not None:
-        shared = judged_instances(figure.judged, figure.seed, folder_of(experiment, out).parent)
+        shared = judged_instances(figure.judged, figure.seed, cache)
+    elif figure.linear is not None:
+        shared = draw_linear(figure.linear, figure.seed)
+    elif figure.movielens is not None:
+        shared = movie_instances(figure.movielens, figure.seed)
     elif figure.drawn is not None and figure.sweep is None:
         shared = draw_instances(figure.drawn, figure.seed)
     elif figure.drawn is None:
         shared = {label: Instance(model) for label, model in models_of(figure).items()}
+    shared = dict(list(shared.items())[: scale.models])
     return [
         (spec, draw_instances(spec.drawn, figure.seed) if isinstance(spec, AtPoint) else shared)
         for spec in figure.curves(scale)

@@ -13,10 +13,10 @@ import numpy as np
 
 from clickrank._rng import generator
 from clickrank.beta import Beta
-from clickrank.clickmodels import CLICK_MODELS, ClickModel
+from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
 from clickrank.errors import InvalidValue, unknown
 from clickrank.experiments.listing import DATA
-from clickrank.experiments.sources import Drawn
+from clickrank.experiments.sources import Drawn, Linear
 from clickrank.experiments.spec import Figure
 from clickrank.types import Floats
 
@@ -102,6 +102,24 @@ def draw_instances(drawn: Drawn, seed: int) -> dict[str, Instance]:
             attraction = prior.sample(drawn.items, generator(seed, 1, i, j))
             model = build_model(drawn.name, {"attraction": attraction, **drawn.parameters})
             found[f"{i}-{j}"] = Instance(model, prior)
+    return found
+
+
+def draw_linear(linear: Linear, seed: int) -> dict[str, Instance]:
+    """Draw items and weights, by label; each model has random numbers of its own.
+
+    >>> linear = Linear(name="dctr", items=9, features=3, parameters={"n_positions": 2}, draws=2)
+    >>> draw_linear(linear, seed=0)["1"].model.features
+    Features(9 items, 3 features, ...)
+    """
+    found = {}
+    for i in range(linear.draws):
+        rng = generator(seed, 3, i)
+        vectors = rng.standard_normal((linear.items, linear.features - 1))
+        weights = rng.standard_normal(linear.features - 1)
+        attraction = LinearAttraction.normalised(vectors, weights)
+        parameters = {"attraction": attraction, **linear.parameters}
+        found[str(i)] = Instance(build_model(linear.name, parameters))
     return found
 
 

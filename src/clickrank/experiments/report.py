@@ -123,7 +123,7 @@ def _amount(outcome: Outcome) -> str:
     if scale.runs == 1:
         runs = f"a run of {scale.horizon:,} rounds"
     every = figure.model_set is not None and figure.model_set.runs == "each"
-    if every or figure.drawn is not None or figure.judged is not None:
+    if every or figure.many:
         runs += f" on each of {len(outcome.evidence.models)} models"
     if figure.counted_positions is not None:
         runs += f", regret on the first {figure.counted_positions} positions"
@@ -132,11 +132,9 @@ def _amount(outcome: Outcome) -> str:
 
 def _described(outcome: Outcome) -> Iterable[str]:
     figure = outcome.experiment.figure
-    if figure.drawn is not None:
-        yield f"{figure.drawn}"
-        return
-    if figure.judged is not None:
-        yield f"{len(outcome.evidence.models)} queries: {figure.judged}"
+    if figure.many:
+        places = (figure.drawn, figure.linear, figure.judged, figure.movielens)
+        yield f"{len(outcome.evidence.models)} models: {next(p for p in places if p is not None)}"
         return
     for label, model in outcome.evidence.models.items():
         parameters = model.params._asdict() if not label else {}

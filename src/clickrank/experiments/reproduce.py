@@ -8,7 +8,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 from rich.table import Table
 
-from clickrank.errors import MissingExtra, invalid
+from clickrank.errors import MissingData, MissingExtra, invalid
 from clickrank.experiments.ahead import compiled_ahead
 from clickrank.experiments.cells import AnyCell, Say, cells, folder_of, pair
 from clickrank.experiments.listing import list_experiments, select
@@ -71,7 +71,8 @@ def reproduce(
     experiments
         The experiments to choose from; by default those that come with clickrank.
     data
-        A folder of judged queries for the experiments that take them, as that of MSLR-WEB30K.
+        A folder for the experiments that take data: judged queries, as those of MSLR-WEB30K, or
+        MovieLens's ratings.
     """
     require_matplotlib()  # now, not after the simulations
     out = Path(out)
@@ -80,7 +81,7 @@ def reproduce(
     for e in select(target, known):
         try:
             plan[e.name] = cells(e, scale_of(e, scale), out)
-        except MissingExtra as error:
+        except (MissingExtra, MissingData) as error:
             if target is not None:
                 raise
             say(f"{e.name} is left out: {error}")
@@ -99,16 +100,20 @@ def reproduce(
 
 
 def with_data(experiments: list[Experiment], data: str | Path | None) -> list[Experiment]:
-    """Return the experiments, those on judged queries with the data given."""
+    """Return the experiments, those that take data with the folder given."""
     if data is None:
         return experiments
     path = str(Path(data).resolve())
-    return [
-        replace(e, figure=replace(e.figure, judged=replace(e.figure.judged, path=path)))
-        if e.figure.judged is not None
-        else e
-        for e in experiments
-    ]
+    return [_with_path(experiment, path) for experiment in experiments]
+
+
+def _with_path(experiment: Experiment, path: str) -> Experiment:
+    figure = experiment.figure
+    if figure.judged is not None:
+        figure = replace(figure, judged=replace(figure.judged, path=path))
+    elif figure.movielens is not None:
+        figure = replace(figure, movielens=replace(figure.movielens, path=path))
+    return replace(experiment, figure=figure)
 
 
 def scale_of(experiment: Experiment, scale: str | Scale) -> Scale:

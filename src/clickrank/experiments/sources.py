@@ -81,6 +81,63 @@ class Drawn(Spec, frozen=True, kw_only=True):
             raise ValueError("alpha must be two whole numbers of at least 1, the smaller first")
 
 
+class Linear(Spec, frozen=True, kw_only=True):
+    """Click models with attractions linear in features, items and weights drawn (002, section 5).
+
+    Parameters
+    ----------
+    name, parameters
+        The registered name of the kind, and its parameters besides the attraction.
+    items, features
+        How many items there are, and by how many numbers each is described: Gaussian ones, put on
+        a sphere, and a constant (002, eq. 12).
+    draws
+        How many models are drawn.
+    """
+
+    name: str
+    items: int
+    features: int
+    parameters: dict[str, Any] = {}
+    draws: int
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        if self.items < 1 or self.draws < 1 or self.features < 2:
+            raise ValueError("items and draws must be at least 1, features at least 2")
+
+
+class MovieLens(Spec, frozen=True, kw_only=True):
+    """Movies as items: features from the ratings of some users, attraction from those of others.
+
+    002, section 5: the movies with most ratings, and the users who rate most, are kept; the users
+    are split at random. A singular-value decomposition of the first users' ratings describes the
+    movies, and least squares on the others' mean ratings gives the weights.
+
+    Parameters
+    ----------
+    name, parameters
+        The registered name of the click model, and its parameters besides the attraction.
+    path
+        The folder with MovieLens's ratings.csv; by default the first of `movielens.FOLDERS`.
+    movies, features
+        How many movies are kept, and by how many numbers each is described.
+    describing, rating
+        How many users describe the movies, and how many others rate them, at most.
+    draws
+        How often the users are split.
+    """
+
+    name: str = "dctr"
+    parameters: dict[str, Any] = {}
+    path: str = ""
+    movies: int
+    features: int
+    describing: int
+    rating: int
+    draws: int
+
+
 class Point(Spec, frozen=True, kw_only=True):
     """A place on the axis of a sweep, and the prior there."""
 

@@ -11,7 +11,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from clickrank.experiments.sources import Drawn, Judged, Model, ModelSet, Point, Spec, Sweep
+from clickrank.experiments.sources import (
+    Drawn,
+    Judged,
+    Linear,
+    Model,
+    ModelSet,
+    MovieLens,
+    Point,
+    Spec,
+    Sweep,
+)
 from clickrank.experiments.statements import AnyClaim
 
 
@@ -71,16 +81,20 @@ class AtPoint(PolicySpec, frozen=True, kw_only=True):
 
 
 class Scale(Spec, frozen=True, kw_only=True):
-    """How much to simulate: of a grid, one in ``thin`` values along each axis."""
+    """How much to simulate: of a grid, one in ``thin`` values along each axis.
+
+    Of many drawn models the first ``models``, by default all.
+    """
 
     horizon: int
     runs: int
     thin: int = 1
+    models: int | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        for key in ("horizon", "runs", "thin"):
-            if getattr(self, key) < 1:
+        for key in ("horizon", "runs", "thin", "models"):
+            if getattr(self, key) is not None and getattr(self, key) < 1:
                 raise ValueError(f"{key} must be at least 1")
 
 
@@ -154,8 +168,8 @@ class Figure(Spec, frozen=True, kw_only=True):
     ----------
     title
         What it shows.
-    model, model_set, drawn, judged
-        The click model, or many of them; exactly one of the four, unless there are panels.
+    model, model_set, drawn, linear, judged, movielens
+        The click model, or many of them; exactly one of these, unless there are panels.
     panels
         The parts of the figure: each becomes a figure of its own, on a setting of the paper.
     policies
@@ -190,7 +204,9 @@ class Figure(Spec, frozen=True, kw_only=True):
     model: Model | None = None
     model_set: ModelSet | None = None
     drawn: Drawn | None = None
+    linear: Linear | None = None
     judged: Judged | None = None
+    movielens: MovieLens | None = None
     panels: list[Panel] = []
     grid: Grid | None = None
     sweep: Sweep | None = None
@@ -204,9 +220,12 @@ class Figure(Spec, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Check what goes together."""
-        places = (self.model, self.model_set, self.drawn, self.judged, self.panels or None)
+        places = (
+            self.model, self.model_set, self.drawn, self.linear, self.judged, self.movielens,
+            self.panels or None,
+        )  # fmt: skip
         if sum(place is not None for place in places) != 1:
-            known = "model, model_set, drawn, judged and panels"
+            known = "model, model_set, drawn, linear, judged, movielens and panels"
             raise ValueError(f"exactly one of {known} must be given")
         if set(self.scale) != {"quick", "paper"}:
             raise ValueError("scale must have the tables quick and paper")
@@ -224,6 +243,12 @@ class Figure(Spec, frozen=True, kw_only=True):
             strangers = set(panel.settings) - set(curves)
             if strangers:
                 raise ValueError(f"panel {panel.suffix!r} sets unknown curves {sorted(strangers)}")
+
+    @property
+    def many(self) -> bool:
+        """Whether it plays on many models that are drawn, or that each come with something."""
+        places = (self.drawn, self.linear, self.judged, self.movielens)
+        return any(place is not None for place in places)
 
     def curves(self, scale: Scale | None = None) -> list[PolicySpec]:
         """Return all policies in drawing order: those listed, then those of the grid.

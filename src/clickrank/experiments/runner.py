@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import zipfile
 import zlib
@@ -138,6 +139,8 @@ def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Outcom
         saved = [r for r in (load_cell(cell, say) for cell in parts) if r is not None]
         if saved:
             results[curve] = joined(curve, saved)
+        if saved and isinstance(parts[0], ManyCell) and parts[0].runs > 1:
+            results[curve] = by_model(results[curve], parts[0].runs)
     figure = experiment.figure
     players = played_on(experiment, scale, out)
     models = {label: instance.model for label, instance in players[0][1].items()}
@@ -155,6 +158,23 @@ def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Outcom
     )
     verdicts = [(claim, judge(claim, evidence)) for claim in experiment.claims]
     return Outcome(experiment, scale, evidence, verdicts)
+
+
+def by_model(result: Result, runs: int) -> Result:
+    """Return the mean of the runs on each model as one run, of models that have all of theirs.
+
+    The models, as queries, are what the next ones will be like: runs on one are no new ones.
+    """
+    ids, counts = np.unique(result.run_ids // runs, return_counts=True)
+    whole = ids[counts == runs]
+    regret = result.regret[np.isin(result.run_ids // runs, whole)]
+    return dataclasses.replace(
+        result,
+        regret=regret.reshape(whole.size, runs, -1).mean(axis=1),
+        run_ids=whole,
+        seconds=result.seconds / runs,
+        wanted=result.wanted // runs,
+    )
 
 
 def joined(curve: str, parts: list[Result]) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -19,7 +20,7 @@ from clickrank.experiments.claims import Evidence, Verdict, judge
 from clickrank.experiments.spec import Experiment, Scale
 from clickrank.experiments.statements import AnyClaim
 from clickrank.experiments.upper_bounds import upper_bounds
-from clickrank.simulate import Result, simulate, simulate_many
+from clickrank.simulate import PartialResults, Result, simulate, simulate_many
 from clickrank.simulate.result import load_results, save_results
 
 
@@ -93,19 +94,21 @@ def _run_one(
 
 def _run_many(cell: ManyCell, threads: int | None, progress: bool | None) -> None:
     folder = cell.path.with_suffix("")  # what is finished while the rest is not
-    found = simulate_many(
-        cell.policies,
-        cell.models,
-        int(cell.checkpoints[-1]),
-        cell.runs,
-        cell.figure.seed,
-        checkpoints=cell.checkpoints,
-        threads=threads,
-        progress=progress,
-        allow_mismatch=cell.mismatch,
-        counted_positions=cell.figure.counted_positions,
-        folder=folder,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PartialResults)  # the caller says so in its own words
+        found = simulate_many(
+            cell.policies,
+            cell.models,
+            int(cell.checkpoints[-1]),
+            cell.runs,
+            cell.figure.seed,
+            checkpoints=cell.checkpoints,
+            threads=threads,
+            progress=progress,
+            allow_mismatch=cell.mismatch,
+            counted_positions=cell.figure.counted_positions,
+            folder=folder,
+        )
     save_results(cell.path, {cell.curve: found.result()})
     if found.interrupted:
         raise KeyboardInterrupt

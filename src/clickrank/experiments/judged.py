@@ -111,6 +111,7 @@ def _key(judged: Judged, train: JudgedQueries, test: JudgedQueries, seed: int) -
     facts = (judged.rankers, judged.share, judged.targets, seed, ranker_description())
     digest = hashlib.sha256(repr(facts).encode())
     for queries in (train, test):
+        digest.update(repr(queries.features.shape).encode())
         features = queries.features
         parts: list[NDArray[Any]] = [queries.grades, queries.offsets]
         if isinstance(features, np.ndarray):

@@ -62,7 +62,7 @@ def test_relabelled_and_sampled() -> None:
         ),
         (lambda: Beta([1, 2], [1, 2, 3]), "must hold as many numbers, got (2, 3)."),
         (lambda: Beta([], 1), "Beta: alpha must be a number or a non-empty vector"),
-        (lambda: Beta([1, 2], 1).for_items(3), "Beta: the prior must be of 3 items, or of all"),
+        (lambda: Beta([1, 2], 1).for_items(3), "Beta: prior must be of 3 items, or of all"),
         (lambda: Beta.from_mean([0.2, 1.0], 3), "mean must be above 0 and below 1, got 1.0."),
         (lambda: Beta().updated(-1, 0), "clicks must be a number or a vector of at least 0"),
         (lambda: Beta().widened(0), "factor must be above 0"),

@@ -125,11 +125,11 @@ class Beta:
             object.__setattr__(made, name, tuple(np.array(getattr(self, name))[order].tolist()))
         return made
 
-    def for_items(self, n_items: int) -> tuple[Floats, Floats]:
-        """Return α and β with one entry an item, checking how many there are."""
-        count = whole("Beta", "n_items", n_items, 1)
+    def for_items(self, n_items: int, owner: str = "Beta") -> tuple[Floats, Floats]:
+        """Return α and β with one entry an item, checking how many there are for ``owner``."""
+        count = whole(owner, "n_items", n_items, 1)
         if self.n_items not in (None, count):
-            raise invalid("Beta", f"the prior must be of {count} items, or of all", self.n_items)
+            raise invalid(owner, f"prior must be of {count} items, or of all", self.n_items)
         return np.full(count, self.alpha, dtype=np.float64), np.full(count, self.beta)
 
     def sample(self, n_items: int, rng: np.random.Generator | int) -> Floats:

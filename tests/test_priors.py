@@ -249,6 +249,9 @@ def test_page_on_priors() -> None:
     lost = names["lost"]
     assert lost["with prior"] < 0.7 * lost["uninformed"]
     assert names["query"].n_items == 19
+    uninformed, informed = names["both"].values()
+    assert informed.runs == uninformed.runs == 50
+    assert informed.regret[:, -1].mean() < 0.9 * uninformed.regret[:, -1].mean()
 
 
 def test_one_item_tells_nothing_of_how_models_agree() -> None:

@@ -78,10 +78,10 @@ class BayesUCB(BayesianPolicy):
 
     What is known is a Beta posterior, so a prior helps from the first visitor on.
 
-    U_i = min{c : P(θ_i ≥ c) ≤ δ}, θ_i ~ Beta(α_i + clicks, β_i + misses), counted where the item was surely looked
-    at: the whole list ("dctr"), down to the first click ("cascade"; clicks below it, which a
-    cascade does not have, do not count) or to the last ("dcm"); all of it without a click. The
-    best item goes to the position whose clicks satisfy most.
+    U_i = min{c : P(θ_i ≥ c) ≤ δ}, θ_i ~ Beta(α_i + clicks, β_i + misses), counted where the item
+    was surely looked at: the whole list ("dctr"), down to the first click ("cascade"; clicks below
+    it, which a cascade does not have, do not count) or to the last ("dcm"); all of it without a
+    click. The best item goes to the position whose clicks satisfy most.
 
     With "pbm" every shown item without a click is a miss of its position, seen with probability
     κ_l only, and the posterior is not a Beta: π(θ_i) ∝

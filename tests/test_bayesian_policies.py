@@ -165,6 +165,11 @@ def test_thompson_shows_lists_as_often_as_they_are_best() -> None:
         (0.2, 3.0, 3, [20, 10, 2]),  # with clicks: under a hat
         (1.2, 1.0, 0, [0, 5, 1]),
         (6.5, 2.5, 0, [0, 0, 4]),  # a Beta distribution
+        (0.4, 0.3, 0, [1, 0, 0]),  # with a pole at 1, and one at 0
+        (0.4, 0.05, 0, [30, 9, 0]),
+        (1.0, 0.5, 9, [0, 20, 0]),  # with a pole at 1 alone
+        (2.0, 0.1, 300, [150, 90, 0]),  # and a narrow mode
+        (3.0, 0.5, 4, [6, 0, 1]),  # a certain miss takes the pole away
     ],
 )
 def test_draws_of_the_position_based_posterior(
@@ -208,6 +213,22 @@ def test_the_best_goes_to_the_most_examined_position() -> None:
     kappa = [0.2, 0.9, 0.5]
     for spec in (ThompsonSampling("pbm", prior, kappa), BayesUCB("pbm", prior, kappa, failure=0.1)):
         assert Learner(spec, 3, 3).rank()[0].tolist() == [1, 0, 2]
+
+
+def test_dependent_clicks_whose_satisfaction_increases() -> None:
+    """The best item goes where clicks satisfy most; not told where that is, they refuse."""
+    model = DCM([0.6, 0.4, 0.2], [0.2, 0.9])
+    prior = Beta([60.0, 40.0, 20.0], [40.0, 60.0, 80.0])
+    for name in ("thompson", "bayes-ucb"):
+        told: Any = cr.policy(name, model=model, horizon=100, prior=prior)
+        assert told.why_not(model) is None
+        shown = [Learner(told, 3, 2, seed).rank()[0].tolist() for seed in range(20)]
+        assert shown.count([1, 0]) > 15
+        untold: Any = cr.policy(name, horizon=100, click_model="dcm")
+        assert "it assumes that this decreases, not [0.2, 0.9]" in str(untold.why_not(model))
+        assert untold.why_not(DCM([0.6, 0.4, 0.2], [0.9, 0.9])) is None
+        with pytest.raises(InvalidValue, match=r"satisfaction must have one entry a position \(3"):
+            Learner(told, 3, 3)
 
 
 def test_priors_are_relabelled() -> None:
@@ -259,6 +280,8 @@ def test_errors_are_kind() -> None:
         ({"click_model": "cascade", "examination": [1.0]}, "examination must be left open"),
         ({"click_model": "dctr", "prior": 0.5}, "prior must be a clickrank.priors.Beta"),
         ({"click_model": "dcm", "observe": "all"}, "observe must be 'last-click' or 'first-click'"),
+        ({"click_model": "dcm", "satisfaction": [2.0]}, r"satisfaction\[0\] must be between"),
+        ({"click_model": "dctr", "satisfaction": [0.2, 0.5]}, "satisfaction must be left open"),
         ({"click_model": "dctr", "failure": 1.0}, "failure must be above 0 and below 1"),
         ({"click_model": "dctr", "failure": None}, "horizon must be given, or failure"),
     ):
@@ -266,8 +289,8 @@ def test_errors_are_kind() -> None:
             BayesUCB(**{"failure": 0.1, **wrong})  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="prior must be of 4 items, or of all, got 3"):
         Learner(ThompsonSampling("dctr", PRIOR), 4, 2)
-    with pytest.raises(InvalidValue, match=r"for item 1 too; prior.updated\(1, 1\)"):
-        Learner(ThompsonSampling("pbm", Beta([1, 1], [2, 0.5]), [0.5]), 2, 1)
+    with pytest.raises(DoesNotApply, match=r"got 'casade'\. Did you mean 'cascade'\?$"):
+        cr.policy("thompson", click_model="casade")
     with pytest.raises(InvalidValue, match=r"Ensemble: scores\[1, 0\] must be between 0 and 1"):
         Ensemble([[0.5, 0.1], [1.5, 0.1]])
     with pytest.raises(InvalidValue, match="Greedy: prior must be of 4 items"):

@@ -62,10 +62,16 @@ def test_relabelled_and_sampled() -> None:
         ),
         (lambda: Beta([1, 2], [1, 2, 3]), "must hold as many numbers, got (2, 3)."),
         (lambda: Beta([], 1), "Beta: alpha must be a number or a non-empty vector"),
-        (lambda: Beta([1, 2], 1).for_items(3), "Beta: the prior must be of 3 items, or of all"),
+        (lambda: Beta([1, 2], 1).for_items(3), "Beta: prior must be of 3 items, or of all"),
         (lambda: Beta.from_mean([0.2, 1.0], 3), "mean must be above 0 and below 1, got 1.0."),
         (lambda: Beta().updated(-1, 0), "clicks must be a number or a vector of at least 0"),
         (lambda: Beta().widened(0), "factor must be above 0"),
+        (lambda: Beta([1, 2], 1).updated([1, 2, 3], 0), "clicks must be of as many items"),
+        (lambda: Beta(1, 1).updated([1, 2], [1]), "clicks and misses must be of as many items"),
+        (lambda: Beta.from_mean([0.1, 0.2], [1, 2, 3]), "mean and weight must be of as many"),
+        (lambda: Beta().quantile(2.0), "Beta: p must be a number between 0 and 1, got 2.0."),
+        (lambda: Beta([1, 2], 1).relabelled(np.array([1, 1])), "each of the 2 items once"),
+        (lambda: Beta([1, 2], 1).relabelled(np.array([1])), "each of the 2 items once"),
     ],
 )
 def test_errors_say_what_is_wrong(make, message: str) -> None:  # type: ignore[no-untyped-def]

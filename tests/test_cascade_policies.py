@@ -160,7 +160,7 @@ def test_dcm_needs_the_order_of_the_positions() -> None:
     with pytest.raises(DoesNotApply, match="not told its satisfaction"):
         cr.simulate(DCMKLUCB(), increasing, 10)
     assert DCMKLUCB(satisfaction=[0.0, 1.0]).why_not(increasing) is None  # the order is enough
-    with pytest.raises(InvalidValue, match="observe must be one of first-click, last-click, got"):
+    with pytest.raises(InvalidValue, match="observe must be one of last-click, first-click, got"):
         DCMKLUCB(observe="every-click")  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match=r"satisfaction must have one entry a position \(2\)"):
         cr.simulate(DCMKLUCB(satisfaction=[0.5]), increasing, 10)

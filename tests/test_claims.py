@@ -10,12 +10,7 @@ import pytest
 
 from clickrank.clickmodels import PBM
 from clickrank.experiments.claims import Evidence, judge, last_decade_slopes, last_half_rates
-from clickrank.experiments.intervals import (
-    mean_interval,
-    ratio_interval,
-    share_interval,
-    unpaired_ratio_interval,
-)
+from clickrank.experiments.intervals import mean_interval, ratio_interval, share_interval
 from clickrank.experiments.sources import Point, Sweep
 from clickrank.experiments.statements import (
     AnyClaim,
@@ -387,23 +382,11 @@ def test_a_curve_flattens_if_its_last_half_adds_less() -> None:
     claim = Flattens(policy="a", **FACTS)  # type: ignore[arg-type]
     rng = np.random.default_rng(1)
     noise = rng.standard_normal((200, 1))
-    assert outcome(claim, a=result(np.sqrt(T) * (3.0 + 0.1 * noise))) == "holds"
-    assert outcome(claim, a=result(T**1.5 * (3.0 + 0.1 * noise))) == "fails"
-    late = np.where(T > 500, 1.0, 0.0) * rng.standard_normal((200, 1)) * 300.0
-    assert outcome(claim, a=result(1.0 * T + late)) == "undecided"
+    assert outcome(claim, a=result(T**0.25 * (3.0 + 0.1 * noise))) == "holds"
+    assert outcome(claim, a=result(T**0.75 * (3.0 + 0.1 * noise))) == "fails"
+    late = np.where(T > 500, 1.0, 0.0) * rng.standard_normal((200, 1)) * 10.0
+    assert outcome(claim, a=result(np.sqrt(T) + late)) == "undecided"
     assert outcome(claim, a=result(np.zeros((5, T.size)))) == "undecided"
-
-
-def test_unpaired_ratios_cover_the_true_one() -> None:
-    """In 400 samples the 90 % interval misses the ratio about 40 times."""
-    rng = np.random.default_rng(5)
-    hits = 0
-    for _ in range(400):
-        found = unpaired_ratio_interval(
-            rng.gamma(4.0, 3.0, size=100), rng.gamma(4.0, 2.0, size=150), 0.9
-        )
-        hits += found.low <= 1.5 <= found.high
-    assert abs(hits - 360) < 4.5 * math.sqrt(400 * 0.9 * 0.1)
 
 
 def test_ranges_are_those_of_the_file() -> None:

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
+from scipy.sparse import csr_matrix
 
+from clickrank._rng import streams
 from clickrank.beta import Beta
 from clickrank.errors import InvalidValue, MissingExtra
 from clickrank.experiments import Experiment, Scale, judged, list_experiments, reproduce
-from clickrank.experiments import cells as cells_module
 from clickrank.experiments.cells import ManyCell, cells
 from clickrank.experiments.estimate import estimate, like_mslr
 from clickrank.experiments.judged import instance
 from clickrank.experiments.listing import select
-from clickrank.experiments.models import draw_instances
+from clickrank.experiments.models import DRAWINGS, draw_instances, drawing
+from clickrank.experiments.runner import by_model
 from clickrank.experiments.sources import Drawn, Judged
 from clickrank.policies import ThompsonSampling
+from clickrank.priors import JudgedQueries
+from clickrank.simulate import Result
 
 DRAWN = """
 title = "Drawn"
@@ -161,7 +166,7 @@ def test_drawn_and_swept_experiments_run_and_report(
     drawn, swept = done.outcomes
     assert drawn.complete
     assert swept.complete
-    assert {r.runs for r in drawn.results.values()} == {12}
+    assert {r.runs for r in drawn.results.values()} == {6}  # models, two runs each
     assert list(swept.results) == ["thompson γ=1", "thompson γ=100"]
     assert [verdict.outcome for _, verdict in swept.verdicts] == ["holds", "holds"]
     assert swept.evidence.upper["thompson γ=1"] > swept.evidence.upper["thompson γ=100"] > 0
@@ -227,6 +232,43 @@ def test_a_list_is_a_third_of_the_documents_at_most(documents: int, positions: i
     np.testing.assert_allclose(it.prior.weight, 10.0)
 
 
+def test_what_is_drawn_shares_no_numbers_with_runs() -> None:
+    """A model drawn with its users' numbers would not be independent of them."""
+    drawn = [drawing(41, what, i, j) for what in DRAWINGS for i in range(3) for j in range(3)]
+    runs = [g for i in range(4) for run in range(3) for g in streams(41, i, run)]
+    runs += [g for run in range(9) for g in streams(41, run)]
+    first = [g.random() for g in (*drawn, *runs)]
+    assert len(set(first)) == len(first)
+
+
+def test_runs_on_a_query_count_as_one() -> None:
+    regret = np.arange(12.0).reshape(6, 2)
+    result = Result("p", "m", np.array([1, 5]), regret, np.array([0, 1, 2, 3, 4, 6]), 0, 3.0, 8)
+    means = by_model(result, runs=2)
+    assert means.run_ids.tolist() == [0, 1]  # the third and the fourth have one run each
+    assert means.regret.tolist() == [[1.0, 2.0], [5.0, 6.0]]
+    assert (means.wanted, means.interrupted) == (4, True)
+
+
+def test_scores_are_kept_by_all_that_decides_them() -> None:
+    dense = np.random.default_rng(0).random((6, 3))
+
+    def key(columns: list[int], sizes: list[int], rankers: int = 10, sparse: bool = True) -> str:
+        matrix = dense[:, columns]
+        queries = JudgedQueries(csr_matrix(matrix) if sparse else matrix, [0] * 6, sizes)
+        return judged._key(replace(JUDGED, rankers=rankers), queries, queries, 0)
+
+    same = key([0, 1, 2], [3, 3])
+    assert same == key([0, 1, 2], [3, 3])
+    others = [key([0, 2, 1], [3, 3]), key([0, 1, 2], [2, 4]), key([0, 1, 2], [3, 3], rankers=5)]
+    shifted = csr_matrix((dense.ravel(), np.tile([0, 1, 3], 6), np.arange(0, 19, 3)), shape=(6, 4))
+    plain = csr_matrix((dense.ravel(), np.tile([0, 1, 2], 6), np.arange(0, 19, 3)), shape=(6, 4))
+    for matrix in (shifted, plain):
+        queries = JudgedQueries(matrix, [0] * 6, [3, 3])
+        others.append(judged._key(JUDGED, queries, queries, 0))
+    assert len({same, *others}) == 6
+
+
 def test_a_grade_without_an_attraction_is_an_error() -> None:
     with pytest.raises(InvalidValue, match="grades must be at most 4, got 5"):
         instance(JUDGED, np.array([0, 5]), np.full((10, 2), 0.3))
@@ -241,7 +283,7 @@ def test_the_estimate_multiplies_what_a_round_takes(
     assert all(cost.microseconds > 0 for cost in found.costs)
     total = sum(cost.microseconds * cost.rounds for cost in found.costs) / 3.6e9
     assert found.hours == pytest.approx(total)
-    made_up = like_mslr(JUDGED, seed=0, count=3)
+    made_up = like_mslr(JUDGED, np.random.default_rng(0), n=3)
     assert {it.model.n_items for it in made_up.values()} == {120}
     assert {it.model.n_positions for it in made_up.values()} == {10}
 
@@ -273,7 +315,11 @@ def test_judged_queries_of_a_folder_take_the_place_of_the_example(tmp_path: Path
     (outcome,) = done.outcomes
     assert outcome.complete
     assert [str(qid) for qid in range(1, 21)] == list(outcome.evidence.models)
-    assert {m.n_positions for m in outcome.evidence.models.values()} == {3}
+    assert {m.n_positions for m in outcome.evidence.models.values()} == {9}  # all documents
+    assert {r.runs for r in outcome.results.values()} == {20}  # queries, not runs
+    page = done.report.read_text(encoding="utf-8")
+    assert f"--data {tmp_path / 'MSLR'}" in page
+    assert f"20 test queries of {tmp_path / 'MSLR'}" in page
     (scores,) = (out / "results").rglob("scores-*.npz")
     kept = scores.stat().st_mtime_ns
     # One feature tells the grade up to noise: the rankers' order must be far better than chance.
@@ -300,16 +346,14 @@ def test_without_the_extra_the_rest_is_reproduced(
 ) -> None:
     (shipped,) = select("004/figure-4", list_experiments())
     said: list[str] = []
-
-    def missing(*arguments: object) -> None:
-        raise MissingExtra("Training rankers needs LightGBM.")
-
-    monkeypatch.setattr(cells_module, "judged_instances", missing)
+    judged._instances.cache_clear()
+    monkeypatch.setitem(sys.modules, "lightgbm", None)  # as if it were not installed
     done = reproduce(
         out=tmp_path / "out", experiments=[experiments[0], shipped], progress=False,
         say=said.append,
     )  # fmt: skip
     assert [o.experiment.figure_id for o in done.outcomes] == ["drawn"]
-    assert f"{shipped.name} is left out: Training rankers needs LightGBM." in said
+    (left_out,) = [text for text in said if text.startswith(f"{shipped.name} is left out: ")]
+    assert "pip install 'clickrank[ltr]'" in left_out
     with pytest.raises(MissingExtra):
         reproduce("004", out=tmp_path / "out", experiments=[shipped], progress=False)

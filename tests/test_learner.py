@@ -43,6 +43,22 @@ def test_a_state_of_another_policy_is_refused() -> None:
         learner().restore(learner(examination=(0.8, 0.5)).arrays())
 
 
+def test_the_refusal_is_short_and_says_what_differs() -> None:
+    flat = cr.priors.Beta([1.0] * 100, [9.0] * 100)
+    other = cr.priors.Beta([1.0] * 70 + [2.5] + [1.0] * 29, [9.0] * 100)
+    one, two = (cr.Learner(cr.policies.Greedy(p), 100, 2) for p in (flat, other))
+    with pytest.raises(InvalidValue, match=r"1\.0, 1\.0.*, got …1\.0.* 2\.5, 1\.0") as caught:
+        one.restore(two.arrays())
+    assert len(str(caught.value)) < 320
+
+
+@pytest.mark.parametrize("name", ["bayes-ucb", "toprank"])
+def test_a_horizon_of_1e4_is_one_of_10000(name: str) -> None:
+    told = {"click_model": "dctr"} if name == "bayes-ucb" else {"guess": 1e3}
+    one, two = (cr.policy(name, horizon=h, **told) for h in (1e4, 10_000))  # type: ignore[arg-type]
+    cr.Learner(one, 4, 2).restore(cr.Learner(two, 4, 2).arrays())
+
+
 def test_a_damaged_state_is_refused_and_changes_nothing() -> None:
     one = learner()
     before = one.arrays()

@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lightgbm import LGBMRanker
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from clickrank.errors import InvalidValue, MissingExtra
 from clickrank.priors import (
@@ -56,7 +58,6 @@ def test_unanimous_votes_leave_room() -> None:
         ([[0.5]], 0.0, "temper must be above 0"),
         ([[0.5]], 1.5, "temper must be a number between 0 and 1"),
         ([[0.5]], "some", 'temper must be a number or "auto"'),
-        ([[0.5]], "auto", "scores must be of at least 2 items"),
     ],
 )
 def test_wrong_scores(scores: Any, temper: Any, message: str) -> None:
@@ -248,3 +249,43 @@ def test_page_on_priors() -> None:
     lost = names["lost"]
     assert lost["with prior"] < 0.7 * lost["uninformed"]
     assert names["query"].n_items == 19
+    uninformed, informed = names["both"].values()
+    assert informed.runs == uninformed.runs == 50
+    assert informed.regret[:, -1].mean() < 0.9 * uninformed.regret[:, -1].mean()
+
+
+def test_one_item_tells_nothing_of_how_models_agree() -> None:
+    assert from_scores([[0.25], [0.5]], temper="auto") == from_scores([[0.375]])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        ("ridge", "must be an estimator of scikit-learn's kind"),
+        (Ridge, "must be an estimator of scikit-learn's kind"),
+        (LinearSVC(), "must have predict_proba if it classifies"),
+        (LGBMRanker(), "must be a regressor or a classifier"),
+    ],
+)
+def test_estimators_are_looked_at_before_they_are_trained(estimator: Any, message: str) -> None:
+    train = load_example("train")
+    with pytest.raises(InvalidValue, match=message):
+        ranker_scores(train, train, estimator, m=1)
+
+
+def test_queries_are_widened_without_change() -> None:
+    narrow = JudgedQueries([[0.5, 1.0], [0.1, 2.0]], [1, 0], [2], qids=[7])
+    wide = narrow.widened(4)
+    assert isinstance(wide.features, np.ndarray)
+    assert wide.features.tolist() == [[0.5, 1.0, 0.0, 0.0], [np.float32(0.1), 2.0, 0.0, 0.0]]
+    assert list(wide) == [7]
+    assert narrow.widened(2) is narrow
+    sparse = load_example("test")
+    before, after = sparse.features, sparse.widened(310).features
+    assert isinstance(before, csr_matrix)
+    assert isinstance(after, csr_matrix)
+    assert after.shape == (768, 310)
+    assert np.array_equal(after.data, before.data)
+    assert np.array_equal(after.indices, before.indices)
+    with pytest.raises(InvalidValue, match="n_features must be at least 2, got 1"):
+        narrow.widened(1)

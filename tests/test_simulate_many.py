@@ -1,11 +1,12 @@
 """Many queries at once: the same numbers however they are cut, kept, interrupted and completed."""
 
+import contextlib
 import copy
 import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -18,12 +19,13 @@ import clickrank as cr
 from benchmarks import many as benchmark
 from clickrank._rng import streams
 from clickrank.errors import DoesNotApply, InvalidValue
-from clickrank.simulate import many
-from clickrank.simulate.many import LostSlice
+from clickrank.simulate import PartialResults, many
+from clickrank.simulate.many import LostSlice, QueryFailed
 from clickrank.simulate.many_results import stacked
 from clickrank.simulate.pools import Pool, active_pool
 from clickrank.simulate.run import Job, plan_of
 from clickrank.simulate.saved import SavedRows
+from clickrank.simulate.slices import Waiting, play_slice
 
 rng = np.random.default_rng(4)
 # Of different sizes.
@@ -81,6 +83,51 @@ def test_cutting_the_work_changes_nothing(
     monkeypatch.setattr(many, "SLICE_SECONDS", 1e-9)  # a run a slice
     assert same(run(threads=2), whole)
     assert not same(run(seed=6), whole)
+
+
+def test_a_run_a_slice_until_the_pace_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No guess: a policy may take a microsecond a round, or a millisecond."""
+    monkeypatch.setattr(many, "SLICE_SECONDS", 1e9)  # as many as may be
+    asked = count_slices(monkeypatch)
+    run(threads=1, runs=200)
+    assert asked[:2] == [1, 1]  # handed over before the first came back
+    assert max(asked) > 1
+    assert sum(asked) == 1600
+
+
+def test_a_slice_ends_when_its_time_is_over(
+    whole: cr.ManyResults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Later queries may be slower than those before them; the rest is played by another slice."""
+    played: list[tuple[int, int]] = []
+
+    def short(plan: Any, part: Any, caller: Any) -> Any:
+        done = play_slice(plan, part._replace(seconds=0.0), caller)
+        played.append((part.runs, done.rows.run.size))
+        return done
+
+    monkeypatch.setattr(many, "SLICE_SECONDS", 1e9)
+    monkeypatch.setattr(many, "play_slice", short)
+    assert same(run(threads=1), whole)
+    assert [n for _, n in played] == [1] * 24
+    assert max(n for n, _ in played) > 1
+
+
+def test_progress_within_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks: list[int] = []
+
+    @contextlib.contextmanager
+    def bar(label: str, total: int, show: bool | None) -> Iterator[Callable[[int], None]]:
+        assert (label, total) == ("mine", 2 * HORIZON)
+        yield ticks.append
+
+    monkeypatch.setattr(many, "progress_bar", bar)
+    results = run(models=[MODELS[17]], runs=2, threads=1, label="mine")
+    assert sum(ticks) == 2 * HORIZON
+    assert len([n for n in ticks if n]) > 2  # more than one a run
+    assert results.label == results.summary()[0].policy == "mine"
 
 
 def test_a_query_does_not_depend_on_those_after_it(whole: cr.ManyResults) -> None:
@@ -157,6 +204,7 @@ def test_one_pooled_result(whole: cr.ManyResults) -> None:
     averaged = whole.result(average_runs=True)
     assert averaged.run_ids.tolist() == list(range(8))
     assert np.array_equal(averaged.interval().high, whole.mean().high)
+    assert averaged.microseconds_per_round == pytest.approx(whole.microseconds_per_round)
     assert len(cr.Comparison({"a": pooled, "b": averaged}).summary()) == 2
 
 
@@ -169,8 +217,16 @@ def test_save_and_load(whole: cr.ManyResults, tmp_path: Path) -> None:
     assert repr(again) == repr(whole) == "ManyResults(pbm-ucb, 8 queries, 24 runs)"
     assert again[17].model == "PBM(n_items=6, n_positions=3)"
     cr.Comparison({"a": whole.result()}).save(tmp_path / "other.npz")
-    with pytest.raises(InvalidValue, match=r"must be a file that ManyResults\.save wrote"):
-        cr.ManyResults.load(tmp_path / "other.npz")
+    for wrong, name, right in (
+        (cr.ManyResults, "other.npz", "Comparison"),
+        (cr.Comparison, "many.npz", "ManyResults"),
+    ):
+        rule = (
+            rf"must be a file that {wrong.__name__}\.save wrote "
+            rf"\({right}\.load reads this one\), got 'a {right}'"
+        )
+        with pytest.raises(InvalidValue, match=rule):
+            wrong.load(tmp_path / name)
 
 
 # Interrupted, and completed.
@@ -207,11 +263,10 @@ def test_a_finished_simulation_is_not_played_again(
 
 def count_slices(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     asked: list[int] = []
-    play = many.play_slice
 
-    def counted(plan: Any, part: Any, stop: Any) -> Any:
+    def counted(plan: Any, part: Any, caller: Any) -> Any:
         asked.append(part.runs)
-        return play(plan, part, stop)
+        return play_slice(plan, part, caller)
 
     monkeypatch.setattr(many, "play_slice", counted)
     return asked
@@ -226,9 +281,19 @@ def test_what_is_finished_is_kept(
     cause = KeyboardInterrupt() if way == "interrupt" else OSError("disk full")
     fail_at(monkeypatch, 8, cause)
     if way == "interrupt":
-        part = run(folder=tmp_path, threads=1)
+        with pytest.warns(PartialResults) as seen:
+            part = run(folder=tmp_path, threads=1)
+        much = f"interrupted: {part.runs} of 24 runs, {len(part)} of 8 queries"
+        assert [str(w.message) for w in seen] == [
+            f"simulate_many was {much}; the same call completes them."
+        ]
+        assert seen[0].filename == __file__
+        assert repr(part) == f"ManyResults(pbm-ucb, {much})"
+        assert much in str(part.summary())
         assert part.interrupted
         assert part.result().interrupted
+        both = cr.Comparison({"[a]": part.result(), "b": whole.result()}).summary()
+        assert f"interrupted: [a] {part.runs} of 24 runs\n" in f"{both}\n"
         assert 0 < len(part) < 8
         for key, result in part.items():
             assert np.array_equal(result.regret, whole[key].regret[result.run_ids])
@@ -262,7 +327,8 @@ def test_a_file_that_cannot_be_read_counts_as_not_there(
 ) -> None:
     monkeypatch.setattr(many, "SLICE_SECONDS", 1e-9)
     fail_at(monkeypatch, 12, KeyboardInterrupt())
-    run(folder=tmp_path, threads=1)
+    with pytest.warns(PartialResults):
+        run(folder=tmp_path, threads=1)
     monkeypatch.undo()
     kept = files(tmp_path)
     kept[0].write_bytes(kept[0].read_bytes()[:-40])
@@ -287,6 +353,7 @@ import os, signal, sys
 import clickrank as cr
 from clickrank.simulate import many
 from clickrank.simulate.saved import SavedRows
+from clickrank.simulate.slices import Waiting, play_slice
 
 many.SLICE_SECONDS = 1e-9
 model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
@@ -347,6 +414,7 @@ def test_ctrl_c_returns_what_is_finished_within_a_second() -> None:
         [sys.executable, "-c", PRESSED], capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "stopped\n", done.stderr
+    assert "PartialResults: simulate_many was interrupted: " in done.stderr
 
 
 def test_ctrl_c_before_the_first_run() -> None:
@@ -363,9 +431,9 @@ def play_with(submit: Callable[..., Any]) -> bool:
     plan = plan_of("test", 10, 0, 0, 1, None, None)
     instances = many._instances("uniform", [MODELS[17]], plan, False)
     rows: list[Any] = []
-    waiting = many._Waiting(instances, 1, stacked([], plan.checkpoints.size))
+    waiting = Waiting(instances, 1, stacked([], plan.checkpoints.size))
     pool = Pool(1, shared=False, submit=submit, close=lambda: None)
-    stopped = many._play_all(plan, waiting, pool, rows.append)
+    stopped = many._play_slices(plan, waiting, pool, rows.append, lambda done: None)
     if stopped and not rows:
         raise KeyboardInterrupt
     return bool(rows)
@@ -419,7 +487,13 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
         InvalidValue,
         "Query 'query 2': simulate_many: there must",
     ),
-    ({"policy_factory": 3}, InvalidValue, "Query 'query 2': simulate_many: policy_factory must be"),
+    (
+        {"policy_factory": 3},
+        InvalidValue,
+        "Query 'query 2': simulate_many: policy_factory must be a policy, the name of one, a "
+        "mapping from keys to policies, or a function of key and click model, got 3.",
+    ),
+    ({"label": ""}, InvalidValue, "simulate_many: label must be a text, got ''."),
     ({"counted_positions": 4}, InvalidValue, "Query 'query 2': PBM: n_positions must be a whole"),
     ({"folder": __file__}, InvalidValue, "simulate_many: folder must not be a file, got"),
 ]
@@ -433,9 +507,13 @@ def test_bad_input(change: dict[str, Any], kind: type[Exception], message: str) 
 
 
 def test_an_error_of_the_factory_names_the_query() -> None:
-    with pytest.raises(ZeroDivisionError) as caught:
-        run(policy_factory=lambda key, model: 1 / 0)
-    assert caught.value.__notes__ == ["This is about query 'query 2'."]
+    known: dict[str, str] = {}
+    with pytest.raises(QueryFailed) as caught:
+        run(policy_factory=lambda key, model: known["tea"])
+    assert str(caught.value) == "Query 'query 2' failed: KeyError('tea')."
+    assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(QueryFailed, match=r"Query 'query 2' failed: TypeError.*takes 1 positional"):
+        run(policy_factory=lambda model: "uniform")
 
 
 def test_an_error_on_the_way_names_the_query(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from clickrank._rng import streams
-from clickrank.clickmodels import PBM
-from clickrank.policies import POLICIES, Learner, policy
+from clickrank.clickmodels import PBM, Cascade, ClickModel
+from clickrank.policies import POLICIES, Learner, Policy, policy
+from clickrank.priors import Beta
 from clickrank.types import scratch_fields
 from tests.twins import CASES, TWINS
 
@@ -44,13 +45,24 @@ def test_same_rankings(name: str, settings: dict[str, Any], model: str) -> None:
 def test_lazy_equals_always_fresh(name: str, model: str) -> None:
     """Losing all caches before every ranking changes no ranking, round by round."""
     users = {**MODELS, "almost certain": PBM([0.9999] * 5, [1.0, 1.0, 0.5])}[model]
-    lazy, fresh = (
-        Learner(policy(name, model=users), users.n_items, users.n_positions) for _ in range(2)
-    )
+    compare_lazy_with_fresh(policy(name, model=users), users, rounds=1500)
+
+
+@pytest.mark.parametrize("name", ["bayes-ucb", "thompson"])
+def test_lazy_equals_always_fresh_for_long(name: str) -> None:
+    """Thirty items whose prior has a pole at 0, so that most draws are bounds alone."""
+    users = Cascade(np.linspace(0.4, 0.02, 30), n_positions=5)
+    prior = Beta(np.linspace(0.1, 1.2, 30), 1.5)
+    spec = policy(name, model=users, horizon=5000, prior=prior)
+    compare_lazy_with_fresh(spec, users, rounds=5000)
+
+
+def compare_lazy_with_fresh(spec: Policy, users: ClickModel, rounds: int) -> None:
+    lazy, fresh = (Learner(spec, users.n_items, users.n_positions) for _ in range(2))
     empty = lazy.policy.init(users.n_items, users.n_positions)
     scratch = scratch_fields(type(lazy.state))
     ours, theirs = streams(4, 0), streams(4, 0)
-    for t in range(1500):
+    for t in range(rounds):
         for field in scratch:
             getattr(fresh.state, field)[...] = getattr(empty, field)
         ranking, memo = lazy.rank(ours.policy)

@@ -63,6 +63,7 @@ class Beta:
         if not good.all():
             wrong = float(means.ravel()[int(np.argmin(good))])
             raise invalid("Beta", "mean must be above 0 and below 1", wrong)
+        _same_length(means, weights, "mean and weight")
         alpha: Floats = means * weights
         return cls(_plain(alpha), _plain(weights - alpha))
 
@@ -88,42 +89,47 @@ class Beta:
         found: Floats = self.mean * (1.0 - self.mean) / (self.weight + 1.0)
         return found
 
-    def quantile(self, p: ArrayLike) -> Floats:
-        """Return the attraction that is not exceeded with probability ``p``."""
-        levels = numbers("Beta", "p", p)
-        return np.asarray(betaincinv(self.alpha, self.beta, levels), dtype=np.float64)
+    def quantile(self, p: float) -> Floats:
+        """Return the attraction of each item that is not exceeded with probability ``p``."""
+        level = number("Beta", "p", p, 0.0, 1.0)
+        return np.asarray(betaincinv(self.alpha, self.beta, level), dtype=np.float64)
 
     def updated(self, clicks: ArrayLike, misses: ArrayLike) -> Beta:
         """Return what is known after so many clicks and misses more; they may be pseudo-counts."""
+        alpha, beta = np.asarray(self.alpha, dtype=np.float64), np.asarray(self.beta)
         wins, losses = (_counts(k, v) for k, v in (("clicks", clicks), ("misses", misses)))
-        return Beta(
-            _plain(np.asarray(self.alpha) + wins), _plain(np.asarray(self.beta) + losses)
-        )  # fmt: skip
+        _same_length(wins, losses, "clicks and misses")
+        for name, counts in (("clicks", wins), ("misses", losses)):
+            _same_length(alpha, counts, f"the prior and {name}")
+        return Beta(_plain(alpha + wins), _plain(beta + losses))
 
     def sharpened(self, factor: float) -> Beta:
         """Return the prior of the same means that is worth ``factor`` times as many views."""
-        scale = _positive("factor", factor)
+        scale = _factor(factor)
         return Beta(_plain(np.asarray(self.alpha) * scale), _plain(np.asarray(self.beta) * scale))
 
     def widened(self, factor: float) -> Beta:
         """Return the prior of the same means that is worth ``factor`` times less."""
-        return self.sharpened(1.0 / float(_positive("factor", factor)))
+        return self.sharpened(1.0 / _factor(factor))
 
     def relabelled(self, order: Ints) -> Beta:
         """Return the prior for a catalogue whose item i is this one's item ``order[i]``."""
         if self.n_items is None:
             return self
+        if len(order) != self.n_items or len(set(np.asarray(order).tolist())) != self.n_items:
+            rule = f"order must hold each of the {self.n_items} items once"
+            raise invalid("Beta", rule, np.asarray(order).tolist())
         # Every run of a simulation does this: without the checks, which are passed already.
         made = object.__new__(Beta)
         for name in ("alpha", "beta"):
             object.__setattr__(made, name, tuple(np.array(getattr(self, name))[order].tolist()))
         return made
 
-    def for_items(self, n_items: int) -> tuple[Floats, Floats]:
-        """Return α and β with one entry an item, checking how many there are."""
-        count = whole("Beta", "n_items", n_items, 1)
+    def for_items(self, n_items: int, owner: str = "Beta") -> tuple[Floats, Floats]:
+        """Return α and β with one entry an item, checking how many there are for ``owner``."""
+        count = whole(owner, "n_items", n_items, 1)
         if self.n_items not in (None, count):
-            raise invalid("Beta", f"the prior must be of {count} items, or of all", self.n_items)
+            raise invalid(owner, f"prior must be of {count} items, or of all", self.n_items)
         return np.full(count, self.alpha, dtype=np.float64), np.full(count, self.beta)
 
     def sample(self, n_items: int, rng: np.random.Generator | int) -> Floats:
@@ -148,6 +154,18 @@ def _positive(name: str, value: ArrayLike) -> Floats:
         rule = f"{name}[{where}] must be above 0 and at most {LARGEST_WEIGHT:g}"
         raise invalid("Beta", rule, float(array[where]))
     return array
+
+
+def _factor(factor: float) -> float:
+    found = number("Beta", "factor", factor, 0.0)
+    if found == 0.0:
+        raise invalid("Beta", "factor must be above 0", factor)
+    return found
+
+
+def _same_length(a: Floats, b: Floats, names: str) -> None:
+    if a.ndim == b.ndim == 1 and a.size != b.size:
+        raise invalid("Beta", f"{names} must be of as many items", (a.size, b.size))
 
 
 def _counts(name: str, value: ArrayLike) -> Floats:

@@ -42,8 +42,8 @@ def pbm_lower_bound(model: PBM) -> float:
     """Return the constant C such that no uniformly efficient policy beats C·log T in the PBM.
 
     Σ_{k>L} min_l Δ_{v(k,l)} / d(κ_l θ_k, κ_l θ_L), where v(k, l) puts item k at position l and
-    moves the optimal items below one place down (001, Theorem 6, eq. 6; there L is the number of
-    positions).
+    moves the optimal items below one place down (lagree2016, Theorem 6, eq. 6; there L is the
+    number of positions).
 
     The theorem orders items and positions by decreasing parameters; here they may come in any
     order. An item exactly as attractive as the last optimal one costs nothing to confuse with it
@@ -81,7 +81,7 @@ def dctr_bayes_bound(
 
     √(2 K L n log(1/δ)) · √log(1 + (n/L) Σ_i 1/(α_i + β_i)) + 2 L δ n
 
-    for K positions, L items and n rounds (004, Theorem 1).
+    for K positions, L items and n rounds (kveton2022, Theorem 1).
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def cascade_bayes_bound(
 ) -> float:
     """Return the bound on the Bayes regret of BayesUCB and Thompson sampling, cascade model.
 
-    The same number as `dctr_bayes_bound` (004, Theorem 2): less is observed, but a list is worth at
-    most 1 instead of K.
+    The same number as `dctr_bayes_bound` (kveton2022, Theorem 2): less is observed, but a list is
+    worth at most 1 instead of K.
     """
     items, positions = shape("cascade_bayes_bound", n_items, n_positions)
     return _bayes_bound("cascade_bayes_bound", prior, items, positions, horizon, failure)
@@ -132,8 +132,8 @@ def dcm_bayes_bound(
     [Σ_k (v_k − v_{k+1}) √(2 k L n log(1/δ)) · √log(1 + (n/L) Σ_i 1/(α_i + β_i)) + 2 L δ n] / η + L
 
     with v_{K+1} = 0, η = (1 − θ_UCB)^{K−1} and
-    θ_UCB = max_i α_i/(α_i + β_i) + √(log n / (2 (α_i + β_i + 1))), which must be below 1 (004,
-    Corollary 3).
+    θ_UCB = max_i α_i/(α_i + β_i) + √(log n / (2 (α_i + β_i + 1))), which must be below 1
+    (kveton2022, Corollary 3).
 
     Parameters
     ----------

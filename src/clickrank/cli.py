@@ -233,7 +233,8 @@ def reproduce(
     if list_only:
         rows = []
         for e in select(target, list_experiments()):
-            scales = (f"{s.runs:,} × {s.horizon:,}" for s in e.figure.scale.values())
+            each = "each model: " if e.figure.drawn or e.figure.judged else ""
+            scales = (f"{each}{s.runs:,} × {s.horizon:,}" for s in e.figure.scale.values())
             rows.append((e.name, e.figure.title, *scales, str(len(e.claims))))
         heads = [f"{name}: runs × rounds" for name in ("quick", "paper")]
         _print_table(("experiment", "what it shows", *heads, "claims"), rows)

@@ -46,6 +46,15 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     "Unknown policy 'cascade-ucb'. Did you mean 'cascade-ucb1'?"
     """
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(names)}."
+    hint = did_you_mean(name, names) or f"Known: {', '.join(names)}."
     return UnknownName(f"Unknown {kind} {name!r}. {hint}")
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Ask for the known name that is nearest; empty if none is near.
+
+    >>> did_you_mean("casade", ["cascade", "pbm"])
+    "Did you mean 'cascade'?"
+    """
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"Did you mean {near[0]!r}?" if near else ""

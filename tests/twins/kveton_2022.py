@@ -10,7 +10,14 @@ import numpy as np
 from scipy import optimize, special
 
 from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
-from clickrank.numerics.posterior import HAT_SIZE, build_hat, sample_posterior, sample_unclicked
+from clickrank.numerics.posterior import (
+    HAT_SIZE,
+    build_hat,
+    build_pole,
+    sample_posterior,
+    sample_unclicked,
+    sample_with_pole,
+)
 from clickrank.policies import BayesUCB, Policy, ThompsonSampling
 from clickrank.priors import Beta
 from clickrank.types import Floats, Ints
@@ -109,10 +116,15 @@ class ThompsonTwin(BayesianTwin):
         misses = np.array([*(float(n) for n, _ in doubtful), beta - 1.0])
         kappa = np.append(self.kappa, 1.0)
         doubt = sum(n * k for n, k in doubtful)
+        hat = np.zeros(HAT_SIZE)
         if doubt > 0 and alpha >= 1.0:
-            hat = np.zeros(HAT_SIZE)
-            start = (alpha - 1.0) / (alpha - 1.0 + beta - 1.0 + doubt)
+            weight = alpha - 1.0 + beta - 1.0 + doubt
+            start = (alpha - 1.0) / weight if weight > 0 else 0.0
             build_hat(alpha - 1.0, misses, kappa, start, hat)
+        if doubt > 0 and beta < 1.0:
+            build_pole(alpha, beta, misses, kappa, hat)
+            return float(sample_with_pole(alpha, beta, misses, kappa, hat, rng))
+        if doubt > 0 and alpha >= 1.0:
             x = sample_posterior(alpha - 1.0, misses, kappa, hat, rng)
             return x / (1.0 - x)
         if doubt > 0 and doubt + beta - 1.0 >= 2.0:
@@ -147,5 +159,5 @@ _RULES: list[dict[str, Any]] = [
 ]
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "bayes-ucb": [{"prior": Beta(0.4, 0.7)}, *_RULES],
-    "thompson": [{"prior": Beta(0.4, 1.5)}, *_RULES],
+    "thompson": [{"prior": Beta(0.4, 1.5)}, {"prior": Beta(0.4, 0.7)}, *_RULES],
 }

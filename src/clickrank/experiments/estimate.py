@@ -10,16 +10,16 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
-from clickrank._rng import generator
 from clickrank.clickmodels import ClickModel
 from clickrank.experiments.cells import AnyCell, ManyCell, cells, many_cell
-from clickrank.experiments.judged import instance
-from clickrank.experiments.models import Instance
+from clickrank.experiments.judged import instance, load_test_queries
+from clickrank.experiments.models import Instance, drawing
 from clickrank.experiments.reproduce import scale_of
 from clickrank.experiments.sources import Judged
 from clickrank.experiments.spec import Experiment, Scale
 from clickrank.policies import Policy
 from clickrank.simulate import simulate
+from clickrank.types import Ints
 
 #: The queries of MSLR-WEB30K's first fold that 004 tests on, and their mean number of documents.
 MSLR_QUERIES = 6306
@@ -59,58 +59,86 @@ class Estimate(NamedTuple):
 
     def table(self) -> Table:
         """Return the costs as a rich table."""
-        table = Table("experiment", "policy", "rounds", "µs a round", "core-hours")
+        table = Table("experiment", "policy", "rounds", "µs a round", "on one core")
         for column in table.columns[2:]:
             column.justify = "right"
         for cost in self.costs:
             table.add_row(
                 cost.experiment, cost.curve, f"{cost.rounds:,}", f"{cost.microseconds:.2f}",
-                f"{cost.hours:,.3g}",
+                _duration(cost.hours),
             )  # fmt: skip
         rounds = sum(cost.rounds for cost in self.costs)
         mean = 3.6e9 * self.hours / rounds
-        table.add_row("all", "", f"{rounds:,}", f"{mean:.2f}", f"{self.hours:,.3g}", style="bold")
+        table.add_row("all", "", f"{rounds:,}", f"{mean:.2f}", _duration(self.hours), style="bold")
         return table
+
+
+def _duration(hours: float) -> str:
+    """Return a duration as people say it.
+
+    >>> _duration(5.512), _duration(0.01), _duration(0.0001)
+    ('5.5 hours', '0.6 minutes', '0.4 seconds')
+    """
+    if hours >= 1:
+        return f"{hours:,.1f} hours"
+    return f"{60 * hours:.1f} minutes" if hours >= 0.01 else f"{3600 * hours:.1f} seconds"
 
 
 def estimate(experiments: Iterable[Experiment], scale: str | Scale, out: Path) -> Estimate:
     """Time every curve on a few of its models, one run each on one thread, and multiply.
 
-    An experiment on judged queries whose data are not there is measured on queries made up to be
-    like the paper's.
+    For judged queries no ranker is trained: scores are made up to be like theirs, and without data
+    so are the queries, to be like the paper's.
     """
     costs, notes = [], []
     for experiment in experiments:
         size = scale_of(experiment, scale)
-        judged = experiment.figure.judged
-        if judged is not None and not judged.path:
-            queries = like_mslr(judged, experiment.figure.seed)
-            for spec in experiment.figure.curves(size):
-                cell = many_cell(spec, queries, size, experiment.figure, out)
-                costs.append(_cost(experiment, [cell], MSLR_QUERIES))
+        figure = experiment.figure
+        if figure.judged is not None:
+            queries, count = _judged_sample(figure.judged, figure.seed)
+            for spec in figure.curves(size):
+                cell = many_cell(spec, queries, size, figure, out)
+                costs.append(_cost(experiment, [cell], count))
+            made_up = (
+                f"the test queries of MSLR-WEB30K are stood in for by made-up ones of "
+                f"{MSLR_DOCUMENTS} documents, with its shares of grades; "
+            )
             notes.append(
-                f"{experiment.name}: the {MSLR_QUERIES:,} test queries of MSLR-WEB30K are stood in "
-                f"for by made-up ones of {MSLR_DOCUMENTS} documents, with its shares of grades and "
-                "scores that are right up to noise; training the rankers is not counted. With "
-                "--data the queries are real."
+                f"{experiment.name}, {count:,} queries: {'' if figure.judged.path else made_up}"
+                "the rankers' scores are made up, right up to noise, and training them is not "
+                "counted."
             )
             continue
         costs += [_cost(experiment, parts) for parts in cells(experiment, size, out).values()]
     return Estimate(costs, notes)
 
 
-def like_mslr(judged: Judged, seed: int, count: int = SAMPLE) -> dict[str, Instance]:
+def _judged_sample(judged: Judged, seed: int) -> tuple[dict[str, Instance], int]:
+    """Return a few queries, and how many there are."""
+    rng = drawing(seed, "made-up queries")
+    if not judged.path:
+        return like_mslr(judged, rng), MSLR_QUERIES
+    test = load_test_queries(judged.path)
+    some = list(test)[:: math.ceil(len(test) / SAMPLE)]
+    return {str(qid): made_up_scores(judged, test[qid].grades, rng) for qid in some}, len(test)
+
+
+def like_mslr(judged: Judged, rng: np.random.Generator, n: int = SAMPLE) -> dict[str, Instance]:
     """Make up queries that are to policies as those of MSLR-WEB30K."""
-    rng = generator(seed, 2)
     found = {}
-    for i in range(count):
+    for i in range(n):
         grades = rng.choice(len(MSLR_GRADES), size=MSLR_DOCUMENTS, p=MSLR_GRADES)
-        # Rankers err alike on a document, and each a little by itself.
-        error = rng.normal(0.0, 0.2, size=MSLR_DOCUMENTS)
-        own = rng.normal(0.0, 0.05, size=(judged.rankers, MSLR_DOCUMENTS))
-        scores = np.clip(np.array(judged.targets)[grades] + error + own, 0.01, 0.99)
-        found[f"like MSLR {i}"] = instance(judged, grades, scores)
+        found[f"like MSLR {i}"] = made_up_scores(judged, grades, rng)
     return found
+
+
+def made_up_scores(judged: Judged, grades: Ints, rng: np.random.Generator) -> Instance:
+    """Return a query with scores that are right up to noise."""
+    # Rankers err alike on a document, and each a little by itself.
+    error = rng.normal(0.0, 0.2, size=grades.size)
+    own = rng.normal(0.0, 0.05, size=(judged.rankers, grades.size))
+    scores = np.clip(np.array(judged.targets)[grades] + error + own, 0.01, 0.99)
+    return instance(judged, grades, scores)
 
 
 def _cost(experiment: Experiment, parts: Sequence[AnyCell], models: int | None = None) -> Cost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from scipy.special import betaincinv, ndtri, stdtrit
+from scipy.special import betaincinv, stdtrit
 
 from clickrank.types import Floats
 
@@ -43,22 +43,6 @@ def ratio_interval(a: Floats, b: Floats, level: float) -> Estimate:
     ratio = float(a.mean() / b.mean())
     spread = mean_interval(a / a.mean() - b / b.mean(), level)
     half = spread.high - spread.mean
-    return Estimate(ratio, ratio * math.exp(-half), ratio * math.exp(half))
-
-
-def unpaired_ratio_interval(a: Floats, b: Floats, level: float) -> Estimate:
-    """Return the ratio of two means, both above 0, of values that have nothing to do with another.
-
-    By the delta method on the logarithm, with the normal distribution: for a hundred values each.
-
-    >>> import numpy as np
-    >>> ratio = unpaired_ratio_interval(np.full(100, 3.0), np.full(100, 2.0), 0.95)
-    >>> ratio.mean, ratio.low == ratio.high
-    (1.5, True)
-    """
-    ratio = float(a.mean() / b.mean())
-    parts = (x.var(ddof=1) / x.size / x.mean() ** 2 for x in (a, b))
-    half = float(ndtri(0.5 + level / 2)) * math.sqrt(sum(float(part) for part in parts))
     return Estimate(ratio, ratio * math.exp(-half), ratio * math.exp(half))
 
 

@@ -86,6 +86,18 @@ def models_of(figure: Figure) -> dict[str, ClickModel]:
     }
 
 
+def drawing(seed: int, what: str, i: int = 0, j: int = 0) -> np.random.Generator:
+    """Return the generator of a thing that is drawn, never that of a run.
+
+    Runs are named by two or three numbers, these by four.
+    """
+    return generator(seed, DRAWINGS.index(what), i, j, 0)
+
+
+#: What is drawn; new things go to the end, or the others would be drawn anew.
+DRAWINGS = ("prior", "attraction", "features", "users", "made-up queries")
+
+
 def draw_instances(drawn: Drawn, seed: int) -> dict[str, Instance]:
     """Draw the priors, and the models from each, by label.
 
@@ -97,9 +109,9 @@ def draw_instances(drawn: Drawn, seed: int) -> dict[str, Instance]:
     """
     found = {}
     for i in range(drawn.priors):
-        prior = _draw_prior(drawn, generator(seed, 1, i))
+        prior = _draw_prior(drawn, drawing(seed, "prior", i))
         for j in range(drawn.draws):
-            attraction = prior.sample(drawn.items, generator(seed, 1, i, j))
+            attraction = prior.sample(drawn.items, drawing(seed, "attraction", i, j))
             model = build_model(drawn.name, {"attraction": attraction, **drawn.parameters})
             found[f"{i}-{j}"] = Instance(model, prior)
     return found

@@ -18,7 +18,7 @@ import clickrank
 from clickrank._jit import fingerprint
 from clickrank.experiments.runner import Outcome
 from clickrank.experiments.sources import Sweep
-from clickrank.experiments.spec import Grid
+from clickrank.experiments.spec import Grid, KnownPrior, PolicySpec
 from clickrank.experiments.statements import AnyClaim
 from clickrank.plots import (
     Curve,
@@ -87,6 +87,10 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
         f"<h2>{_text(figure.title)}</h2>",
         f'<p class="source">{_text(source)}</p>',
     ]
+    if figure.judged is not None:
+        place = figure.judged.path or "LightGBM’s example"
+        text = f"Played on the {len(outcome.evidence.models):,} test queries of {place}."
+        parts.append(f'<p class="source">{_text(text)}</p>')
     if not outcome.complete:
         parts.append('<p class="warning">Incomplete: runs are missing. Run the command again.</p>')
     if outcome.results:
@@ -104,17 +108,29 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
         items = "".join(f"<li>{_text(d)}</li>" for d in figure.differences)
         parts.append(f"<h3>Differences from the paper</h3><ul>{items}</ul>")
     command = ["clickrank", "reproduce", experiment.name, "--scale", scale, "--out", str(out)]
+    if figure.judged is not None and figure.judged.path:
+        command += ["--data", figure.judged.path]
     facts = {
         "command": shlex.join(command),
         "scale": f"{scale}: {_amount(outcome)}",
         "seed": str(figure.seed),
         "models": ", ".join(_described(outcome)),
         "policies": ", ".join(
-            f"{spec.curve}: {spec.name} {spec.settings or ''}".strip() for spec in figure.policies
+            f"{spec.curve}: {spec.name} {_told(spec)}".strip() for spec in figure.policies
         ),
     }
     parts += ["<h3>How it was made</h3>", _definitions(facts), "</section>"]
     return "\n".join(parts)
+
+
+def _told(spec: PolicySpec) -> str:
+    """Return what a policy is told, in words."""
+    told = [str(spec.settings)] if spec.settings else []
+    if isinstance(spec.knows, KnownPrior):
+        told.append(f"prior Beta({spec.knows.alpha:g}, {spec.knows.beta:g})")
+    elif spec.knows != "nothing":
+        told.append(f"the {spec.knows}")
+    return " and ".join(told)
 
 
 def _amount(outcome: Outcome) -> str:

@@ -93,7 +93,12 @@ def reproduce(
         say("Interrupted. What is finished is saved; the same command does the rest.")
     # What an earlier call left of other experiments stays in the report.
     there = [e for e in known if e.name in plan or folder_of(e, out).exists()]
-    outcomes = [collect(e, scale_of(e, scale), out, say) for e in there]
+    outcomes = []
+    for e in there:
+        try:
+            outcomes.append(collect(e, scale_of(e, scale), out, say))
+        except MissingExtra as error:  # an experiment of an earlier call, made where it was there
+            say(f"{e.name} is left out of the report: {error}")
     shown = [o for o in outcomes if o.experiment.name in plan or o.results]
     report = write_report(out, shown, scale if isinstance(scale, str) else "custom")
     return Reproduction([o for o in shown if o.experiment.name in plan], report, interrupted)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
+import warnings
 import zipfile
 import zlib
 from pathlib import Path
@@ -18,7 +20,7 @@ from clickrank.experiments.claims import Evidence, Verdict, judge
 from clickrank.experiments.spec import Experiment, Scale
 from clickrank.experiments.statements import AnyClaim
 from clickrank.experiments.upper_bounds import upper_bounds
-from clickrank.simulate import Result, simulate, simulate_many
+from clickrank.simulate import PartialResults, Result, simulate, simulate_many
 from clickrank.simulate.result import load_results, save_results
 
 
@@ -92,19 +94,21 @@ def _run_one(
 
 def _run_many(cell: ManyCell, threads: int | None, progress: bool | None) -> None:
     folder = cell.path.with_suffix("")  # what is finished while the rest is not
-    found = simulate_many(
-        cell.policies,
-        cell.models,
-        int(cell.checkpoints[-1]),
-        cell.runs,
-        cell.figure.seed,
-        checkpoints=cell.checkpoints,
-        threads=threads,
-        progress=progress,
-        allow_mismatch=cell.mismatch,
-        counted_positions=cell.figure.counted_positions,
-        folder=folder,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PartialResults)  # the caller says so in its own words
+        found = simulate_many(
+            cell.policies,
+            cell.models,
+            int(cell.checkpoints[-1]),
+            cell.runs,
+            cell.figure.seed,
+            checkpoints=cell.checkpoints,
+            threads=threads,
+            progress=progress,
+            allow_mismatch=cell.mismatch,
+            counted_positions=cell.figure.counted_positions,
+            folder=folder,
+        )
     save_results(cell.path, {cell.curve: found.result()})
     if found.interrupted:
         raise KeyboardInterrupt
@@ -138,6 +142,8 @@ def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Outcom
         saved = [r for r in (load_cell(cell, say) for cell in parts) if r is not None]
         if saved:
             results[curve] = joined(curve, saved)
+        if saved and isinstance(parts[0], ManyCell) and parts[0].runs > 1:
+            results[curve] = by_model(results[curve], parts[0].runs)
     figure = experiment.figure
     players = played_on(experiment, scale, out)
     models = {label: instance.model for label, instance in players[0][1].items()}
@@ -155,6 +161,23 @@ def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Outcom
     )
     verdicts = [(claim, judge(claim, evidence)) for claim in experiment.claims]
     return Outcome(experiment, scale, evidence, verdicts)
+
+
+def by_model(result: Result, runs: int) -> Result:
+    """Return the mean of the runs on each model as one run, of models that have all of theirs.
+
+    The models, as queries, are what the next ones will be like: runs on one are no new ones.
+    """
+    ids, counts = np.unique(result.run_ids // runs, return_counts=True)
+    whole = ids[counts == runs]
+    regret = result.regret[np.isin(result.run_ids // runs, whole)]
+    return dataclasses.replace(
+        result,
+        regret=regret.reshape(whole.size, runs, -1).mean(axis=1),
+        run_ids=whole,
+        seconds=result.seconds / runs,
+        wanted=result.wanted // runs,
+    )
 
 
 def joined(curve: str, parts: list[Result]) -> Result:

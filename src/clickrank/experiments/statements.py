@@ -20,7 +20,7 @@ class Claim(
     text
         The claim in a sentence.
     source
-        Whether the paper says it, or its figure shows it.
+        Whether the paper says it, its figure shows it, or neither: then it is ours.
     note
         What to know when reading the verdict, for example why it fails here.
     rounds
@@ -30,7 +30,7 @@ class Claim(
     figure: str | list[str]
     id: str
     text: str
-    source: Literal["stated in the text", "read off the figure"]
+    source: Literal["stated in the text", "read off the figure", "not in the paper"]
     note: str = ""
     rounds: int = 0
 
@@ -146,7 +146,7 @@ class Growth(Claim, tag="growth", frozen=True, kw_only=True):
 
 
 class Flattens(Claim, tag="flattens", frozen=True, kw_only=True):
-    """The last half of the rounds adds less regret than the first half."""
+    """The last half of the rounds adds less, relative to the first half, than regret of √t does."""
 
     policy: str
 

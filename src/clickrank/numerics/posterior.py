@@ -10,7 +10,8 @@ A hat is a few numbers, a function of the counts alone; rebuild it when the coun
 
 A Beta(α, β) prior is folded in by real exponents: S + α - 1 clicks, and β - 1 misses more at a
 position of κ = 1. The density stays log-concave if neither exponent is negative. S + α < 1 happens
-without a click only; then x is of the order of 1/Σ κ_l F_l, and `sample_unclicked` does it.
+without a click only; then x is of the order of 1/Σ κ_l F_l, and `sample_unclicked` does it. With
+β < 1 and no certain miss the density has a pole at 1, often beside a mode: `sample_with_pole`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import math
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._jit import inline_kernel, kernel
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.types import Floats, Ints
 
@@ -33,7 +34,10 @@ _LEFT_RATE, _RIGHT_RATE = 7, 8  # how fast the tails fall
 _FLAT_FROM, _FLAT_TO = 9, 10  # the flat piece
 _LEFT_BASE = 11  # the left tail's height at 0
 _LEFT_AREA, _FLAT_AREA, _AREA = 12, 13, 14  # cumulative areas of the three pieces
-HAT_SIZE = 15
+_POLE_FROM = 15  # s: the pole is what the density has above its level at 1 - s
+_POLE_TOP = 16  # a bound of h from there to 1
+_POLE_SHARE = 17  # how often the pole is proposed
+HAT_SIZE = 18
 
 
 @kernel
@@ -191,6 +195,22 @@ def build_hat(
     hat[_AREA] = hat[_FLAT_AREA] + right_area
 
 
+@inline_kernel
+def _propose(hat: Floats, rng: np.random.Generator) -> tuple[float, float]:
+    """Draw from the hat; return the point and the hat's height there."""
+    u = rng.random() * hat[_AREA]
+    if u < hat[_LEFT_AREA]:  # invert the integral of exp(rate·(x - flat_from))
+        fall = math.log(hat[_LEFT_BASE] + u * hat[_LEFT_RATE])
+        x = hat[_FLAT_FROM] + fall / hat[_LEFT_RATE]
+    elif u < hat[_FLAT_AREA]:
+        fall = 0.0
+        x = hat[_FLAT_FROM] + (u - hat[_LEFT_AREA])
+    else:
+        fall = math.log(1.0 - (u - hat[_FLAT_AREA]) * hat[_RIGHT_RATE])
+        x = hat[_FLAT_TO] - fall / hat[_RIGHT_RATE]
+    return x, fall
+
+
 @kernel
 def sample_posterior(
     clicks: float, misses: Ints | Floats, examination: Floats, hat: Floats, rng: np.random.Generator
@@ -198,16 +218,7 @@ def sample_posterior(
     """Draw once from the posterior, with the hat of these counts."""
     mode = hat[_MODE]
     while True:
-        u = rng.random() * hat[_AREA]
-        if u < hat[_LEFT_AREA]:  # invert the integral of exp(rate·(x - flat_from))
-            fall = math.log(hat[_LEFT_BASE] + u * hat[_LEFT_RATE])
-            x = hat[_FLAT_FROM] + fall / hat[_LEFT_RATE]
-        elif u < hat[_FLAT_AREA]:
-            fall = 0.0
-            x = hat[_FLAT_FROM] + (u - hat[_LEFT_AREA])
-        else:
-            fall = math.log(1.0 - (u - hat[_FLAT_AREA]) * hat[_RIGHT_RATE])
-            x = hat[_FLAT_TO] - fall / hat[_RIGHT_RATE]
+        x, fall = _propose(hat, rng)
         if not 0.0 <= x <= 1.0:
             continue  # rounding at the ends of the support
         # The chord lies below the density, and 1 + y below exp(y): most proposals end here.
@@ -244,3 +255,95 @@ def sample_unclicked(
                 excess += misses[position] * (math.log1p(-seen) + seen)
         if math.log(1.0 - rng.random()) <= excess:
             return float(x)
+
+
+# The posterior g(x) (1 - x)^(β - 1), β < 1, with g(x) = x^(α - 1) Π_l (1 - κ_l x)^F_l, all κ_l < 1.
+# With t = 1 - x, t^(β - 1) is the smaller of t^(β - 1) and s^(β - 1), and what it has above: the
+# body and the pole. The body is at most s^(β - 1) times the hat of g, the pole t^(β - 1) times the
+# largest g on [1 - s, 1]. s is chosen so that the two areas together are small.
+
+
+@kernel
+def _doubt(misses: Floats, examination: Floats) -> float:
+    """Return Σ κ_l F_l over the misses that may have gone unseen."""
+    total = 0.0
+    for position in range(misses.shape[0]):
+        if misses[position] > 0:
+            total += examination[position] * misses[position]
+    return total
+
+
+@kernel
+def build_pole(alpha: float, beta: float, misses: Floats, examination: Floats, hat: Floats) -> None:
+    """Add what `sample_with_pole` needs to a hat of ``α - 1`` clicks; if α < 1, none is needed."""
+    if alpha >= 1.0:
+        log_area = hat[_TOP] + math.log(hat[_AREA])
+    else:
+        doubt = _doubt(misses, examination)
+        log_area = -math.log(alpha)
+        if doubt >= 2.0:
+            log_area = math.lgamma(alpha) - alpha * math.log(doubt)
+    least = math.inf
+    s = 1.0
+    for _ in range(50):
+        s *= 0.5
+        body = (beta - 1.0) * math.log(s) + log_area
+        if body >= least:
+            break
+        # g is log-concave beside x^(α - 1), α < 1, which decreases: its tangent bounds it.
+        slope = log_density_slopes(alpha - 1.0, misses, examination, 1.0 - s)[0]
+        top = log_density(alpha - 1.0, misses, examination, 1.0 - s) + max(slope, 0.0) * s
+        if alpha >= 1.0:
+            top = min(top, hat[_TOP])
+        else:
+            top += (alpha - 1.0) * math.log(1.0 - s)
+        pole = top + beta * math.log(s) - math.log(beta)
+        both = max(body, pole) + math.log1p(math.exp(-abs(body - pole)))
+        if both < least:
+            least = both
+            hat[_POLE_FROM] = s
+            hat[_POLE_TOP] = top
+            hat[_POLE_SHARE] = math.exp(pole - both)
+
+
+@kernel
+def sample_with_pole(
+    alpha: float,
+    beta: float,
+    misses: Floats,
+    examination: Floats,
+    hat: Floats,
+    rng: np.random.Generator,
+) -> float:
+    """Draw the odds x/(1 - x) once, with the hat and the pole of these counts."""
+    s = hat[_POLE_FROM]
+    doubt = _doubt(misses, examination)
+    d, c = gamma_constants(min(alpha, 1.0) + 1.0)
+    while True:
+        if rng.random() < hat[_POLE_SHARE]:
+            t = s * (1.0 - rng.random()) ** (1.0 / beta)
+            x = 1.0 - t
+            height = log_density(alpha - 1.0, misses, examination, x) - hat[_POLE_TOP]
+            if alpha < 1.0:
+                height += (alpha - 1.0) * math.log(x)
+            if rng.random() >= math.exp(height) * (1.0 - (t / s) ** (1.0 - beta)):
+                continue
+        else:
+            if alpha >= 1.0:
+                x, fall = _propose(hat, rng)
+                fall += hat[_TOP]
+            elif doubt >= 2.0:  # as in `sample_unclicked`
+                x = sample_gamma(d, c, rng) / doubt * (1.0 - rng.random()) ** (1.0 / alpha)
+                fall = -doubt * x
+            else:
+                x = (1.0 - rng.random()) ** (1.0 / alpha)
+                fall = 0.0
+            if not 0.0 <= x <= 1.0:
+                continue
+            t = 1.0 - x
+            height = log_density(alpha - 1.0, misses, examination, x) - fall
+            if t > s:
+                height -= (1.0 - beta) * math.log(t / s)
+            if math.log(1.0 - rng.random()) > height:
+                continue
+        return float(x / t) if t > 0.0 else math.inf

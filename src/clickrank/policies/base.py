@@ -20,7 +20,7 @@ import numpy as np
 from clickrank._jit import generic, named_tuple_class, source_key, tell_apart
 from clickrank.errors import DoesNotApply, InvalidValue, invalid
 from clickrank.registry import Registry
-from clickrank.types import Floats, Ints, probabilities, statistic_fields
+from clickrank.types import Floats, Ints, Vector, probabilities, statistic_fields
 
 P = TypeVar("P", bound="Policy")
 
@@ -198,6 +198,14 @@ def set_probabilities(spec: Policy, field: str, low_open: bool = True) -> None:
         where = int(np.argmin(values))
         raise invalid(owner, f"{field}[{where}] must be above 0", float(values[where]))
     object.__setattr__(spec, field, tuple(values.tolist()))
+
+
+def satisfaction_unknown(told: Vector | None, model: KnownModel) -> str | None:
+    """Say that a policy not told a click model's satisfaction takes it to decrease, if wrong."""
+    satisfaction = [float(x) for x in getattr(model, "satisfaction", ())]
+    if told is None and any(b > a for a, b in itertools.pairwise(satisfaction)):
+        return f"not told its satisfaction, it assumes that this decreases, not {satisfaction}"
+    return None
 
 
 def check_length(spec: Policy, field: str, n_positions: int) -> Floats:

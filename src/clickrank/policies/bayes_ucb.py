@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._select import copy, place, renew_top_k
+from clickrank._select import place, renew_top_k
 from clickrank.errors import invalid
 from clickrank.numerics.beta_quantile import beta_upper_quantile
 from clickrank.numerics.posterior_quantile import ROOM, posterior_upper_quantile
 from clickrank.policies.base import Assumes, register
 from clickrank.policies.bayesian import (
     CLICK_MODELS,
+    KNOWN,
     BayesianPolicy,
     count,
     count_page,
@@ -32,6 +33,7 @@ class Params(NamedTuple):
     alpha: Floats  # (n_items,), α_i
     beta: Floats  # (n_items,), β_i
     rule: int  # which positions are observed
+    places: Ints  # (n_positions,), positions by decreasing satisfaction
     log_failure: float  # log δ
     normal: float  # the normal distribution's quantile of the same level
 
@@ -77,16 +79,18 @@ class BayesUCB(BayesianPolicy):
     What is known is a Beta posterior, so a prior helps from the first visitor on.
 
     U_i = min{c : P(θ_i ≥ c) ≤ δ}, θ_i ~ Beta(α_i + clicks, β_i + misses), counted where the item
-    was surely looked at: the whole list (document-based clicks), down to the first click (cascade)
-    or to the last (dependent clicks); all of it without a click.
+    was surely looked at: the whole list ("dctr"), down to the first click ("cascade"; clicks below
+    it, which a cascade does not have, do not count) or to the last ("dcm"); all of it without a
+    click. The best item goes to the position whose clicks satisfy most.
 
-    Under position-based clicks a miss may have gone unseen, and the posterior is not a Beta:
-    π(θ_i) ∝ θ^(α_i + S_i - 1) (1 - θ)^(β_i - 1) Π_l (1 - κ_l θ)^F_il, with S_i clicks and F_il
-    misses at position l.
+    With "pbm" every shown item without a click is a miss of its position, seen with probability
+    κ_l only, and the posterior is not a Beta: π(θ_i) ∝
+    θ^(α_i + S_i - 1) (1 - θ)^(β_i - 1) Π_l (1 - κ_l θ)^F_il, with S_i clicks and F_il misses at
+    position l.
 
-    **Assumes**: document-based, cascade or dependent clicks, in a dependent click model with
-    satisfaction that does not increase down the list; or position-based clicks with known
-    examination. The horizon, or δ.
+    **Assumes**: "dctr", "cascade", "dcm" or "pbm" clicks (`click_model`). With "dcm", where clicks
+    satisfy most: from the top down, or as `satisfaction` says. With "pbm", known examination.
+    The horizon, or δ.
 
     **Source**: kveton2022, Algorithm 1, sections 4 to 6; kaufmann2012.
 
@@ -97,7 +101,8 @@ class BayesUCB(BayesianPolicy):
     `observe="first-click"` counts what is certain whatever came later: less, without bias. At 30
     items, 3 positions and 2,000 rounds the former still has the smaller regret. 4. Position-based
     clicks, which the text leaves open. The largest bound goes to the most examined position, so
-    that examination need not decrease.
+    that examination need not decrease. 5. The text lets satisfaction decrease; told otherwise,
+    the largest bound goes where it is largest.
 
     **Complexity**: O(n_items) comparisons a round, and one quantile for each observed item: some
     0.4 µs, and by numerical integration under position-based clicks some 10 µs.
@@ -116,6 +121,9 @@ class BayesUCB(BayesianPolicy):
         With "pbm" only: probability that each position is looked at (κ), each above 0.
     observe
         With "dcm" only: "last-click" or "first-click", down to where items count as observed.
+    satisfaction
+        With "dcm" only: probability that a click at each position satisfies, of which only the
+        order is used; the click model's, where it has one, and otherwise decreasing.
     horizon
         Number of rounds T; may be left open with `failure`, and is then not used.
     failure
@@ -132,9 +140,7 @@ class BayesUCB(BayesianPolicy):
     """
 
     name = "bayes-ucb"
-    assumes = Assumes(
-        click_models=CLICK_MODELS, known=("click_model", "examination"), horizon=True, priors=True
-    )
+    assumes = Assumes(click_models=CLICK_MODELS, known=KNOWN, horizon=True, priors=True)
 
     horizon: int | None = None
     failure: float | None = None
@@ -143,7 +149,7 @@ class BayesUCB(BayesianPolicy):
         """Check the parameters."""
         super().__post_init__()
         if self.horizon is not None:
-            whole("BayesUCB", "horizon", self.horizon, 1)
+            object.__setattr__(self, "horizon", whole("BayesUCB", "horizon", self.horizon, 1))
         if self.failure is not None:
             number("BayesUCB", "failure", self.failure, 0.0, 1.0)
             if self.failure in (0.0, 1.0):
@@ -160,7 +166,7 @@ class BayesUCB(BayesianPolicy):
         level = (math.log(failure), -NormalDist().inv_cdf(failure))
         if self.doubtful():
             return PageParams(*self.prior_of(n_items), *self.page(n_positions), *level)
-        return Params(*self.prior_of(n_items), self.rule(), *level)
+        return Params(*self.prior_of(n_items), self.rule(), self.places(n_positions), *level)
 
     def init(self, n_items: int, n_positions: int) -> Any:
         """Return the state before the first round."""
@@ -191,7 +197,7 @@ def _rank(
             )
             state.stale[item] = 0
     renew_top_k(state.bound, rng, state.best)
-    copy(state.best, ranking)
+    place(state.best, params.places, ranking)
 
 
 def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:

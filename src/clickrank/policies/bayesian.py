@@ -9,6 +9,7 @@ density times (1 - κx) for each of them.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -16,16 +17,28 @@ import numpy as np
 from clickrank._jit import inline_kernel, lean_kernel
 from clickrank._select import prominence
 from clickrank.beta import UNIFORM, Beta
-from clickrank.errors import DoesNotApply, invalid
-from clickrank.policies.base import KnownModel, Policy, check_length, set_probabilities
-from clickrank.policies.observation import EVERYTHING, FIRST_CLICK, LAST_CLICK, positions_seen
+from clickrank.errors import DoesNotApply, did_you_mean, invalid
+from clickrank.policies.base import (
+    KnownModel,
+    Policy,
+    check_length,
+    satisfaction_unknown,
+    set_probabilities,
+)
+from clickrank.policies.observation import (
+    DEPENDENT_RULES,
+    EVERYTHING,
+    FIRST_CLICK,
+    positions_seen,
+)
 from clickrank.types import Floats, Ints, Vector
 
 P = TypeVar("P", bound="BayesianPolicy")
 
 CLICK_MODELS = ("dctr", "cascade", "dcm", "pbm")
 _RULES = {"dctr": EVERYTHING, "cascade": FIRST_CLICK, "pbm": EVERYTHING}
-_DCM_RULES = {"last-click": LAST_CLICK, "first-click": FIRST_CLICK}
+#: What the Bayesian policies must know of the page.
+KNOWN = ("click_model", "examination", "satisfaction")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +49,7 @@ class BayesianPolicy(Policy):
     prior: Beta = UNIFORM
     examination: Vector | None = None
     observe: Literal["last-click", "first-click"] = "last-click"
+    satisfaction: Vector | None = None
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -43,14 +57,18 @@ class BayesianPolicy(Policy):
         if not isinstance(self.click_model, str):
             raise invalid(owner, "click_model must be a string", self.click_model)
         if self.click_model not in CLICK_MODELS:
+            rule = f"{owner}: click_model must be one of {', '.join(CLICK_MODELS)}, got "
+            near = did_you_mean(self.click_model, CLICK_MODELS)
             raise DoesNotApply(
-                f"{owner}: click_model must be one of {', '.join(CLICK_MODELS)}, got "
-                f"{self.click_model!r}, of which it cannot tell what people looked at. Say which "
-                f"is closest, as in clickrank.policy({self.name!r}, click_model='pbm', ...)."
+                f"{rule}{self.click_model!r}. {near}"
+                if near
+                else f"{rule}{self.click_model!r}, of which it cannot tell what people looked at. "
+                f"Say which is closest, as in clickrank.policy({self.name!r}, click_model='pbm', "
+                "...)."
             )
         if not isinstance(self.prior, Beta):
             raise invalid(owner, "prior must be a clickrank.priors.Beta", self.prior)
-        if self.observe not in _DCM_RULES:
+        if self.observe not in DEPENDENT_RULES:
             raise invalid(owner, "observe must be 'last-click' or 'first-click'", self.observe)
         if self.click_model == "pbm":
             if self.examination is None:
@@ -63,6 +81,14 @@ class BayesianPolicy(Policy):
                 rule = f"examination must be left open with click_model={self.click_model!r}"
                 raise invalid(owner, rule, self.examination)
             object.__setattr__(self, "examination", None)
+        if self.satisfaction is not None:
+            set_probabilities(self, "satisfaction", low_open=False)
+            if self.click_model != "dcm":
+                # Cascade clicks have it too: all ones.
+                if any(b > a for a, b in itertools.pairwise(self.satisfaction)):
+                    rule = f"satisfaction must be left open with click_model={self.click_model!r}"
+                    raise invalid(owner, rule, self.satisfaction)
+                object.__setattr__(self, "satisfaction", None)
 
     def relabelled(self: P, order: Ints) -> P:
         """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
@@ -74,15 +100,25 @@ class BayesianPolicy(Policy):
         """Say why the clicks that it was told of are not those of a click model."""
         if self.click_model not in model.is_a:
             return f"it was told to expect {self.click_model} clicks, not {model.name}"
+        if self.click_model == "dcm":
+            return satisfaction_unknown(self.satisfaction, model)
         return None
 
     def rule(self) -> int:
         """Return which positions are observed, see `positions_seen`."""
-        return _DCM_RULES[self.observe] if self.click_model == "dcm" else _RULES[self.click_model]
+        if self.click_model == "dcm":
+            return DEPENDENT_RULES[self.observe]
+        return _RULES[self.click_model]
 
     def doubtful(self) -> bool:
         """Return whether there are positions of which one cannot tell if they were looked at."""
         return self.examination is not None and min(self.examination) < 1.0
+
+    def places(self, n_positions: int) -> Ints:
+        """Return the positions by decreasing satisfaction; from the top down, if not told."""
+        if self.satisfaction is None:
+            return np.arange(n_positions)
+        return prominence(check_length(self, "satisfaction", n_positions))
 
     def page(self, n_positions: int) -> tuple[Floats, Ints]:
         """Return the examination, with a 1 at its end for the prior, and the order of positions."""
@@ -91,10 +127,7 @@ class BayesianPolicy(Policy):
 
     def prior_of(self, n_items: int) -> tuple[Floats, Floats]:
         """Return α and β with one entry an item."""
-        if self.prior.n_items not in (None, n_items):
-            rule = f"prior must be of {n_items} items, or of all"
-            raise invalid(type(self).__name__, rule, self.prior.n_items)
-        return self.prior.for_items(n_items)
+        return self.prior.for_items(n_items, type(self).__name__)
 
 
 class Counts(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -17,13 +16,12 @@ from clickrank.policies.base import (
     Policy,
     check_length,
     register,
+    satisfaction_unknown,
     set_probabilities,
 )
 from clickrank.policies.kl_items import count_item, no_items, rank_by_index
-from clickrank.policies.observation import FIRST_CLICK, LAST_CLICK, positions_seen
+from clickrank.policies.observation import DEPENDENT_RULES, positions_seen
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, Vector
-
-RULES = {"first-click": FIRST_CLICK, "last-click": LAST_CLICK}
 
 
 class Params(NamedTuple):
@@ -108,15 +106,16 @@ class DCMKLUCB(Policy):
         """Check the parameters."""
         if self.satisfaction is not None:
             set_probabilities(self, "satisfaction", low_open=False)
-        if self.observe not in RULES:
-            raise invalid("DCMKLUCB", f"observe must be one of {', '.join(RULES)}", self.observe)
+        if self.observe not in DEPENDENT_RULES:
+            rule = f"observe must be one of {', '.join(DEPENDENT_RULES)}"
+            raise invalid("DCMKLUCB", rule, self.observe)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
         order = np.arange(n_positions)
         if self.satisfaction is not None:
             order = prominence(check_length(self, "satisfaction", n_positions))
-        return Params(order, RULES[self.observe])
+        return Params(order, DEPENDENT_RULES[self.observe])
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
@@ -128,10 +127,7 @@ class DCMKLUCB(Policy):
 
     def why_not(self, model: KnownModel) -> str | None:
         """Say why the policy's assumptions do not hold for a click model; None if they do."""
-        satisfaction = [float(x) for x in getattr(model, "satisfaction", ())]
-        if self.satisfaction is None and any(b > a for a, b in itertools.pairwise(satisfaction)):
-            return f"not told its satisfaction, it assumes that this decreases, not {satisfaction}"
-        return super().why_not(model)
+        return satisfaction_unknown(self.satisfaction, model) or super().why_not(model)
 
 
 def _rank(

@@ -41,8 +41,8 @@ class Greedy(Policy):
     **Source**: kveton2022, section 7.1.
 
     **Differences**: 1. By the prior's mean, where the text has the most probable attraction, which
-    is not defined for α, β ≤ 1; for priors of equal weight above 2, as there, the order is the
-    same. 2. Items of equal mean are ordered at random, anew in each round.
+    is not defined for α, β ≤ 1; with the priors there, all of β = 10, the order is the same.
+    2. Items of equal mean are ordered at random, anew in each round.
 
     **Complexity**: O(n_items) a round.
 
@@ -74,10 +74,8 @@ class Greedy(Policy):
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        if self.prior.n_items not in (None, n_items):
-            rule = f"prior must be of {n_items} items, or of all"
-            raise invalid("Greedy", rule, self.prior.n_items)
-        return Params(np.full(n_items, self.prior.mean))
+        alpha, beta = self.prior.for_items(n_items, "Greedy")
+        return Params(alpha / (alpha + beta))
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clickrank._jit import kernel_for
-from clickrank.errors import invalid
+from clickrank.errors import InvalidValue, invalid
 from clickrank.policies.base import Policy, rank, source_of, update
 from clickrank.types import Ints, clicks_of, memo_of, ranking_of, shape, statistic_fields, whole
 
@@ -114,8 +115,8 @@ class Learner:
         label = json.loads(str(arrays["label"]))
         arrays = {name: arrays[name] for name in arrays if name != "label"}
         if label["learner"] != self._describe():
-            rule = f"the saved state must be of {self._describe()}"
-            raise invalid(owner, rule, label["learner"])
+            own, saved = _around_difference(self._describe(), label["learner"])
+            raise InvalidValue(f"{owner}: the saved state must be of {own}, got {saved}.")
         if label["checksum"] != _checksum(arrays):
             raise invalid(owner, "the saved state must be unchanged", "another checksum")
         for name, own in self.state._asdict().items():
@@ -128,6 +129,18 @@ class Learner:
         self.rng.bit_generator.state = label["generator"]
         for name, own in self.state._asdict().items():
             own[...] = arrays[name]
+
+
+def _around_difference(one: str, two: str, context: int = 60) -> tuple[str, str]:
+    """Return what two texts have around the first place where they differ: priors are long."""
+    pairs = itertools.zip_longest(one, two)
+    same = next(place for place, (a, b) in enumerate(pairs) if a != b)
+    begin, end = max(same - context, 0), same + context
+    parts = []
+    for text in (one, two):
+        part = text[begin:end]
+        parts.append(("…" if begin else "") + part + ("…" if end < len(text) else ""))
+    return parts[0], parts[1]
 
 
 def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:

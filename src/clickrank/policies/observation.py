@@ -18,6 +18,9 @@ FIRST_CLICK = 1
 #: clicks counts only because a click followed, which makes it look more attractive than it is.
 LAST_CLICK = 2
 
+#: The two rules for a dependent click model, by the names that specs take.
+DEPENDENT_RULES = {"last-click": LAST_CLICK, "first-click": FIRST_CLICK}
+
 
 @inline_kernel
 def positions_seen(rule: int, clicks: Ints) -> int:

@@ -9,18 +9,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clickrank._jit import kernel
-from clickrank._select import copy, place, renew_top_k
-from clickrank.errors import invalid
+from clickrank._select import place, renew_top_k
 from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
 from clickrank.numerics.posterior import (
     HAT_SIZE,
     build_hat,
+    build_pole,
     sample_posterior,
     sample_unclicked,
+    sample_with_pole,
 )
 from clickrank.policies.base import Assumes, register
 from clickrank.policies.bayesian import (
     CLICK_MODELS,
+    KNOWN,
     BayesianPolicy,
     count,
     count_page,
@@ -37,6 +39,7 @@ class Params(NamedTuple):
     alpha: Floats  # (n_items,), α_i
     beta: Floats  # (n_items,), β_i
     rule: int  # which positions are observed
+    places: Ints  # (n_positions,), positions by decreasing satisfaction
 
 
 class State(NamedTuple):
@@ -81,17 +84,19 @@ class ThompsonSampling(BayesianPolicy):
     It draws an attraction for each item from its posterior, and sorts by the draws. A prior helps
     from the first visitor on.
 
-    θ_i ~ Beta(α_i + clicks, β_i + misses), counted where the item was surely looked at: the whole
-    list (document-based clicks), down to the first click (cascade) or to the last (dependent
-    clicks); all of it without a click.
+    θ_i ~ Beta(α_i + clicks, β_i + misses), counted where the item was surely looked
+    at: the whole list ("dctr"), down to the first click ("cascade"; clicks below it, which a
+    cascade does not have, do not count) or to the last ("dcm"); all of it without a click. The
+    best item goes to the position whose clicks satisfy most.
 
-    Under position-based clicks a miss may have gone unseen, and the posterior is not a Beta:
-    π(θ_i) ∝ θ^(α_i + S_i - 1) (1 - θ)^(β_i - 1) Π_l (1 - κ_l θ)^F_il, with S_i clicks and F_il
-    misses at position l. With the uniform prior this is PBM-TS.
+    With "pbm" every shown item without a click is a miss of its position, seen with probability
+    κ_l only, and the posterior is not a Beta: π(θ_i) ∝
+    θ^(α_i + S_i - 1) (1 - θ)^(β_i - 1) Π_l (1 - κ_l θ)^F_il, with S_i clicks and F_il misses at
+    position l. With the uniform prior this is PBM-TS.
 
-    **Assumes**: document-based, cascade or dependent clicks, in a dependent click model with
-    satisfaction that does not increase down the list; or position-based clicks with known
-    examination. No horizon.
+    **Assumes**: "dctr", "cascade", "dcm" or "pbm" clicks (`click_model`). With "dcm", where clicks
+    satisfy most: from the top down, or as `satisfaction` says. With "pbm", known examination.
+    No horizon.
 
     **Source**: kveton2022, Algorithm 2, sections 4 to 6.
 
@@ -102,11 +107,12 @@ class ThompsonSampling(BayesianPolicy):
     2,000 rounds the former still has the smaller regret. 2. Draws are compared by their odds
     θ/(1 - θ), which are precise near 1 too. With α or β far below 1 some are too small or too large
     for float64, and tie; ties are broken at random. 3. Position-based clicks, which the text leaves
-    open. The prior's β must be 1 at least there, if a position is looked at with κ < 1; the best
-    draw goes to the most examined position, so that examination need not decrease.
+    open; the best draw goes to the most examined position, so that examination need not decrease.
+    4. The text lets satisfaction decrease; told otherwise, the best draw goes where it is largest.
 
     **Complexity**: O(n_items) a round, one Beta draw an item; the power that a draw with α < 1
-    takes is left out for items that cannot reach the list anyway.
+    takes is left out for items that cannot reach the list anyway. With "pbm" draws are by exact
+    rejection, at some three times the cost; six times for items with β < 1 and no certain miss.
 
     **Guarantee**: for attractions drawn from the prior, regret
     O(√(n_positions · n_items · T) log T), and less the more the prior knows (kveton2022,
@@ -122,6 +128,9 @@ class ThompsonSampling(BayesianPolicy):
         With "pbm" only: probability that each position is looked at (κ), each above 0.
     observe
         With "dcm" only: "last-click" or "first-click", down to where items count as observed.
+    satisfaction
+        With "dcm" only: probability that a click at each position satisfies, of which only the
+        order is used; the click model's, where it has one, and otherwise decreasing.
 
     Examples
     --------
@@ -134,19 +143,13 @@ class ThompsonSampling(BayesianPolicy):
     """
 
     name = "thompson"
-    assumes = Assumes(click_models=CLICK_MODELS, known=("click_model", "examination"), priors=True)
+    assumes = Assumes(click_models=CLICK_MODELS, known=KNOWN, priors=True)
 
     def params(self, n_items: int, n_positions: int) -> Any:
         """Return the kernels' constants."""
         if not self.doubtful():
-            return Params(*self.prior_of(n_items), self.rule())
-        alpha, beta = self.prior_of(n_items)
-        item = int(np.argmin(beta))
-        if beta[item] < 1.0:
-            rule = f"prior.beta must be at least 1 with position-based clicks, for item {item} too"
-            hint = "; prior.updated(1, 1) adds a click and a miss"
-            raise invalid("ThompsonSampling", rule + hint, float(beta[item]))
-        return PageParams(alpha, beta, *self.page(n_positions))
+            return Params(*self.prior_of(n_items), self.rule(), self.places(n_positions))
+        return PageParams(*self.prior_of(n_items), *self.page(n_positions))
 
     def init(self, n_items: int, n_positions: int) -> Any:
         """Return the state before the first round."""
@@ -192,7 +195,7 @@ def _rank(
         if state.uniform[item] < 1.0 and odds[item] >= needed:
             odds[item] *= state.uniform[item] ** state.constants[item, 4]
     renew_top_k(odds, rng, state.best)
-    copy(state.best, ranking)
+    place(state.best, params.places, ranking)
 
 
 def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
@@ -218,8 +221,14 @@ def _rank_page(
                 weight = alpha - 1.0 + exponents[last] + state.doubt[item]
                 estimate = (alpha - 1.0) / weight if weight > 0.0 else 0.0
                 build_hat(alpha - 1.0, exponents, examination, estimate, hat)
+            if exponents[last] < 0.0:  # then β is the prior's: there is no certain miss
+                build_pole(alpha, params.beta[item], exponents, examination, hat)
             state.stale[item] = 0
-        if alpha >= 1.0 and state.doubt[item] > 0.0:
+        if exponents[last] < 0.0 and state.doubt[item] > 0.0:
+            state.odds[item] = sample_with_pole(
+                alpha, params.beta[item], exponents, examination, hat, rng
+            )
+        elif alpha >= 1.0 and state.doubt[item] > 0.0:
             x = sample_posterior(alpha - 1.0, exponents, examination, hat, rng)
             state.odds[item] = x / (1.0 - x)
         elif state.doubt[item] + exponents[last] >= 2.0 and state.doubt[item] > 0.0:

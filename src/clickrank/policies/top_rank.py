@@ -119,9 +119,9 @@ class TopRank(Policy):
         """Check the parameters."""
         if not isinstance(self.doubling, (bool, np.bool_)):
             raise invalid("TopRank", "doubling must be True or False", self.doubling)
-        whole("TopRank", "guess", self.guess, 1)
+        object.__setattr__(self, "guess", whole("TopRank", "guess", self.guess, 1))
         if self.horizon is not None:
-            whole("TopRank", "horizon", self.horizon, 1)
+            object.__setattr__(self, "horizon", whole("TopRank", "horizon", self.horizon, 1))
         if self.failure is not None:
             if self.doubling:
                 rule = "failure must be left open with doubling, which sets it"
@@ -136,7 +136,7 @@ class TopRank(Policy):
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
         if self.doubling:
-            return Params(int(self.guess), WIDTH / (1.0 / self.guess))
+            return Params(self.guess, WIDTH / (1.0 / self.guess))
         if self.failure is not None:
             return Params(0, WIDTH / self.failure)
         assert self.horizon is not None  # as checked

@@ -120,6 +120,21 @@ class JudgedQueries(Mapping[int, JudgedQuery]):
             f"{self.n_features} {kind} features>"
         )
 
+    def widened(self, n_features: int) -> JudgedQueries:
+        """Return the queries with features of 0 added; themselves if they have as many."""
+        if n_features == self.n_features:
+            return self
+        if n_features < self.n_features:
+            rule = f"n_features must be at least {self.n_features}"
+            raise invalid("JudgedQueries", rule, n_features)
+        wide: Features
+        if isinstance(self.features, np.ndarray):
+            wide = np.pad(self.features, ((0, 0), (0, n_features - self.n_features)))
+        else:
+            parts = (self.features.data, self.features.indices, self.features.indptr)
+            wide = csr_matrix(parts, shape=(self.n_rows, n_features), copy=False)
+        return JudgedQueries(wide, self.grades, self.sizes, self.qids)
+
     def take(self, places: ArrayLike) -> JudgedQueries:
         """Return the queries at these places, counted from 0, as a copy."""
         chosen = _whole_vector("JudgedQueries", "places", places, 0)

@@ -16,7 +16,7 @@ from clickrank.priors.scores import prior_from_votes, scores_of, vote_weight
 from clickrank.progress import progress_bar
 from clickrank.types import Floats, Ints, number, probabilities, whole
 
-#: What the grades 0 to 4 are trained as (004, section 7.4).
+#: What the grades 0 to 4 are trained as (kveton2022, section 7.4).
 RELEVANCE = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 # Threads wait for each other after every leaf: with fewer rows, one alone is as quick.
@@ -74,7 +74,7 @@ def from_rankers(
 ) -> Beta | dict[int, Beta]:
     """Train m rankers on judged queries and return the prior that their scores of items make.
 
-    This is `ranker_scores` followed by `from_scores` (004, section 7.4).
+    This is `ranker_scores` followed by `from_scores` (kveton2022, section 7.4).
 
     Parameters
     ----------
@@ -191,6 +191,16 @@ def require_rankers(lightgbm: bool = True) -> None:
         raise MissingExtra(message) from error
 
 
+def ranker_description() -> str:
+    """Return what decides the default's scores besides the data: versions and parameters."""
+    import lightgbm
+    import sklearn
+
+    parameters = _default(0).get_params()
+    del parameters["n_jobs"]  # deterministic: the number of threads changes nothing
+    return f"{lightgbm.__version__} {sklearn.__version__} {sorted(parameters.items())}"
+
+
 def _some_queries(n_queries: int, share: float, rng: np.random.Generator) -> Ints:
     """Draw a share of the queries, at least one, in the order of the file."""
     count = max(round(share * n_queries), 1)
@@ -201,6 +211,8 @@ def _unfitted(estimator: Estimator, n_rows: int, rng: np.random.Generator) -> Es
     """Return a clone with a random state of its own wherever none is set."""
     from sklearn.base import clone
 
+    if estimator is not None:
+        _check_estimator(estimator)
     found = _default(n_rows) if estimator is None else clone(estimator)
     states = [
         name
@@ -208,6 +220,20 @@ def _unfitted(estimator: Estimator, n_rows: int, rng: np.random.Generator) -> Es
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     ]
     return found.set_params(**{name: int(rng.integers(2**31)) for name in sorted(states)})
+
+
+def _check_estimator(estimator: Estimator) -> None:
+    from sklearn.base import is_classifier, is_regressor
+
+    owner = "ranker_scores"
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise invalid(owner, "estimator must be an estimator of scikit-learn's kind", estimator)
+    if is_classifier(estimator):
+        if not hasattr(estimator, "predict_proba"):
+            raise invalid(owner, "estimator must have predict_proba if it classifies", estimator)
+    elif not is_regressor(estimator):
+        rule = "estimator must be a regressor or a classifier, whose scores mean something alone"
+        raise invalid(owner, rule, estimator)
 
 
 def _default(n_rows: int) -> Estimator:

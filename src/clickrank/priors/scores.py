@@ -19,8 +19,8 @@ SMALLEST_MEAN = 1e-4
 def from_scores(scores: ArrayLike, temper: float | Literal["auto"] = 1.0) -> Beta:
     """Return the prior that counts each of m models' scores as one soft vote.
 
-    Beta(Σ s, Σ (1 − s)) for an item with scores s_1, …, s_m (004, section 7.4): its mean is the
-    mean score and it is worth m views. Models trained on nearly the same data err together, and
+    Beta(Σ s, Σ (1 − s)) for an item with scores s_1, …, s_m (kveton2022, section 7.4): its mean is
+    the mean score and it is worth m views. Models trained on nearly the same data err together, and
     then m votes say less than m views would: ``temper`` makes them count for less.
 
     Parameters
@@ -53,7 +53,7 @@ def effective_votes(scores: ArrayLike) -> float:
     m / (1 + (m − 1) ρ), the design effect of m equally correlated votes, with ρ the mean covariance
     of two models over their mean variance across the items (0 if negative). This is cautious:
     models also agree where all are right, and nothing but judgements could tell that from shared
-    errors. Models without any variance count as one.
+    errors. Models without any variance, or a single item, count as one: better take all queries.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def effective_votes(scores: ArrayLike) -> float:
     votes = scores_of("effective_votes", scores)
     m, n_items = votes.shape
     if n_items < 2:
-        raise invalid("effective_votes", "scores must be of at least 2 items", n_items)
+        return 1.0  # nothing tells how far the models agree
     centred = votes - votes.mean(axis=1, keepdims=True)
     own = float(np.sum(centred**2))  # m times the mean variance, up to a factor
     together = float(np.sum(centred.sum(axis=0) ** 2)) - own  # of the m (m − 1) ordered pairs

@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from clickrank.clickmodels.base import ClickModel
 from clickrank.errors import invalid
@@ -36,11 +37,22 @@ class Row(NamedTuple):
 
 
 class Summary(tuple[Row, ...]):
-    """Rows by increasing mean regret; printing it shows a table."""
+    """Rows by increasing mean regret; printing it shows a table.
+
+    ``note`` says what is missing in them, if anything.
+    """
+
+    note: str
+
+    def __new__(cls, rows: Iterable[Row], note: str = "") -> Self:
+        """Keep the rows in the order given."""
+        made = super().__new__(cls, rows)
+        made.note = note
+        return made
 
     def table(self) -> Table:
         """Return the rows as a rich table."""
-        table = Table()
+        table = Table(caption=Text(self.note) if self.note else None, caption_justify="left")
         heads = ("policy", "regret", "95 % interval", "median", "5 %", "95 %", "runs", "µs/round")
         for i, head in enumerate(heads):
             table.add_column(head, justify="left" if i == 0 else "right")
@@ -94,7 +106,13 @@ class Comparison(Mapping[str, Result]):
             median, q05, q95 = (float(result.quantile(q)[-1]) for q in (0.5, 0.05, 0.95))
             speed = result.microseconds_per_round
             rows.append(Row(label, mean, low, high, median, q05, q95, result.runs, speed))
-        return Summary(sorted(rows, key=lambda row: row.mean))
+        partial = [
+            f"{label} {result.runs:,} of {result.wanted:,} runs"
+            for label, result in self.items()
+            if result.interrupted
+        ]
+        note = f"interrupted: {', '.join(partial)}" if partial else ""
+        return Summary(sorted(rows, key=lambda row: row.mean), note)
 
     def curves(self) -> list[Curve]:
         """Return what a figure needs of each result."""

@@ -8,12 +8,12 @@ in a run.
 from __future__ import annotations
 
 import threading
-import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,11 +21,12 @@ from numpy.typing import ArrayLike
 from clickrank.clickmodels.base import ClickModel
 from clickrank.errors import ClickRankError, invalid
 from clickrank.policies.base import Policy
-from clickrank.progress import progress_bar
+from clickrank.progress import Tick, progress_bar
 from clickrank.simulate.many_results import Key, ManyResults, Rows, stacked
 from clickrank.simulate.pools import Pool, active_pool
-from clickrank.simulate.run import LOOK_SECONDS, Job, Plan, check_applies, plan_of, resolve
+from clickrank.simulate.run import Job, Plan, check_applies, plan_of, resolve
 from clickrank.simulate.saved import SavedRows
+from clickrank.simulate.slices import Caller, Instance, PlayedSlice, Slice, Waiting, play_slice
 from clickrank.types import whole
 
 PolicyFactory: TypeAlias = Callable[[Key, ClickModel], Policy | str]
@@ -38,34 +39,12 @@ class LostSlice(ClickRankError, RuntimeError):
     """A slice was lost with its worker again and again."""
 
 
-class Instance(NamedTuple):
-    """One query: its number, the policy that learns on it, and how people click."""
-
-    number: int
-    key: Key
-    policy: Policy
-    model: ClickModel
+class QueryFailed(ClickRankError, RuntimeError):
+    """Something else went wrong with a query, as in a policy_factory; the cause is chained."""
 
 
-class Slice(NamedTuple):
-    """Some runs of some queries, and how often they were lost."""
-
-    units: tuple[tuple[Instance, tuple[int, ...]], ...]
-    lost: int = 0
-
-    @property
-    def runs(self) -> int:
-        """How many runs there are to play."""
-        return sum(len(runs) for _, runs in self.units)
-
-
-class Played(NamedTuple):
-    """What came of a slice; the error that ended it, if any, and the query it came from."""
-
-    rows: Rows
-    seconds: float
-    key: Key = ""
-    error: Exception | None = None
+class PartialResults(UserWarning):
+    """The results are not all that were asked for."""
 
 
 def simulate_many(
@@ -83,6 +62,7 @@ def simulate_many(
     allow_mismatch: bool = False,
     counted_positions: int | None = None,
     folder: str | Path | None = None,
+    label: str | None = None,
 ) -> ManyResults:
     """Let a policy learn on many click models, one for each query, each from nothing.
 
@@ -93,7 +73,8 @@ def simulate_many(
     gives other numbers for the same seed.)
 
     Runs on all cores of this machine; within ``joblib.parallel_config("dask")`` or ``("ray")`` on a
-    cluster, see ``docs/howto/clusters.md``. Ctrl-C returns what is finished.
+    cluster, see ``docs/howto/clusters.md``. Ctrl-C returns what is finished, with a
+    warning.
 
     Parameters
     ----------
@@ -112,6 +93,8 @@ def simulate_many(
         Where to keep finished runs. The same call completes what was interrupted, even if by a
         crash; and with more ``runs``, plays only those that are new. Every simulation has a folder
         of its own in there, named by a hash of all that decides its numbers.
+    label
+        What to call the policy in tables; by default its name.
 
     Examples
     --------
@@ -129,12 +112,16 @@ def simulate_many(
     owner = "simulate_many"
     plan = plan_of(owner, horizon, seed, delay, batch, checkpoints, counted_positions)
     runs = whole(owner, "runs", runs, 1)
+    given: object = label
+    if given is not None and not (isinstance(given, str) and given):
+        raise invalid(owner, "label must be a text", given)
     instances = _instances(policy_factory, models, plan, allow_mismatch)
     names = list(dict.fromkeys(instance.policy.name for instance in instances))
-    label = names[0] if len(names) == 1 else f"{len(names)} policies"
-    saved = None if folder is None else SavedRows.of(Path(folder), label, instances, plan)
+    name = names[0] if len(names) == 1 else f"{len(names)} policies"
+    label = name if label is None else label
+    saved = None if folder is None else SavedRows.of(Path(folder), name, instances, plan)
     parts = [] if saved is None else saved.load(runs)
-    waiting = _Waiting(instances, runs, stacked(parts, plan.checkpoints.size))
+    waiting = Waiting(instances, runs, stacked(parts, plan.checkpoints.size))
     interrupted = False
     with progress_bar(label, plan.horizon * runs * len(instances), progress) as tick:
         tick(plan.horizon * (runs * len(instances) - waiting.runs))
@@ -144,15 +131,14 @@ def simulate_many(
                 parts.append(rows)
                 if saved is not None:
                     saved.add(rows)
-                tick(plan.horizon * rows.run.size)
 
-            interrupted = _play_all(plan, waiting, active_pool(owner, threads), land)
+            interrupted = _play_slices(plan, waiting, active_pool(owner, threads), land, tick)
     rows = stacked(parts, plan.checkpoints.size)
     if interrupted and not rows.run.size:
         raise KeyboardInterrupt
     if saved is not None and not interrupted:
         saved.finish()
-    return ManyResults(
+    results = ManyResults(
         keys=[instance.key for instance in instances],
         label=label,
         policies=[repr(instance.policy) for instance in instances],
@@ -162,6 +148,11 @@ def simulate_many(
         seed=plan.seed,
         wanted=runs,
     )
+    if interrupted:
+        how = "" if folder is None else "; the same call completes them"
+        message = f"simulate_many was {results.missing}{how}."
+        warnings.warn(message, PartialResults, stacklevel=2)
+    return results
 
 
 def _instances(
@@ -215,108 +206,39 @@ def _policy_for(
         return factory
     if callable(factory):
         return factory(key, model)
-    raise invalid("simulate_many", "policy_factory must be a policy, a name or a function", factory)
+    raise invalid(
+        "simulate_many",
+        "policy_factory must be a policy, the name of one, a mapping from keys to policies, "
+        "or a function of key and click model",
+        factory,
+    )
 
 
-def _of_query(key: Key, error: Exception) -> Exception:
-    """Return the error with the key of the query it came from."""
+def _of_query(key: Key, error: Exception) -> ClickRankError:
+    """Return an error that names the query; one of ours stays of its kind."""
     if isinstance(error, ClickRankError):
         return type(error)(f"Query {key!r}: {error}")
-    error.add_note(f"This is about query {key!r}.")
-    return error
+    return QueryFailed(f"Query {key!r} failed: {error!r}.")
 
 
-class _Waiting:
-    """The runs that no worker has yet, in order."""
-
-    def __init__(self, instances: Sequence[Instance], runs: int, have: Rows) -> None:
-        """Leave out the runs that are there."""
-        done = np.zeros((len(instances), runs), dtype=bool)
-        done[have.instance, have.run] = True
-        self._units = deque(
-            (instance, deque(np.flatnonzero(~done[instance.number]).tolist()))
-            for instance in instances
-            if not done[instance.number].all()
-        )
-        self.runs = int(done.size - done.sum())
-
-    def take(self, runs: int) -> Slice:
-        """Take so many runs away."""
-        units = []
-        while runs and self._units:
-            instance, ids = self._units[0]
-            some = tuple(ids.popleft() for _ in range(min(runs, len(ids))))
-            units.append((instance, some))
-            runs -= len(some)
-            self.runs -= len(some)
-            if not ids:
-                self._units.popleft()
-        return Slice(tuple(units))
-
-
-def play_slice(plan: Plan, part: Slice, stop: threading.Event | None) -> Played:
-    """Play the runs of a slice; on a worker that sees no stop flag, all of them.
-
-    An error of a run is returned: what is raised means that the worker was lost.
-    """
-    flag = threading.Event() if stop is None else stop
-    names: list[tuple[int, int]] = []
-    regret, seconds = [], []
-    key: Key = ""
-    failed: Exception | None = None
-    begin = 0.0
-    rounds = 64
-    try:
-        for instance, runs in part.units:
-            key = instance.key
-            job = Job.of(instance.policy, instance.model, plan, (instance.number,))
-            if not begin:
-                if stop is None:
-                    job.compile()  # or fetch what was compiled elsewhere
-                begin = time.perf_counter()
-            for run in runs:
-                played = job.play(run, _nothing, flag, first=rounds)
-                if played is None:
-                    break
-                names.append((instance.number, run))
-                regret.append(played.regret)
-                seconds.append(played.seconds)
-                # Short runs of one piece: entering compiled code takes as long as many a round.
-                rounds = max(64, int(plan.horizon * LOOK_SECONDS / max(played.seconds, 1e-6)))
-            if flag.is_set():
-                break
-    except Exception as error:
-        failed = error
-    numbers = np.array(names, dtype=np.int64).reshape(-1, 2)
-    rows = Rows(
-        instance=numbers[:, 0],
-        run=numbers[:, 1],
-        regret=np.array(regret).reshape(-1, plan.checkpoints.size),
-        seconds=np.array(seconds, dtype=np.float64),
-    )
-    return Played(rows, time.perf_counter() - begin, key, failed)
-
-
-def _nothing(done: int) -> None:
-    """Take no notice of progress within a slice."""
-
-
-def _play_all(plan: Plan, waiting: _Waiting, pool: Pool, land: Callable[[Rows], None]) -> bool:
+def _play_slices(
+    plan: Plan, waiting: Waiting, pool: Pool, land: Callable[[Rows], None], tick: Tick
+) -> bool:
     """Play everything, handing over rows as they come; true if interrupted."""
     stop = threading.Event()
-    flying: dict[Future[Played], Slice] = {}
-    lost: deque[Slice] = deque()
-    # Of one run; a guess until slices have come back.
-    pace = 2e-4 + 2e-6 * plan.horizon
-    spent, played_runs = 0.0, 0
+    caller = Caller(stop, tick) if pool.shared else None
+    flying: dict[Future[PlayedSlice], Slice] = {}
+    again: deque[Slice] = deque()  # lost, or left over
+    pace: float | None = None  # seconds a run, of the last slices: later queries may be larger
 
     def take() -> Slice:
         # Ever smaller towards the end, so that all workers finish at about the same time.
         share = -(-waiting.runs // (4 * pool.workers))
-        return waiting.take(max(1, min(share, int(SLICE_SECONDS / pace))))
+        size = 1 if pace is None else max(1, min(share, int(SLICE_SECONDS / pace)))
+        return waiting.take(size, 2 * SLICE_SECONDS)
 
-    def settle(future: Future[Played]) -> None:
-        nonlocal pace, spent, played_runs
+    def settle(future: Future[PlayedSlice]) -> None:
+        nonlocal pace
         part = flying.pop(future)
         try:
             played = future.result()
@@ -329,21 +251,26 @@ def _play_all(plan: Plan, waiting: _Waiting, pool: Pool, land: Callable[[Rows], 
                     f"simulate_many: a slice was lost {TRIES} times with its worker "
                     f"({len(keys)} queries from {keys[0]!r} on): {error!r}."
                 ) from error
-            lost.append(part._replace(lost=part.lost + 1))
+            again.append(part._replace(lost=part.lost + 1))
             return
-        if played.rows.run.size:
-            land(played.rows)
-            spent += played.seconds
-            played_runs += played.rows.run.size
-            pace = max(spent / played_runs, 1e-6)
+        rows = played.rows
+        if rows.run.size:
+            land(rows)
+            if not pool.shared:
+                tick(plan.horizon * rows.run.size)
+            latest = max(played.seconds / rows.run.size, 1e-6)
+            pace = latest if pace is None else (pace + latest) / 2
         if played.error is not None:
             raise _of_query(played.key, played.error) from played.error
+        if rows.run.size < part.runs:
+            done = set(zip(rows.instance.tolist(), rows.run.tolist(), strict=True))
+            again.append(part.without(done))
 
     try:
         while True:
-            while len(flying) < 2 * pool.workers and (lost or waiting.runs):
-                part = lost.popleft() if lost else take()
-                flying[pool.submit(play_slice, plan, part, stop if pool.shared else None)] = part
+            while len(flying) < 2 * pool.workers and (again or waiting.runs):
+                part = again.popleft() if again else take()
+                flying[pool.submit(play_slice, plan, part, caller)] = part
             if not flying:
                 return False
             for future in wait(flying, return_when=FIRST_COMPLETED).done:

@@ -106,7 +106,8 @@ class ManyResults(Mapping[Key, Result]):
 
     def __repr__(self) -> str:
         """Name the policy and say how much there is."""
-        return f"ManyResults({self.label}, {len(self):,} queries, {self.runs:,} runs)"
+        much = self.missing or f"{len(self):,} queries, {self.runs:,} runs"
+        return f"ManyResults({self.label}, {much})"
 
     @property
     def horizon(self) -> int:
@@ -124,6 +125,17 @@ class ManyResults(Mapping[Key, Result]):
         return self.runs < len(self._keys) * self.wanted
 
     @property
+    def missing(self) -> str:
+        """How much there is of what was asked for, in words; nothing if all of it."""
+        if not self.interrupted:
+            return ""
+        queries = len(self._keys)
+        return (
+            f"interrupted: {self.runs:,} of {queries * self.wanted:,} runs, "
+            f"{len(self):,} of {queries:,} queries"
+        )
+
+    @property
     def seconds(self) -> float:
         """Time spent in the loop, summed over all runs, without compilation."""
         return float(self.rows.seconds.sum())
@@ -136,9 +148,13 @@ class ManyResults(Mapping[Key, Result]):
     @functools.cached_property
     def curves(self) -> Floats:
         """Regret by query and checkpoint, averaged over the runs of a query."""
+        return self._averaged(self.rows.regret)
+
+    def _averaged(self, values: Floats) -> Floats:
+        """Return the mean over the runs of each query."""
         begins = [begin for _, begin, _ in self._range.values()]
-        sizes = np.array([[end - begin] for _, begin, end in self._range.values()])
-        found: Floats = np.add.reduceat(self.rows.regret, begins, axis=0) / sizes
+        sizes = np.array([end - begin for _, begin, end in self._range.values()])
+        found: Floats = (np.add.reduceat(values, begins, axis=0).T / sizes).T
         return found
 
     @property
@@ -160,7 +176,8 @@ class ManyResults(Mapping[Key, Result]):
         mean, low, high = (float(x[-1]) for x in self.mean())
         median, q05, q95 = np.quantile(self.curves[:, -1], (0.5, 0.05, 0.95)).tolist()
         speed = self.microseconds_per_round
-        return Summary([Row(self.label, mean, low, high, median, q05, q95, self.runs, speed)])
+        row = Row(self.label, mean, low, high, median, q05, q95, self.runs, speed)
+        return Summary([row], self.missing)
 
     def result(self, average_runs: bool = False) -> Result:
         """Return everything as one result, for plots, comparisons and claims.
@@ -169,9 +186,10 @@ class ManyResults(Mapping[Key, Result]):
         each query is one, its runs averaged and its number that of the query: so that intervals
         are those of `mean`.
         """
-        rows = self.rows
+        rows, seconds = self.rows, self.seconds
         if average_runs:
             regret, wanted = self.curves, len(self._keys)
+            seconds = float(self._averaged(rows.seconds).sum())
             ids = np.array([i for i, _, _ in self._range.values()], dtype=np.int64)
         else:
             regret, wanted = rows.regret, len(self._keys) * self.wanted
@@ -183,7 +201,7 @@ class ManyResults(Mapping[Key, Result]):
             regret=regret,
             run_ids=ids,
             seed=self.seed,
-            seconds=self.seconds,
+            seconds=seconds,
             wanted=wanted,
         )
 
@@ -212,7 +230,10 @@ class ManyResults(Mapping[Key, Result]):
         """Read what `save` wrote."""
         facts, arrays = read_file(Path(path))
         if "many" not in facts:
-            raise invalid("load", f"{path} must be a file that ManyResults.save wrote", "another")
+            rule = f"{path} must be a file that ManyResults.save wrote"
+            if "names" in facts:
+                raise invalid("load", f"{rule} (Comparison.load reads this one)", "a Comparison")
+            raise invalid("load", rule, "another")
         return cls(
             facts["many"],
             facts["label"],

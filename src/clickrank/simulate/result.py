@@ -139,6 +139,9 @@ def load_results(path: Path) -> dict[str, Result]:
     """Read what `save_results` wrote."""
     with _telling(path):
         facts, arrays = read_file(path)
+        if "many" in facts:
+            rule = f"{path} must be a file that Comparison.save wrote"
+            raise invalid("load", f"{rule} (ManyResults.load reads this one)", "a ManyResults")
         return {
             name: Result(
                 checkpoints=arrays[f"{i}/checkpoints"],

@@ -21,7 +21,7 @@ from clickrank.simulate.result import read_file, write_file
 from clickrank.simulate.run import Plan
 
 if TYPE_CHECKING:
-    from clickrank.simulate.many import Instance
+    from clickrank.simulate.slices import Instance
 
 
 class SavedRows:

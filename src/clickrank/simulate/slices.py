@@ -1,0 +1,143 @@
+"""Slices of a large simulation: some runs of some queries, and how a worker plays them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank.clickmodels.base import ClickModel
+from clickrank.policies.base import Policy
+from clickrank.progress import Tick
+from clickrank.simulate.many_results import Key, Rows
+from clickrank.simulate.run import LOOK_SECONDS, Job, Plan
+
+
+class Instance(NamedTuple):
+    """One query: its number, the policy that learns on it, and how people click."""
+
+    number: int
+    key: Key
+    policy: Policy
+    model: ClickModel
+
+
+class Slice(NamedTuple):
+    """Some runs of some queries, for how long to play them, and how often they were lost."""
+
+    units: tuple[tuple[Instance, tuple[int, ...]], ...]
+    #: After so many seconds no further run is begun: queries may be slower than those before them.
+    seconds: float
+    lost: int = 0
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are to play."""
+        return sum(len(runs) for _, runs in self.units)
+
+    def without(self, done: Collection[tuple[int, int]]) -> Slice:
+        """Leave out runs, given by number of query and run."""
+        left = (
+            (instance, tuple(run for run in runs if (instance.number, run) not in done))
+            for instance, runs in self.units
+        )
+        return self._replace(units=tuple((instance, runs) for instance, runs in left if runs))
+
+
+class PlayedSlice(NamedTuple):
+    """What came of a slice; the error that ended it, if any, and the query it came from."""
+
+    rows: Rows
+    seconds: float
+    key: Key = ""
+    error: Exception | None = None
+
+
+class Caller(NamedTuple):
+    """What a thread shares with who called it; workers elsewhere have nothing of it."""
+
+    stop: threading.Event
+    tick: Tick
+
+
+class Waiting:
+    """The runs that no worker has yet, in order."""
+
+    def __init__(self, instances: Sequence[Instance], runs: int, have: Rows) -> None:
+        """Leave out the runs that are there."""
+        done = np.zeros((len(instances), runs), dtype=bool)
+        done[have.instance, have.run] = True
+        self._units = deque(
+            (instance, deque(np.flatnonzero(~done[instance.number]).tolist()))
+            for instance in instances
+            if not done[instance.number].all()
+        )
+        self.runs = int(done.size - done.sum())
+
+    def take(self, runs: int, seconds: float) -> Slice:
+        """Take so many runs away, to be played for so long."""
+        units = []
+        while runs and self._units:
+            instance, ids = self._units[0]
+            some = tuple(ids.popleft() for _ in range(min(runs, len(ids))))
+            units.append((instance, some))
+            runs -= len(some)
+            self.runs -= len(some)
+            if not ids:
+                self._units.popleft()
+        return Slice(tuple(units), seconds)
+
+
+def play_slice(plan: Plan, part: Slice, caller: Caller | None) -> PlayedSlice:
+    """Play the runs of a slice, at least one of them unless stopped, until its time is over.
+
+    An error of a run is returned: what is raised means that the worker was lost.
+    """
+    stop, tick = caller or Caller(threading.Event(), _nothing)
+    names: list[tuple[int, int]] = []
+    regret, seconds = [], []
+    key: Key = ""
+    failed: Exception | None = None
+    begin = 0.0
+    rounds = 64
+    over = False
+    try:
+        for instance, runs in part.units:
+            key = instance.key
+            job = Job.of(instance.policy, instance.model, plan, (instance.number,))
+            if not begin:
+                if caller is None:
+                    job.compile()  # or fetch what was compiled elsewhere
+                begin = time.perf_counter()
+            for run in runs:
+                played = job.play(run, tick, stop, first=rounds)
+                if played is None:
+                    break
+                names.append((instance.number, run))
+                regret.append(played.regret)
+                seconds.append(played.seconds)
+                # Short runs of one piece: entering compiled code takes as long as many a round.
+                rounds = max(64, int(plan.horizon * LOOK_SECONDS / max(played.seconds, 1e-6)))
+                over = time.perf_counter() - begin >= part.seconds
+                if over:
+                    break
+            if over or stop.is_set():
+                break
+    except Exception as error:
+        failed = error
+    numbers = np.array(names, dtype=np.int64).reshape(-1, 2)
+    rows = Rows(
+        instance=numbers[:, 0],
+        run=numbers[:, 1],
+        regret=np.array(regret).reshape(-1, plan.checkpoints.size),
+        seconds=np.array(seconds, dtype=np.float64),
+    )
+    return PlayedSlice(rows, time.perf_counter() - begin, key, failed)
+
+
+def _nothing(done: int) -> None:
+    """Take no notice of progress: nobody sees it."""

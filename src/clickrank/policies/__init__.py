@@ -10,6 +10,7 @@ from clickrank.policies.cascade_ucb1 import CascadeUCB1
 from clickrank.policies.comb_ucb1 import CombUCB1
 from clickrank.policies.dcm_kl_ucb import DCMKLUCB
 from clickrank.policies.ensemble import Ensemble
+from clickrank.policies.epoch_ucb import EpochUCB
 from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.grab import GRAB
 from clickrank.policies.greedy import Greedy
@@ -52,6 +53,7 @@ __all__ = [
     "CascadeUCB1",
     "CombUCB1",
     "Ensemble",
+    "EpochUCB",
     "EpsilonGreedy",
     "Greedy",
     "KLCombUCB",

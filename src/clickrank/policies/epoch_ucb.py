@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clickrank._jit import inline_kernel
-from clickrank._select import place, prominence, renew_top_k
+from clickrank._select import contenders, draw_ties, enter, prominence
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
 from clickrank.policies.epochs import EPOCHS, ends_epoch, goes_on, no_epochs
 from clickrank.types import (
@@ -45,7 +45,9 @@ class State(NamedTuple):
     share: FloatStatistic  # (n_items,), 1/Λ_j; 0 before it
     width: FloatStatistic  # (n_items,), √(min(1, 2ᾱ_j)/Λ_j); 0 before it
     bound: FloatScratch  # (n_items,), the index
-    best: IntScratch  # (n_positions,), items by decreasing index
+    best: IntScratch  # (n_positions,), items by decreasing index, tied ones by number
+    room: IntScratch  # (2, n_items); this and the next: see `contenders`
+    kept: FloatScratch  # (n_positions,)
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,9 @@ def nothing_known(n_items: int, n_positions: int) -> dict[str, Any]:
         "share": np.zeros(n_items),
         "width": np.zeros(n_items),
         "bound": np.zeros(n_items),
-        "best": np.zeros(n_positions, dtype=np.int64),
+        "best": np.arange(n_positions),
+        "room": np.zeros((2, n_items), dtype=np.int64),
+        "kept": np.zeros(n_positions),
     }
 
 
@@ -144,11 +148,14 @@ def rank_by_bounds(
     level = params.exploration * max(0.0, math.log(inside))
     root = math.sqrt(level)
     for item in range(state.bound.shape[0]):
-        state.bound[item] = (
-            state.mean[item] + root * state.width[item] + level * state.share[item]
-        )
-    renew_top_k(state.bound, rng, state.best)
-    place(state.best, params.prominence, ranking)
+        state.bound[item] = state.mean[item] + root * state.width[item] + level * state.share[item]
+    found = contenders(state.bound, state.bound, state.best, state.room, state.kept)
+    enter(state.bound, state.best, state.room, found)
+    draw_ties(state.bound, rng, state.best, state.room, found, ranking)
+    for place in range(ranking.shape[0]):
+        state.room[0, place] = ranking[place]
+    for place in range(ranking.shape[0]):
+        ranking[params.prominence[place]] = state.room[0, place]
 
 
 def count_clicks(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:

@@ -55,9 +55,9 @@ class EpochTS(Policy):
     the clicks on item j; Λ_j and Σλ² sum its position biases and their squares over its complete
     epochs and one more of bias 1, for the prior.
 
-    In an epoch at a position of bias λ the clicks on an item are geometric with mean λα. To that, if
-    λ = 1, a Beta-prime(1, 1) prior of density 1/(1 + α)² is conjugate: after n epochs the posterior
-    is Beta-prime(1 + N, 1 + n), the distribution of G/H. With other biases it has no name. The
+    In an epoch at a position of bias λ the clicks on an item are geometric with mean λα. To that,
+    if λ = 1, a Beta-prime(1, 1) prior, of density 1/(1 + α)², is conjugate: after n epochs it
+    becomes Beta-prime(1 + N, 1 + n), which G/H has. With other biases it has no name. The
     draw then stands for Λ²/Σλ² epochs of one bias λ' = Σλ²/Λ, which leaves the mean α and the
     variance (α + λ'α²)/Λ of the estimate N/Λ as they are.
 

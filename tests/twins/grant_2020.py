@@ -106,8 +106,8 @@ class EpochTSTwin(EpochTwin):
 
 class MNLBanditTwin(EpochTwin):
     def begin(self, rng: np.random.Generator) -> list[int]:
-        level = len(self.ends()) + 1
-        level = 4 * max(0.0, math.log(self.n_items * self.n_positions * level**2 / 2))
+        epoch = len(self.ends()) + 1
+        level = 4 * max(0.0, math.log(self.n_items * self.n_positions * epoch**2 / 2))
         bounds = {}
         for item in range(self.n_items):
             for k in range(self.n_positions):

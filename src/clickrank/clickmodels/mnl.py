@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank._jit import kernel
+from clickrank._jit import inline_kernel
 from clickrank._select import match_by_rank
 from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import ClickModel, Kernels, register
@@ -67,7 +67,7 @@ class MNL(ClickModel):
         return MNL(self.attraction[order], self.position_bias)
 
 
-@kernel
+@inline_kernel
 def _shown_weight(params: MNLParams, ranking: Ints) -> float:
     total = 0.0
     for position in range(ranking.shape[0]):

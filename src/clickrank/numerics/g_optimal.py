@@ -20,10 +20,10 @@ from numpy.typing import ArrayLike
 from clickrank._jit import inline_kernel, kernel_for, lean_kernel
 from clickrank.errors import invalid
 from clickrank.features import Features
+from clickrank.numerics.design_start import spread_items
+from clickrank.numerics.design_support import keep_weighted, reduce_support
 from clickrank.types import Floats, Ints, frozen, number
 
-# A direction in which no vector reaches further than this, as part of the longest one, is none.
-FLAT = 1e-6
 # More than ever needed: the certificate says what was reached.
 PASSES = 200
 
@@ -77,9 +77,8 @@ class GOptimalDesign:
         room = design_room(rows.size, d)
         find = kernel_for(_find, "")
         size, rank, leverage = find(values, rows.astype(np.int64), tolerance, **room)
-        order = np.argsort(room["marks"][0, :size])
-        chosen = frozen(room["marks"][0, :size][order])
-        weights = frozen(room["scores"][0, :size][order])
+        chosen = frozen(room["marks"][0, :size].copy())
+        weights = frozen(room["scores"][0, :size].copy())
         return cls(chosen, weights, int(rank), float(leverage))
 
 
@@ -133,7 +132,7 @@ def find_design(
 ) -> tuple[int, int, float]:
     """Find a design of these items; return how many of them it has, their rank, and the leverage.
 
-    The items of the design are left in ``marks[0]``, and their weights in ``scores[0]``;
+    The items of the design are left in ``marks[0]``, sorted, their weights in ``scores[0]``;
     ``marks[1]`` holds as many coordinates as the rank, which tell all items apart that differ: the
     design of vectors cut down to them is the same, and has an inverse. A design of zero vectors is
     the first of them, with rank and leverage 0. For the other arguments see `design_room`.
@@ -143,7 +142,7 @@ def find_design(
     """
     weights = scores[0]
     inverse = squares[1]
-    rank = _spread(features, items, squares, marks)
+    rank = spread_items(features, items, squares, marks)
     if rank == 0:
         marks[0, 0] = items[0]
         weights[0] = 1.0
@@ -163,146 +162,31 @@ def find_design(
         if largest <= limit:
             if size <= most:
                 break
-            size = _reduce(points, weights, size, rank, scores[2], marks, table)
+            size = reduce_support(points, weights, size, rank, scores[2], marks, table)
             continue
         # A rough balance is enough while there are items far from it.
         goal = max(0.5 * tolerance, 0.1 * (largest / rank - 1.0))
         _balance(points, scores, grown, rank, goal, squares)
-        size = _keep_weighted(points, weights, grown, rank, marks)
+        size = keep_weighted(points, weights, grown, rank, marks)
         if size > most and size + _blocks(rank) > points.shape[0]:
-            size = _reduce(points, weights, size, rank, scores[2], marks, table)
+            size = reduce_support(points, weights, size, rank, scores[2], marks, table)
+    _sort(marks[0], weights, size)
     return size, rank, largest
 
 
 @lean_kernel
-def _spread(features: Floats, items: Ints, squares: Floats, marks: Ints) -> int:
-    """Choose items that span all others and are far apart; return how many.
-
-    Each is the item that reaches furthest in a direction orthogonal to those before it, as Kumar
-    and Yildirim do: their volume is then within a factor of the largest that depends on the
-    dimension alone. A direction in which none reaches far is set aside.
-    """
-    n_features = features.shape[1]
-    basis = squares[0]  # orthonormal: from the front those of chosen items, from the back flat ones
-    longest = 0.0
-    first = items[0]
-    for item in items:
-        norm = 0.0
-        for c in range(n_features):
-            norm += features[item, c] * features[item, c]
-        if norm > longest:
-            longest = norm
-            first = item
-    if longest == 0.0:
-        return 0
-    least = FLAT * math.sqrt(longest)
-    rank = 1
-    flat = 0
-    marks[0, 0] = first
-    for c in range(n_features):
-        basis[0, c] = features[first, c] / math.sqrt(longest)
-    direction = squares[2, 0]
-    while rank + flat < n_features:
-        _new_direction(basis, rank, flat, direction)
-        furthest = 0.0
-        chosen = first
-        for item in items:
-            reach = 0.0
-            for c in range(n_features):
-                reach += direction[c] * features[item, c]
-            if abs(reach) > furthest:
-                furthest = abs(reach)
-                chosen = item
-        if furthest <= least:
-            flat += 1
-            for c in range(n_features):
-                basis[n_features - flat, c] = direction[c]
-            continue
-        marks[0, rank] = chosen
-        for c in range(n_features):
-            direction[c] = features[chosen, c]
-        _orthogonalise(basis, rank, flat, direction)
-        for c in range(n_features):
-            basis[rank, c] = direction[c]
-        rank += 1
-    _choose_coordinates(basis, rank, squares[1], marks[1])
-    return rank
-
-
-@lean_kernel
-def _new_direction(basis: Floats, rank: int, flat: int, direction: Floats) -> None:
-    """Write a unit vector orthogonal to the basis: the axis that it covers least, less its part."""
-    n_features = direction.shape[0]
-    axis = 0
-    least = math.inf
-    for c in range(n_features):
-        covered = 0.0
-        for i in range(n_features):
-            if i < rank or i >= n_features - flat:
-                covered += basis[i, c] * basis[i, c]
-        if covered < least:
-            least = covered
-            axis = c
-    for c in range(n_features):
-        direction[c] = 0.0
-    direction[axis] = 1.0
-    _orthogonalise(basis, rank, flat, direction)
-
-
-@lean_kernel
-def _orthogonalise(basis: Floats, rank: int, flat: int, direction: Floats) -> None:
-    n_features = direction.shape[0]
-    for _ in range(2):  # the second time for the rounding of the first
-        for i in range(n_features):
-            if i >= rank and i < n_features - flat:
-                continue
-            part = 0.0
-            for c in range(n_features):
-                part += basis[i, c] * direction[c]
-            for c in range(n_features):
-                direction[c] -= part * basis[i, c]
-        norm = 0.0
-        for c in range(n_features):
-            norm += direction[c] * direction[c]
-        norm = math.sqrt(norm)
-        for c in range(n_features):
-            direction[c] /= norm
-
-
-@lean_kernel
-def _choose_coordinates(basis: Floats, rank: int, work: Floats, coordinates: Ints) -> None:
-    """Write as many coordinates as the rank, in which the basis is still independent."""
-    n_features = basis.shape[1]
-    for c in range(n_features):
-        coordinates[c] = c
-    if rank == n_features:
-        return
-    for i in range(rank):
-        for c in range(n_features):
-            work[i, c] = basis[i, c]
-    for step in range(rank):  # elimination with the largest pivot
-        row = step
-        column = step
-        for i in range(step, rank):
-            for c in range(step, n_features):
-                if abs(work[i, c]) > abs(work[row, column]):
-                    row = i
-                    column = c
-        for c in range(n_features):
-            value = work[row, c]
-            work[row, c] = work[step, c]
-            work[step, c] = value
-        for i in range(rank):
-            value = work[i, column]
-            work[i, column] = work[i, step]
-            work[i, step] = value
-        chosen = coordinates[column]
-        coordinates[column] = coordinates[step]
-        coordinates[step] = chosen
-        for i in range(step + 1, rank):
-            factor = work[i, step] / work[step, step]
-            for c in range(step, n_features):
-                work[i, c] -= factor * work[step, c]
+def _sort(items: Ints, weights: Floats, size: int) -> None:
+    """Sort a design by the numbers of its items."""
+    for i in range(1, size):
+        item = items[i]
+        weight = weights[i]
+        to = i
+        while to > 0 and items[to - 1] > item:
+            items[to] = items[to - 1]
+            weights[to] = weights[to - 1]
+            to -= 1
+        items[to] = item
+        weights[to] = weight
 
 
 @inline_kernel
@@ -468,96 +352,3 @@ def _dot(points: Floats, i: int, vector: Floats, rank: int) -> float:
     for a in range(rank):
         total += points[i, a] * vector[a]
     return total
-
-
-@lean_kernel
-def _keep_weighted(points: Floats, weights: Floats, size: int, rank: int, marks: Ints) -> int:
-    """Forget candidates without weight; return how many are left."""
-    to = 0
-    for i in range(size):
-        if weights[i] > 0.0:
-            marks[0, to] = marks[0, i]
-            weights[to] = weights[i]
-            for c in range(rank):
-                points[to, c] = points[i, c]
-            to += 1
-    return to
-
-
-@lean_kernel
-def _reduce(
-    points: Floats, weights: Floats, size: int, rank: int, change: Floats, marks: Ints, table: Floats
-) -> int:
-    """Take away candidates until rank · (rank + 1) / 2 are left; return how many are left.
-
-    More products x xᵀ than that are dependent: weights can change without changing Q(π), until one
-    of them is 0. Their sum is not let grow, so that no leverage does once it is made 1 again.
-    """
-    most = rank * (rank + 1) // 2
-    while size > most:
-        columns = _dependence(points, rank, most, change, table)
-        total = 0.0
-        for i in range(columns):
-            total += change[i]
-        sign = -1.0 if total > 0.0 else 1.0
-        step = math.inf
-        last = 0
-        for i in range(columns):
-            if sign * change[i] < 0.0 and -weights[i] / (sign * change[i]) < step:
-                step = -weights[i] / (sign * change[i])
-                last = i
-        for i in range(columns):
-            weights[i] = max(0.0, weights[i] + step * sign * change[i])
-        weights[last] = 0.0
-        size = _keep_weighted(points, weights, size, rank, marks)
-    total = 0.0
-    for i in range(size):
-        total += weights[i]
-    for i in range(size):
-        weights[i] /= total
-    return size
-
-
-@lean_kernel
-def _dependence(points: Floats, rank: int, most: int, change: Floats, table: Floats) -> int:
-    """Find numbers, not all 0, with Σ number · x xᵀ = 0 over the first candidates; return of how many.
-
-    By elimination, column by column, up to the first one that depends on those before it.
-    """
-    for i in range(most + 1):
-        norm = 0.0
-        for a in range(rank):
-            norm += points[i, a] * points[i, a]
-        row = 0
-        for a in range(rank):
-            for b in range(a + 1):
-                table[row, i] = points[i, a] * points[i, b] / norm
-                row += 1
-    for column in range(most + 1):
-        pivot = column
-        for row in range(column, most):
-            if abs(table[row, column]) > abs(table[pivot, column]):
-                pivot = row
-        if column == most or abs(table[pivot, column]) < 1e-12:
-            for row in range(column - 1, -1, -1):
-                total = table[row, column]
-                for c in range(row + 1, column):
-                    total += table[row, c] * change[c]
-                change[row] = -total / table[row, row]
-            change[column] = 1.0
-            break
-        for c in range(column, most + 1):
-            value = table[pivot, c]
-            table[pivot, c] = table[column, c]
-            table[column, c] = value
-        for row in range(column + 1, most):
-            factor = table[row, column] / table[column, column]
-            if factor != 0.0:
-                for c in range(column, most + 1):
-                    table[row, c] -= factor * table[column, c]
-    for i in range(column + 1):
-        norm = 0.0
-        for a in range(rank):
-            norm += points[i, a] * points[i, a]
-        change[i] /= norm
-    return column + 1

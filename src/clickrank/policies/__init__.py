@@ -24,6 +24,7 @@ from clickrank.policies.pbm_ts import PBMTS
 from clickrank.policies.pbm_ucb import PBMUCB
 from clickrank.policies.pmed import PMED
 from clickrank.policies.rba_kl_ucb import RBAKLUCB
+from clickrank.policies.recurrank import RecurRank
 from clickrank.policies.s_grab import SGRAB
 from clickrank.policies.thompson import ThompsonSampling
 from clickrank.policies.top_rank import TopRank
@@ -58,6 +59,7 @@ __all__ = [
     "Learner",
     "Oracle",
     "Policy",
+    "RecurRank",
     "ThompsonSampling",
     "TopRank",
     "UniRank",

@@ -1,0 +1,472 @@
+"""RecurRank: measure the items of each interval of positions by a design, and split it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from clickrank._jit import inline_kernel, kernel_for, lean_kernel
+from clickrank.errors import invalid
+from clickrank.features import Features
+from clickrank.numerics.g_optimal import (
+    design_room,
+    find_design,
+    invert_positive,
+    support_limit,
+)
+from clickrank.policies.base import Assumes, Policy, register
+from clickrank.types import (
+    Floats,
+    FloatScratch,
+    Ints,
+    IntScratch,
+    IntStatistic,
+    number,
+    whole,
+)
+
+#: How far the leverage of a design may exceed that of the best one, as a part of it.
+DESIGN = 1e-3
+_PHASES = 32  # phase 27 alone takes more rounds than can be counted
+_EPOCHS = 16  # changes of the catalogue after which lists are no longer on their way
+_SALTS = 2**16
+_MOST = 2.0**53  # views that are as good as infinitely many
+# Estimates are rounded to multiples of this, so that what is equal in theory is equal: ties, and
+# gaps of just 2Δ.
+_GRID = 2.0**-30
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    features: Floats  # (n_items, d)
+    failure: float  # δ
+    printed: bool  # whether to eliminate as Algorithm 1 says, not as the proof does
+    stride: int  # d (d + 1) / 2, by which numbers of instances are told apart in a memo
+
+
+class State(NamedTuple):
+    """The intervals, each with the items it may show and a design of how often to measure which.
+
+    An interval is known by its first position. Its items begin at the same place of `order`: all
+    but the last one have as many items as positions.
+    """
+
+    order: IntStatistic  # (n_items,), 𝒜 of all intervals; in each, the first are sorted, best first
+    alive: IntStatistic  # (1,), how many items are left
+    end: IntStatistic  # (n_positions,), the position after the interval that begins here
+    phase: IntStatistic  # (n_positions,), ℓ
+    number: IntStatistic  # (n_positions,), of the instance: the epoch and the phase
+    epoch: IntStatistic  # (1,), how often the catalogue was changed
+    support: IntStatistic  # (n_positions,), items of the design; 0 if there is nothing to learn
+    chosen: IntStatistic  # (n_positions, most), these items
+    needed: IntStatistic  # (n_positions, most), T(a)
+    views: IntStatistic  # (n_positions, most), of them at the first position
+    clicks: IntStatistic  # (n_positions, most)
+    missing: IntStatistic  # (n_positions,), Σ T(a) less all views
+    rank: IntStatistic  # (n_positions,), of the items
+    coordinates: IntStatistic  # (n_positions, d), in which they are independent; see `find_design`
+    planning: IntScratch  # (n_positions,), the instance that the next two are of
+    planned: IntScratch  # (n_positions, most), views to be handed out
+    unplanned: IntScratch  # (n_positions,), their sum
+    deck: IntScratch  # (n_items,), all items in the first phase; later, room to sort in
+    best: IntScratch  # (n_positions,), places of the best items
+    top: FloatScratch  # (n_positions,), their estimates
+    estimate: FloatScratch  # (n_items,), by place
+    weights: FloatScratch  # (2, d), S and θ̂
+    squares: FloatScratch  # this and the next four: see `design_room`
+    points: FloatScratch
+    scores: FloatScratch
+    marks: IntScratch
+    table: FloatScratch
+
+
+@dataclass(frozen=True)
+class RecurRank(Policy):
+    """RecurRank measures items in rounds of growing precision, and splits positions as it learns.
+
+    Each interval of positions has its own items 𝒜, sorted by the last estimates, and a phase ℓ. In
+    phase ℓ item a is shown T(a) = ⌈d π(a) log(|𝒜| / δ_ℓ) / (2 Δ_ℓ²)⌉ times at the interval's first
+    position, above the others in order, where Δ_ℓ = 2^-ℓ, δ_ℓ = δ / (2 n_positions 2^ℓ) and π is a
+    G-optimal design of 𝒜. Then θ̂ = V†S from these views alone estimates all items; the interval
+    is split where two neighbours are 2Δ_ℓ apart, and items that cannot belong to it are dropped.
+
+    **Assumes**: attraction linear in the features, positions of decreasing prominence, and clicks
+    by a position-based, document or cascade model: examination of a position may depend on the set
+    of items above it, and is least under the best list. The horizon, or `failure`.
+
+    **Source**: li2019, Algorithm 1.
+
+    **Differences**: 1. δ = 1/√T as in Theorem 1; δ_ℓ is not printed, and follows from Appendix A.
+    2. As printed, items are dropped only below a gap of 2Δ_ℓ between two neighbours. Many items
+    leave no such gaps, and then none is ever dropped. The proof of Lemma 3 drops every item that as
+    many others as the interval has positions beat by 2Δ_ℓ; so does this, unless `elimination` is
+    "printed". 3. The design is within 0.1 % of the best, and in T(a) its largest leverage
+    stands for d where it is larger. Where the items span less than d dimensions, d is
+    kept as printed. 4. In the first phase, whose order is arbitrary, each list has random items
+    below the first one. 5. The T(a) views are handed out in random order. When all are under way
+    and some have not come back, those are planned anew; an item's views beyond T(a), and those of
+    an instance that has ended, do not count. 6. Equal estimates (to 1e-9) are sorted at random, by a
+    number that travels in the memo. 7. An interval with one item has no phases.
+
+    **Complexity**: a round costs O(n_positions + d²), whatever the number of items. The end of a phase
+    costs some ten passes over the items of the interval, O(d²) each.
+
+    **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1. Of features added
+    or removed, see `change_catalogue`.
+
+    Parameters
+    ----------
+    features
+        One row of numbers an item.
+    horizon
+        Number of rounds T; may be left open with `failure`, and is then not used.
+    failure
+        Probability δ, above 0 and at most 1; 1/√T if left open.
+    elimination
+        Which items to drop: "proof" or "printed", see above.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> attraction = cr.clickmodels.LinearAttraction([[1, 0], [0, 1], [0.5, 0.5]], [0.6, 0.2])
+    >>> model = cr.clickmodels.PBM(attraction, [0.9, 0.5])
+    >>> cr.simulate("recurrank", model, horizon=100, runs=2, seed=0).runs
+    2
+    """
+
+    name = "recurrank"
+    assumes = Assumes(
+        click_models=("pbm", "cascade"), horizon=True, features=True, positions="decreasing"
+    )
+
+    features: Features
+    horizon: int | None = None
+    failure: float | None = None
+    elimination: Literal["proof", "printed"] = "proof"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        object.__setattr__(self, "features", Features(self.features))
+        if self.horizon is not None:
+            whole("RecurRank", "horizon", self.horizon, 1)
+        if self.failure is not None:
+            number("RecurRank", "failure", self.failure, 0.0, 1.0)
+            if self.failure == 0.0:
+                raise invalid("RecurRank", "failure must be above 0", self.failure)
+        elif self.horizon is None:
+            raise invalid("RecurRank", "horizon must be given, or failure", self.horizon)
+        if self.elimination not in ("proof", "printed"):
+            rule = "elimination must be 'proof' or 'printed'"
+            raise invalid("RecurRank", rule, self.elimination)
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        failure = self.failure
+        if failure is None:
+            assert self.horizon is not None  # as checked
+            failure = 1.0 / math.sqrt(self.horizon)
+        features = self.features.for_items("RecurRank", n_items)
+        return Params(features, float(failure), self.elimination == "printed", self._stride())
+
+    def _stride(self) -> int:
+        d = self.features.n_features
+        return d * (d + 1) // 2
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round: one interval with all items."""
+        state = self._unstarted(n_items, n_positions)
+        kernel_for(_start, "")(self.params(n_items, n_positions), state)
+        return state
+
+    def _unstarted(self, n_items: int, n_positions: int) -> State:
+        d = self.features.n_features
+        slots = (n_positions, support_limit(n_items, d))
+        position: Any = np.zeros(n_positions, dtype=np.int64)
+        slot = np.zeros(slots, dtype=np.int64)
+        return State(
+            order=np.arange(n_items),
+            alive=np.full(1, n_items, dtype=np.int64),
+            end=position.copy(),
+            phase=position.copy(),
+            number=position.copy(),
+            epoch=np.zeros(1, dtype=np.int64),
+            support=position.copy(),
+            chosen=slot.copy(),
+            needed=slot.copy(),
+            views=slot.copy(),
+            clicks=slot.copy(),
+            missing=position.copy(),
+            rank=position.copy(),
+            coordinates=np.zeros((n_positions, d), dtype=np.int64),
+            planning=position.copy(),
+            planned=slot,
+            unplanned=position.copy(),
+            deck=np.arange(n_items),
+            best=position,
+            top=np.zeros(n_positions),
+            estimate=np.zeros(n_items),
+            weights=np.zeros((2, d)),
+            **design_room(n_items, d),
+        )
+
+    def memo_size(self, n_items: int, n_positions: int) -> int:
+        """Return one whole number a position, what is measured there, and a random one."""
+        return n_positions + 1
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what both kinds of numbers are below."""
+        return max(_SALTS, _EPOCHS * _PHASES * self._stride())
+
+    def relabelled(self, order: Ints) -> RecurRank:
+        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
+        features = self.features.relabelled(order)
+        return RecurRank(features, self.horizon, self.failure, self.elimination)
+
+
+def _start(params: Params, state: State) -> None:
+    _begin(params, state, 0, state.end.shape[0], 1)
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    n_positions = ranking.shape[0]
+    memo[n_positions] = int(rng.random() * _SALTS)
+    first = 0
+    while first < n_positions:
+        end = state.end[first]
+        if state.support[first] == 0:
+            memo[first] = 0
+            ranking[first] = state.order[first]
+        else:
+            slot = _draw(state, rng, first)
+            memo[first] = state.number[first] * params.stride + slot
+            measured = state.chosen[first, slot]
+            ranking[first] = measured
+            if state.phase[first] == 1:
+                _fill_at_random(state.deck, state.best, rng, measured, ranking)
+            else:
+                place = first
+                for position in range(first + 1, end):
+                    place += state.order[place] == measured
+                    ranking[position] = state.order[place]
+                    place += 1
+        for position in range(first + 1, end):
+            memo[position] = 0
+        first = end
+
+
+@inline_kernel
+def _draw(state: State, rng: np.random.Generator, first: int) -> int:
+    """Draw what to measure from the views that are planned, and take it off the plan."""
+    if state.unplanned[first] == 0 or state.planning[first] != state.number[first]:
+        state.planning[first] = state.number[first]
+        state.unplanned[first] = state.missing[first]
+        for slot in range(state.support[first]):
+            state.planned[first, slot] = state.needed[first, slot] - state.views[first, slot]
+    left = int(rng.random() * state.unplanned[first])
+    slot = 0
+    while left >= state.planned[first, slot]:
+        left -= state.planned[first, slot]
+        slot += 1
+    state.planned[first, slot] -= 1
+    state.unplanned[first] -= 1
+    return slot
+
+
+@lean_kernel
+def _fill_at_random(
+    deck: Ints, drawn: Ints, rng: np.random.Generator, measured: int, ranking: Ints
+) -> None:
+    """Fill the list with random items; the deck is left as it was, every item at its number."""
+    n_items = deck.shape[0]
+    _swap(deck, 0, measured)
+    for position in range(1, ranking.shape[0]):
+        drawn[position] = position + int(rng.random() * (n_items - position))
+        _swap(deck, position, drawn[position])
+        ranking[position] = deck[position]
+    for position in range(ranking.shape[0] - 1, 0, -1):
+        _swap(deck, position, drawn[position])
+    _swap(deck, 0, measured)
+
+
+@inline_kernel
+def _swap(values: Ints, i: int, j: int) -> None:
+    value = values[i]
+    values[i] = values[j]
+    values[j] = value
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    n_positions = ranking.shape[0]
+    first = 0
+    while first < n_positions:
+        end = state.end[first]
+        slot = memo[first] - state.number[first] * params.stride
+        if (
+            slot >= 0
+            and slot < state.support[first]
+            and state.chosen[first, slot] == ranking[first]
+            and state.views[first, slot] < state.needed[first, slot]
+        ):
+            state.views[first, slot] += 1
+            state.clicks[first, slot] += clicks[first]
+            state.missing[first] -= 1
+            if state.missing[first] == 0:
+                _end_phase(params, state, first, end, memo[n_positions])
+        first = end
+
+
+@lean_kernel
+def _begin(params: Params, state: State, first: int, end: int, phase: int) -> None:
+    """Begin a phase of an interval: plan what to measure."""
+    n_positions = state.end.shape[0]
+    state.end[first] = end
+    state.phase[first] = phase
+    state.number[first] = state.epoch[0] * _PHASES + phase
+    state.support[first] = 0
+    items = state.order[first : state.alive[0] if end == n_positions else end]
+    if items.shape[0] == 1:
+        return
+    size, rank, leverage = find_design(
+        params.features, items, DESIGN,
+        state.squares, state.points, state.scores, state.marks, state.table,
+    )  # fmt: skip
+    state.support[first] = size
+    state.rank[first] = rank
+    for c in range(rank):
+        state.coordinates[first, c] = state.marks[1, c]
+    failure = params.failure / (2.0 * n_positions * 2.0**phase)
+    dimension = max(leverage, float(params.features.shape[1]))
+    views = 0.5 * dimension * 4.0**phase * math.log(items.shape[0] / failure)
+    state.missing[first] = 0
+    for slot in range(size):
+        state.chosen[first, slot] = state.marks[0, slot]
+        needed = int(min(_MOST, math.ceil(views * state.scores[0, slot])))
+        state.needed[first, slot] = needed
+        state.views[first, slot] = 0
+        state.clicks[first, slot] = 0
+        state.missing[first] += needed
+
+
+@lean_kernel
+def _end_phase(params: Params, state: State, first: int, end: int, salt: int) -> None:
+    """Estimate the items of an interval, drop and sort them, split it, and begin new phases."""
+    positions = end - first
+    last = end == state.end.shape[0]
+    places = state.alive[0] if last else end
+    gap = 2.0 * 2.0 ** -float(state.phase[first])
+    _estimate(params, state, first, places)
+    _sort_best(state.estimate, state.order, first, places, salt, state.best[:positions])
+    for i in range(positions):
+        state.top[i] = state.estimate[state.best[i]]
+        state.deck[i] = state.order[state.best[i]]
+    kept = positions
+    if places > end:
+        floor = state.top[positions - 1]
+        if params.printed:
+            floor = _chain(state.estimate, first, places, floor, gap)
+        floor -= gap
+        for i in range(positions):
+            state.estimate[state.best[i]] = -math.inf
+        for place in range(first, places):
+            if state.estimate[place] > floor:
+                state.deck[kept] = state.order[place]
+                kept += 1
+    for i in range(kept):
+        state.order[first + i] = state.deck[i]
+    if last:
+        state.alive[0] = first + kept
+    phase = state.phase[first] + 1
+    start = 0
+    for i in range(1, positions + 1):
+        if i == positions or state.top[i - 1] - state.top[i] >= gap:
+            _begin(params, state, first + start, first + i, phase)
+            start = i
+
+
+@lean_kernel
+def _estimate(params: Params, state: State, first: int, places: int) -> None:
+    """Write ⟨θ̂, a⟩ of the items of an interval, by least squares in independent coordinates."""
+    rank = state.rank[first]
+    used = state.coordinates[first]
+    gram = state.squares[2]
+    sums = state.weights[0]
+    theta = state.weights[1]
+    for a in range(rank):
+        sums[a] = 0.0
+        for b in range(a + 1):
+            gram[a, b] = 0.0
+    for slot in range(state.support[first]):
+        item = state.chosen[first, slot]
+        for a in range(rank):
+            value = params.features[item, used[a]]
+            sums[a] += state.clicks[first, slot] * value
+            for b in range(a + 1):
+                more = state.views[first, slot] * value * params.features[item, used[b]]
+                gram[a, b] += more
+    invert_positive(gram, rank, state.squares[1])
+    for a in range(rank):
+        theta[a] = 0.0
+        for b in range(rank):
+            theta[a] += state.squares[1, a, b] * sums[b]
+    for place in range(first, places):
+        total = 0.0
+        for a in range(rank):
+            total += theta[a] * params.features[state.order[place], used[a]]
+        state.estimate[place] = math.floor(total / _GRID + 0.5) * _GRID
+
+
+@lean_kernel
+def _sort_best(
+    estimate: Floats, order: Ints, first: int, places: int, salt: int, best: Ints
+) -> None:
+    """Write the places of the largest estimates, best first, equal ones in random order."""
+    size = 0
+    for place in range(first, places):
+        if size < best.shape[0]:
+            size += 1
+        elif not _before(estimate, order, salt, place, best[size - 1]):
+            continue
+        to = size - 1
+        while to > 0 and _before(estimate, order, salt, place, best[to - 1]):
+            best[to] = best[to - 1]
+            to -= 1
+        best[to] = place
+
+
+@lean_kernel
+def _before(estimate: Floats, order: Ints, salt: int, one: int, two: int) -> bool:
+    if estimate[one] != estimate[two]:
+        return bool(estimate[one] > estimate[two])
+    return _shuffled(order[one], salt) < _shuffled(order[two], salt)
+
+
+@lean_kernel
+def _shuffled(item: int, salt: int) -> int:
+    """Return a number that looks random, and differs for almost all items."""
+    prime = 2147483647
+    value = (item * 48271 + salt * 40692 + 1) % prime
+    for _ in range(3):
+        value = (value * value + salt + 1) % prime
+    return value
+
+
+@lean_kernel
+def _chain(estimate: Floats, first: int, places: int, highest: float, gap: float) -> float:
+    """Return the lowest estimate that is reached from one by steps smaller than the gap."""
+    while True:
+        lowest = highest
+        for place in range(first, places):
+            if estimate[place] < lowest and estimate[place] > highest - gap:
+                lowest = estimate[place]
+        if lowest == highest:
+            return lowest
+        highest = lowest
+
+
+register(RecurRank, State, _rank, _update, lean=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clickrank._rng import streams
-from clickrank.clickmodels import PBM
+from clickrank.clickmodels import PBM, LinearAttraction
 from clickrank.policies import POLICIES, Learner, policy
 from clickrank.types import scratch_fields
 from tests.twins import CASES, TWINS
@@ -25,6 +25,9 @@ MODELS = {
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
 def test_same_rankings(name: str, settings: dict[str, Any], model: str) -> None:
     users = MODELS[model]
+    if POLICIES[name].assumes.features:  # any attractions are linear in as many features as items
+        attraction = LinearAttraction(np.eye(users.n_items), users.attraction)
+        users = PBM(attraction, users.examination)
     spec = policy(name, model=users, horizon=250, **settings)
     learner = Learner(spec, users.n_items, users.n_positions)
     twin = TWINS[name](spec, users.n_items, np.array(users.examination))

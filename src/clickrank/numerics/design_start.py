@@ -7,7 +7,8 @@ import math
 from clickrank._jit import lean_kernel
 from clickrank.types import Floats, Ints
 
-# A direction in which no vector reaches further than this, as part of the longest one, is none.
+# A direction in which no vector reaches further than this, as part of the longest one, is none;
+# all features have a largest value of 1 then.
 FLAT = 1e-6
 
 
@@ -21,12 +22,20 @@ def spread_items(features: Floats, items: Ints, squares: Floats, marks: Ints) ->
     """
     n_features = features.shape[1]
     basis = squares[0]  # orthonormal: from the front those of chosen items, from the back flat ones
+    unit = squares[1, 0]  # 1 / the largest value of a feature: it may be in any unit
+    for c in range(n_features):
+        unit[c] = 0.0
+    for item in items:
+        for c in range(n_features):
+            unit[c] = max(unit[c], abs(features[item, c]))
+    for c in range(n_features):
+        unit[c] = 1.0 / unit[c] if unit[c] > 0.0 else 0.0
     longest = 0.0
     first = items[0]
     for item in items:
         norm = 0.0
         for c in range(n_features):
-            norm += features[item, c] * features[item, c]
+            norm += (unit[c] * features[item, c]) ** 2
         if norm > longest:
             longest = norm
             first = item
@@ -37,7 +46,7 @@ def spread_items(features: Floats, items: Ints, squares: Floats, marks: Ints) ->
     flat = 0
     marks[0, 0] = first
     for c in range(n_features):
-        basis[0, c] = features[first, c] / math.sqrt(longest)
+        basis[0, c] = unit[c] * features[first, c] / math.sqrt(longest)
     direction = squares[2, 0]
     while rank + flat < n_features:
         _new_direction(basis, rank, flat, direction)
@@ -46,7 +55,7 @@ def spread_items(features: Floats, items: Ints, squares: Floats, marks: Ints) ->
         for item in items:
             reach = 0.0
             for c in range(n_features):
-                reach += direction[c] * features[item, c]
+                reach += direction[c] * unit[c] * features[item, c]
             if abs(reach) > furthest:
                 furthest = abs(reach)
                 chosen = item
@@ -57,7 +66,7 @@ def spread_items(features: Floats, items: Ints, squares: Floats, marks: Ints) ->
             continue
         marks[0, rank] = chosen
         for c in range(n_features):
-            direction[c] = features[chosen, c]
+            direction[c] = unit[c] * features[chosen, c]
         _orthogonalise(basis, rank, flat, direction)
         for c in range(n_features):
             basis[rank, c] = direction[c]

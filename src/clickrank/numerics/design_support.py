@@ -64,9 +64,10 @@ def reduce_support(
 
 @lean_kernel
 def _dependence(points: Floats, rank: int, most: int, change: Floats, table: Floats) -> int:
-    """Find numbers, not all 0, with Σ number · x xᵀ = 0 over the first candidates; return of how many.
+    """Find numbers, not all 0, with Σ number · x xᵀ = 0 over the first candidates.
 
-    By elimination, column by column, up to the first one that depends on those before it.
+    Returns over how many. By elimination, column by column, up to the first one that depends on
+    those before it.
     """
     for i in range(most + 1):
         norm = 0.0

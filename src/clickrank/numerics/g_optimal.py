@@ -40,7 +40,7 @@ class GOptimalDesign:
         Their weights, above 0, which sum to 1.
     rank
         Dimension of the space that the vectors span. Directions in which none of them reaches 1e-6
-        of the longest one do not count.
+        of the longest one, once each feature is divided by its largest value, do not count.
     leverage
         The largest leverage of all vectors: that of the best design is the rank.
 
@@ -76,7 +76,7 @@ class GOptimalDesign:
             raise invalid("GOptimalDesign", rule, items)
         room = design_room(rows.size, d)
         find = kernel_for(_find, "")
-        size, rank, leverage = find(values, rows.astype(np.int64), tolerance, **room)
+        size, rank, leverage = find(values, rows.astype(np.int64, copy=False), tolerance, **room)
         chosen = frozen(room["marks"][0, :size].copy())
         weights = frozen(room["scores"][0, :size].copy())
         return cls(chosen, weights, int(rank), float(leverage))

@@ -14,10 +14,10 @@ from clickrank.features import Features
 from clickrank.numerics.g_optimal import (
     design_room,
     find_design,
-    invert_positive,
     support_limit,
 )
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.linear_estimates import chain_end, estimate_items, sort_best
 from clickrank.types import (
     Floats,
     FloatScratch,
@@ -34,9 +34,6 @@ _PHASES = 32  # phase 27 alone takes more rounds than can be counted
 _EPOCHS = 16  # changes of the catalogue after which lists are no longer on their way
 _SALTS = 2**16
 _MOST = 2.0**53  # views that are as good as infinitely many
-# Estimates are rounded to multiples of this, so that what is equal in theory is equal: ties, and
-# gaps of just 2Δ.
-_GRID = 2.0**-30
 
 
 class Params(NamedTuple):
@@ -109,11 +106,11 @@ class RecurRank(Policy):
     kept as printed. 4. In the first phase, whose order is arbitrary, each list has random items
     below the first one. 5. The T(a) views are handed out in random order. When all are under way
     and some have not come back, those are planned anew; an item's views beyond T(a), and those of
-    an instance that has ended, do not count. 6. Equal estimates (to 1e-9) are sorted at random, by a
-    number that travels in the memo. 7. An interval with one item has no phases.
+    an instance that has ended, do not count. 6. Estimates that are equal to 1e-9 are sorted at
+    random, by a number that travels in the memo. 7. An interval with one item has no phases.
 
-    **Complexity**: a round costs O(n_positions + d²), whatever the number of items. The end of a phase
-    costs some ten passes over the items of the interval, O(d²) each.
+    **Complexity**: a round costs O(n_positions + d²), whatever the number of items. The end of a
+    phase costs some ten passes over the items of the interval, O(d²) each.
 
     **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1. Of features added
     or removed, see `change_catalogue`.
@@ -360,8 +357,19 @@ def _end_phase(params: Params, state: State, first: int, end: int, salt: int) ->
     last = end == state.end.shape[0]
     places = state.alive[0] if last else end
     gap = 2.0 * 2.0 ** -float(state.phase[first])
-    _estimate(params, state, first, places)
-    _sort_best(state.estimate, state.order, first, places, salt, state.best[:positions])
+    support = state.support[first]
+    estimate_items(
+        params.features,
+        state.chosen[first, :support],
+        state.views[first],
+        state.clicks[first],
+        state.coordinates[first, : state.rank[first]],
+        state.order[first:places],
+        state.weights,
+        state.squares,
+        state.estimate[first:places],
+    )
+    sort_best(state.estimate, state.order, first, places, salt, state.best[:positions])
     for i in range(positions):
         state.top[i] = state.estimate[state.best[i]]
         state.deck[i] = state.order[state.best[i]]
@@ -369,7 +377,7 @@ def _end_phase(params: Params, state: State, first: int, end: int, salt: int) ->
     if places > end:
         floor = state.top[positions - 1]
         if params.printed:
-            floor = _chain(state.estimate, first, places, floor, gap)
+            floor = chain_end(state.estimate, first, places, floor, gap)
         floor -= gap
         for i in range(positions):
             state.estimate[state.best[i]] = -math.inf
@@ -387,86 +395,6 @@ def _end_phase(params: Params, state: State, first: int, end: int, salt: int) ->
         if i == positions or state.top[i - 1] - state.top[i] >= gap:
             _begin(params, state, first + start, first + i, phase)
             start = i
-
-
-@lean_kernel
-def _estimate(params: Params, state: State, first: int, places: int) -> None:
-    """Write ⟨θ̂, a⟩ of the items of an interval, by least squares in independent coordinates."""
-    rank = state.rank[first]
-    used = state.coordinates[first]
-    gram = state.squares[2]
-    sums = state.weights[0]
-    theta = state.weights[1]
-    for a in range(rank):
-        sums[a] = 0.0
-        for b in range(a + 1):
-            gram[a, b] = 0.0
-    for slot in range(state.support[first]):
-        item = state.chosen[first, slot]
-        for a in range(rank):
-            value = params.features[item, used[a]]
-            sums[a] += state.clicks[first, slot] * value
-            for b in range(a + 1):
-                more = state.views[first, slot] * value * params.features[item, used[b]]
-                gram[a, b] += more
-    invert_positive(gram, rank, state.squares[1])
-    for a in range(rank):
-        theta[a] = 0.0
-        for b in range(rank):
-            theta[a] += state.squares[1, a, b] * sums[b]
-    for place in range(first, places):
-        total = 0.0
-        for a in range(rank):
-            total += theta[a] * params.features[state.order[place], used[a]]
-        state.estimate[place] = math.floor(total / _GRID + 0.5) * _GRID
-
-
-@lean_kernel
-def _sort_best(
-    estimate: Floats, order: Ints, first: int, places: int, salt: int, best: Ints
-) -> None:
-    """Write the places of the largest estimates, best first, equal ones in random order."""
-    size = 0
-    for place in range(first, places):
-        if size < best.shape[0]:
-            size += 1
-        elif not _before(estimate, order, salt, place, best[size - 1]):
-            continue
-        to = size - 1
-        while to > 0 and _before(estimate, order, salt, place, best[to - 1]):
-            best[to] = best[to - 1]
-            to -= 1
-        best[to] = place
-
-
-@lean_kernel
-def _before(estimate: Floats, order: Ints, salt: int, one: int, two: int) -> bool:
-    if estimate[one] != estimate[two]:
-        return bool(estimate[one] > estimate[two])
-    return _shuffled(order[one], salt) < _shuffled(order[two], salt)
-
-
-@lean_kernel
-def _shuffled(item: int, salt: int) -> int:
-    """Return a number that looks random, and differs for almost all items."""
-    prime = 2147483647
-    value = (item * 48271 + salt * 40692 + 1) % prime
-    for _ in range(3):
-        value = (value * value + salt + 1) % prime
-    return value
-
-
-@lean_kernel
-def _chain(estimate: Floats, first: int, places: int, highest: float, gap: float) -> float:
-    """Return the lowest estimate that is reached from one by steps smaller than the gap."""
-    while True:
-        lowest = highest
-        for place in range(first, places):
-            if estimate[place] < lowest and estimate[place] > highest - gap:
-                lowest = estimate[place]
-        if lowest == highest:
-            return lowest
-        highest = lowest
 
 
 register(RecurRank, State, _rank, _update, lean=True)

@@ -9,7 +9,7 @@ import clickrank as cr
 from clickrank._rng import streams
 from clickrank.clickmodels import PBM, LinearAttraction
 from clickrank.errors import InvalidValue
-from clickrank.policies import Learner, RecurRank
+from clickrank.policies import Learner, RecurRank, change_catalogue
 from clickrank.types import Floats
 from tests.twins.li_2019 import RecurRankTwin
 
@@ -149,3 +149,70 @@ def test_refused() -> None:
         RecurRank(np.eye(3), horizon=9, elimination="none")  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="RecurRank: features must be of 4 items, got 3"):
         Learner(RecurRank(np.eye(3), horizon=9), 4, 2)
+
+
+def test_dropped_items_may_leave() -> None:
+    """Learning goes on as it was: the same lists, renumbered, and late feedback counts."""
+    users = page("sphere")
+    spec = RecurRank(users.features, failure=1.0)
+    learner = Learner(spec, 40, 3, seed=0)
+    phases_played(learner, users, 1500)
+    left = learner.state.order[: learner.state.alive[0]]
+    assert left.size < 40
+    origin = np.random.default_rng(0).permutation(np.union1d(left, np.arange(10)))
+    policy, state = change_catalogue(spec, learner.state, users.features.values[origin], origin)
+    assert policy.features.n_items == origin.size
+    other = Learner(policy, origin.size, 3)
+    other.state = state
+    one, two = streams(2, 0), streams(2, 0)
+    for _ in range(3000):
+        ranking, memo = learner.rank(one.policy)
+        renumbered, same = other.rank(two.policy)
+        # Which of the designs that are about as good is found depends on the numbers.
+        if learner.state.phase[0] > state.phase[0] or memo.tolist() != same.tolist():
+            break
+        assert origin[renumbered].tolist() == ranking.tolist()
+        clicks = users.sample(ranking, one.users)
+        learner.update(ranking, memo, clicks)
+        other.update(renumbered, same, clicks)
+    assert _ > 500
+
+
+def test_other_changes_start_anew() -> None:
+    users = page("apart")
+    spec = RecurRank(users.features, failure=1.0)
+    learner = Learner(spec, 4, 3, seed=0)
+    late = learner.rank()
+    phases_played(learner, users, 60)
+    added = np.vstack([np.eye(4), [[0.5, 0.5, 0.0, 0.0]]])
+    moved = np.eye(4)[[1, 0, 2, 3]]
+    gone = [int(i) for i in range(4) if i != learner.state.order[0]]
+    cases = [(added, [0, 1, 2, 3, -1]), (moved, [0, 1, 2, 3]), (np.eye(4)[gone], gone)]
+    for features, origin in cases:
+        before = [array.copy() for array in learner.state]
+        policy, state = change_catalogue(spec, learner.state, features, origin)
+        assert all(np.array_equal(a, b) for a, b in zip(before, learner.state, strict=True))
+        assert (state.phase[0], state.epoch[0], state.alive[0]) == (1, 1, len(origin))
+        other = Learner(policy, len(origin), 3, seed=0)
+        other.state = state
+        ranking, memo = late
+        if ranking.max() < len(origin):
+            other.update(ranking, memo, clicks=[1, 1, 1])
+            assert state.views.sum() == 0
+        for _ in range(30):
+            ranking, memo = other.rank()
+            other.update(ranking, memo, clicks=[0, 0, 0])
+        assert state.views.sum() == 30
+
+
+@pytest.mark.parametrize("origin", [[0], [0, 0, 1], [0, 1, 3], [0, 1, -2], [0.0, 1.0, 2.0]])
+def test_origins_that_are_not(origin: list[int]) -> None:
+    spec = RecurRank(np.eye(3), failure=1.0)
+    with pytest.raises(InvalidValue, match="change_catalogue: origin must hold 3 numbers"):
+        change_catalogue(spec, spec.init(3, 2), np.eye(3), origin)
+
+
+def test_as_many_features_as_before() -> None:
+    spec = RecurRank(np.eye(3), failure=1.0)
+    with pytest.raises(InvalidValue, match="features must have as many columns as before"):
+        change_catalogue(spec, spec.init(3, 2), np.eye(4), [0, 1, 2, -1])

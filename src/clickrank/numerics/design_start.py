@@ -39,17 +39,17 @@ def spread_items(features: Floats, items: Ints, squares: Floats, marks: Ints) ->
         if norm > longest:
             longest = norm
             first = item
-    if longest == 0.0:
-        return 0
+    rank = int(longest > 0.0)
+    if rank == 0:
+        return rank
+    free = n_features - rank  # dimensions neither spanned nor flat
     least = FLAT * math.sqrt(longest)
-    rank = 1
-    flat = 0
     marks[0, 0] = first
     for c in range(n_features):
         basis[0, c] = unit[c] * features[first, c] / math.sqrt(longest)
     direction = squares[2, 0]
-    while rank + flat < n_features:
-        _new_direction(basis, rank, flat, direction)
+    while free > 0:
+        _new_direction(basis, rank, free, direction)
         furthest = 0.0
         chosen = first
         for item in items:
@@ -59,15 +59,15 @@ def spread_items(features: Floats, items: Ints, squares: Floats, marks: Ints) ->
             if abs(reach) > furthest:
                 furthest = abs(reach)
                 chosen = item
+        free -= 1
         if furthest <= least:
-            flat += 1
             for c in range(n_features):
-                basis[n_features - flat, c] = direction[c]
+                basis[rank + free, c] = direction[c]
             continue
         marks[0, rank] = chosen
         for c in range(n_features):
             direction[c] = unit[c] * features[chosen, c]
-        _orthogonalise(basis, rank, flat, direction)
+        _orthogonalise(basis, rank, free + 1, direction)
         for c in range(n_features):
             basis[rank, c] = direction[c]
         rank += 1
@@ -76,7 +76,7 @@ def spread_items(features: Floats, items: Ints, squares: Floats, marks: Ints) ->
 
 
 @lean_kernel
-def _new_direction(basis: Floats, rank: int, flat: int, direction: Floats) -> None:
+def _new_direction(basis: Floats, rank: int, free: int, direction: Floats) -> None:
     """Write a unit vector orthogonal to the basis: the axis that it covers least, less its part."""
     n_features = direction.shape[0]
     axis = 0
@@ -84,7 +84,7 @@ def _new_direction(basis: Floats, rank: int, flat: int, direction: Floats) -> No
     for c in range(n_features):
         covered = 0.0
         for i in range(n_features):
-            if i < rank or i >= n_features - flat:
+            if i < rank or i >= rank + free:
                 covered += basis[i, c] * basis[i, c]
         if covered < least:
             least = covered
@@ -92,15 +92,15 @@ def _new_direction(basis: Floats, rank: int, flat: int, direction: Floats) -> No
     for c in range(n_features):
         direction[c] = 0.0
     direction[axis] = 1.0
-    _orthogonalise(basis, rank, flat, direction)
+    _orthogonalise(basis, rank, free, direction)
 
 
 @lean_kernel
-def _orthogonalise(basis: Floats, rank: int, flat: int, direction: Floats) -> None:
+def _orthogonalise(basis: Floats, rank: int, free: int, direction: Floats) -> None:
     n_features = direction.shape[0]
     for _ in range(2):  # the second time for the rounding of the first
         for i in range(n_features):
-            if i >= rank and i < n_features - flat:
+            if i >= rank and i < rank + free:
                 continue
             part = 0.0
             for c in range(n_features):

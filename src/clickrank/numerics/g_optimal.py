@@ -75,14 +75,14 @@ class GOptimalDesign:
             rule = f"items must be a vector of row numbers between 0 and {n - 1}"
             raise invalid("GOptimalDesign", rule, items)
         room = design_room(rows.size, d)
-        find = kernel_for(_find, "")
+        find = kernel_for(find_design_of, "")
         size, rank, leverage = find(values, rows.astype(np.int64, copy=False), tolerance, **room)
         chosen = frozen(room["marks"][0, :size].copy())
         weights = frozen(room["scores"][0, :size].copy())
         return cls(chosen, weights, int(rank), float(leverage))
 
 
-def _find(
+def find_design_of(
     features: Floats,
     items: Ints,
     tolerance: float,
@@ -92,6 +92,7 @@ def _find(
     marks: Ints,
     table: Floats,
 ) -> tuple[int, int, float]:
+    """Do as `find_design`, for `kernel_for`: its machine code is kept on disk."""
     return find_design(features, items, tolerance, squares, points, scores, marks, table)
 
 

@@ -7,6 +7,7 @@ from clickrank.policies.bc_mp_ts import BCMPTS
 from clickrank.policies.bubble_rank import BubbleRank
 from clickrank.policies.cascade_kl_ucb import CascadeKLUCB
 from clickrank.policies.cascade_ucb1 import CascadeUCB1
+from clickrank.policies.catalogue_change import change_catalogue
 from clickrank.policies.comb_ucb1 import CombUCB1
 from clickrank.policies.dcm_kl_ucb import DCMKLUCB
 from clickrank.policies.ensemble import Ensemble
@@ -64,6 +65,7 @@ __all__ = [
     "TopRank",
     "UniRank",
     "Uniform",
+    "change_catalogue",
     "policy",
     "register",
 ]

@@ -14,6 +14,7 @@ from clickrank.features import Features
 from clickrank.numerics.g_optimal import (
     design_room,
     find_design,
+    find_design_of,
     support_limit,
 )
 from clickrank.policies.base import Assumes, Policy, register
@@ -30,8 +31,10 @@ from clickrank.types import (
 
 #: How far the leverage of a design may exceed that of the best one, as a part of it.
 DESIGN = 1e-3
-_PHASES = 32  # phase 27 alone takes more rounds than can be counted
-_EPOCHS = 16  # changes of the catalogue after which lists are no longer on their way
+#: More phases than there will be: the 27th alone takes more rounds than can be counted.
+PHASES = 32
+#: So many changes of the catalogue later, no list of before is still on its way.
+EPOCHS = 16
 _SALTS = 2**16
 _MOST = 2.0**53  # views that are as good as infinitely many
 
@@ -55,7 +58,7 @@ class State(NamedTuple):
     order: IntStatistic  # (n_items,), 𝒜 of all intervals; in each, the first are sorted, best first
     alive: IntStatistic  # (1,), how many items are left
     end: IntStatistic  # (n_positions,), the position after the interval that begins here
-    phase: IntStatistic  # (n_positions,), ℓ
+    phase: IntStatistic  # (n_positions,), ℓ; 0 where no interval begins
     number: IntStatistic  # (n_positions,), of the instance: the epoch and the phase
     epoch: IntStatistic  # (1,), how often the catalogue was changed
     support: IntStatistic  # (n_positions,), items of the design; 0 if there is nothing to learn
@@ -175,11 +178,17 @@ class RecurRank(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round: one interval with all items."""
-        state = self._unstarted(n_items, n_positions)
-        kernel_for(_start, "")(self.params(n_items, n_positions), state)
+        state = self.unstarted(n_items, n_positions)
+        params = self.params(n_items, n_positions)
+        design = (0, 0, 0.0)
+        if n_items > 1:
+            room = (getattr(state, name) for name in design_room(1, 1))
+            design = kernel_for(find_design_of, "")(params.features, state.order, DESIGN, *room)
+        _plan(params, state, 0, n_positions, 1, *design)
         return state
 
-    def _unstarted(self, n_items: int, n_positions: int) -> State:
+    def unstarted(self, n_items: int, n_positions: int) -> State:
+        """Return a state without any interval."""
         d = self.features.n_features
         slots = (n_positions, support_limit(n_items, d))
         position: Any = np.zeros(n_positions, dtype=np.int64)
@@ -216,7 +225,7 @@ class RecurRank(Policy):
 
     def memo_limit(self, n_items: int) -> int:
         """Return what both kinds of numbers are below."""
-        return max(_SALTS, _EPOCHS * _PHASES * self._stride())
+        return max(_SALTS, EPOCHS * PHASES * self._stride())
 
     def relabelled(self, order: Ints) -> RecurRank:
         """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
@@ -224,20 +233,16 @@ class RecurRank(Policy):
         return RecurRank(features, self.horizon, self.failure, self.elimination)
 
 
-def _start(params: Params, state: State) -> None:
-    _begin(params, state, 0, state.end.shape[0], 1)
-
-
 def _rank(
     params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
 ) -> None:
     n_positions = ranking.shape[0]
     memo[n_positions] = int(rng.random() * _SALTS)
-    first = 0
-    while first < n_positions:
-        end = state.end[first]
+    for first in range(n_positions):
+        memo[first] = 0
+        if state.phase[first] == 0:
+            continue
         if state.support[first] == 0:
-            memo[first] = 0
             ranking[first] = state.order[first]
         else:
             slot = _draw(state, rng, first)
@@ -248,13 +253,10 @@ def _rank(
                 _fill_at_random(state.deck, state.best, rng, measured, ranking)
             else:
                 place = first
-                for position in range(first + 1, end):
+                for position in range(first + 1, state.end[first]):
                     place += state.order[place] == measured
                     ranking[position] = state.order[place]
                     place += 1
-        for position in range(first + 1, end):
-            memo[position] = 0
-        first = end
 
 
 @inline_kernel
@@ -300,9 +302,8 @@ def _swap(values: Ints, i: int, j: int) -> None:
 
 def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
     n_positions = ranking.shape[0]
-    first = 0
-    while first < n_positions:
-        end = state.end[first]
+    for first in range(n_positions):
+        # Below 0 where no interval began, or an earlier instance; too large for a later one.
         slot = memo[first] - state.number[first] * params.stride
         if (
             slot >= 0
@@ -314,48 +315,51 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
             state.clicks[first, slot] += clicks[first]
             state.missing[first] -= 1
             if state.missing[first] == 0:
-                _end_phase(params, state, first, end, memo[n_positions])
-        first = end
+                _end_phase(params, state, first, memo[n_positions])
 
 
-@lean_kernel
-def _begin(params: Params, state: State, first: int, end: int, phase: int) -> None:
-    """Begin a phase of an interval: plan what to measure."""
+def _plan(
+    params: Params,
+    state: State,
+    first: int,
+    end: int,
+    phase: int,
+    size: int,
+    rank: int,
+    leverage: float,
+) -> None:
+    """Begin a phase of an interval with the design found last; its size is 0 for a single item."""
     n_positions = state.end.shape[0]
+    n_items = (state.alive[0] if end == n_positions else end) - first
     state.end[first] = end
     state.phase[first] = phase
-    state.number[first] = state.epoch[0] * _PHASES + phase
-    state.support[first] = 0
-    items = state.order[first : state.alive[0] if end == n_positions else end]
-    if items.shape[0] == 1:
-        return
-    size, rank, leverage = find_design(
-        params.features, items, DESIGN,
-        state.squares, state.points, state.scores, state.marks, state.table,
-    )  # fmt: skip
+    state.number[first] = state.epoch[0] * PHASES + phase
     state.support[first] = size
     state.rank[first] = rank
+    state.missing[first] = 0
     for c in range(rank):
         state.coordinates[first, c] = state.marks[1, c]
     failure = params.failure / (2.0 * n_positions * 2.0**phase)
     dimension = max(leverage, float(params.features.shape[1]))
-    views = 0.5 * dimension * 4.0**phase * math.log(items.shape[0] / failure)
-    state.missing[first] = 0
+    views = 0.5 * dimension * 4.0**phase * math.log(n_items / failure)
     for slot in range(size):
         state.chosen[first, slot] = state.marks[0, slot]
-        needed = int(min(_MOST, math.ceil(views * state.scores[0, slot])))
-        state.needed[first, slot] = needed
+        state.needed[first, slot] = int(min(_MOST, math.ceil(views * state.scores[0, slot])))
         state.views[first, slot] = 0
         state.clicks[first, slot] = 0
-        state.missing[first] += needed
+        state.missing[first] += state.needed[first, slot]
+
+
+_plan_kernel = lean_kernel(_plan)
 
 
 @lean_kernel
-def _end_phase(params: Params, state: State, first: int, end: int, salt: int) -> None:
+def _end_phase(params: Params, state: State, first: int, salt: int) -> None:
     """Estimate the items of an interval, drop and sort them, split it, and begin new phases."""
+    n_positions = state.end.shape[0]
+    end = state.end[first]
     positions = end - first
-    last = end == state.end.shape[0]
-    places = state.alive[0] if last else end
+    places = state.alive[0] if end == n_positions else end
     gap = 2.0 * 2.0 ** -float(state.phase[first])
     support = state.support[first]
     estimate_items(
@@ -387,14 +391,23 @@ def _end_phase(params: Params, state: State, first: int, end: int, salt: int) ->
                 kept += 1
     for i in range(kept):
         state.order[first + i] = state.deck[i]
-    if last:
+    if end == n_positions:
         state.alive[0] = first + kept
     phase = state.phase[first] + 1
-    start = 0
+    begin = first
     for i in range(1, positions + 1):
-        if i == positions or state.top[i - 1] - state.top[i] >= gap:
-            _begin(params, state, first + start, first + i, phase)
-            start = i
+        if i < positions and state.top[i - 1] - state.top[i] < gap:
+            continue
+        end = first + i
+        items = state.order[begin : state.alive[0] if end == n_positions else end]
+        size, rank, leverage = items.shape[0] - 1, 0, 0.0
+        if size > 0:
+            size, rank, leverage = find_design(
+                params.features, items, DESIGN,
+                state.squares, state.points, state.scores, state.marks, state.table,
+            )  # fmt: skip
+        _plan_kernel(params, state, begin, end, phase, size, rank, leverage)
+        begin = end
 
 
 register(RecurRank, State, _rank, _update, lean=True)

@@ -199,10 +199,10 @@ def test_other_changes_start_anew() -> None:
         if ranking.max() < len(origin):
             other.update(ranking, memo, clicks=[1, 1, 1])
             assert state.views.sum() == 0
-        for _ in range(30):
+        for _ in range(20):
             ranking, memo = other.rank()
             other.update(ranking, memo, clicks=[0, 0, 0])
-        assert state.views.sum() == 30
+        assert state.views.sum() == 20
 
 
 @pytest.mark.parametrize("origin", [[0], [0, 0, 1], [0, 1, 3], [0, 1, -2], [0.0, 1.0, 2.0]])

@@ -16,9 +16,9 @@ FLAT = 1e-6
 def spread_items(features: Floats, items: Ints, squares: Floats, marks: Ints) -> int:
     """Choose items that span all others and are far apart; return how many.
 
-    Each is the item that reaches furthest in a direction orthogonal to those before it, as Kumar
-    and Yildirim do: their volume is then within a factor of the largest that depends on the
-    dimension alone. A direction in which none reaches far is set aside.
+    Each is the item that reaches furthest in a direction orthogonal to those before it (kumar2005):
+    their volume is then within a factor of the largest that depends on the dimension alone. A
+    direction in which none reaches far is set aside.
     """
     n_features = features.shape[1]
     basis = squares[0]  # orthonormal: from the front those of chosen items, from the back flat ones

@@ -2,7 +2,7 @@
 
 A design is a distribution π on vectors x. With Q(π) = Σ π(x) x xᵀ, the leverage of x is xᵀ Q(π)† x:
 how uncertain least squares leaves ⟨θ, x⟩. The largest leverage is at least the rank of the
-vectors, and a design that attains it is also D-optimal (Kiefer and Wolfowitz).
+vectors, and a design that attains it is also D-optimal (kiefer1960).
 
 `find_design` is for kernels: it works on some rows of a matrix, in room that the caller gives.
 `GOptimalDesign.of` is the same for everybody else.

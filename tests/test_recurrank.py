@@ -9,6 +9,7 @@ import clickrank as cr
 from clickrank._rng import streams
 from clickrank.clickmodels import PBM, LinearAttraction
 from clickrank.errors import InvalidValue
+from clickrank.features import Features
 from clickrank.policies import Learner, RecurRank, change_catalogue
 from clickrank.types import Floats
 from tests.twins.li_2019 import RecurRankTwin
@@ -116,7 +117,7 @@ def test_ties_are_sorted_at_random() -> None:
     """Without clicks all items are equal: after a phase each is first as often as the others."""
     count = np.zeros(4)
     for seed in range(200):
-        learner = Learner(RecurRank(np.eye(4), failure=1.0), 4, 2, seed=seed)
+        learner = Learner(RecurRank(Features(np.eye(4)), failure=1.0), 4, 2, seed=seed)
         while learner.state.phase[0] == 1:
             ranking, memo = learner.rank()
             learner.update(ranking, memo, clicks=[0, 0])
@@ -142,13 +143,13 @@ def test_printed_rule_keeps_what_the_proof_drops() -> None:
 
 def test_refused() -> None:
     with pytest.raises(InvalidValue, match="RecurRank: horizon must be given, or failure, got"):
-        RecurRank(np.eye(3))
+        RecurRank(Features(np.eye(3)))
     with pytest.raises(InvalidValue, match="RecurRank: failure must be above 0, got 0"):
-        RecurRank(np.eye(3), failure=0.0)
+        RecurRank(Features(np.eye(3)), failure=0.0)
     with pytest.raises(InvalidValue, match="RecurRank: elimination must be 'proof' or 'printed'"):
-        RecurRank(np.eye(3), horizon=9, elimination="none")  # type: ignore[arg-type]
+        RecurRank(Features(np.eye(3)), horizon=9, elimination="none")  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="RecurRank: features must be of 4 items, got 3"):
-        Learner(RecurRank(np.eye(3), horizon=9), 4, 2)
+        Learner(RecurRank(Features(np.eye(3)), horizon=9), 4, 2)
 
 
 def test_dropped_items_may_leave() -> None:
@@ -207,12 +208,12 @@ def test_other_changes_start_anew() -> None:
 
 @pytest.mark.parametrize("origin", [[0], [0, 0, 1], [0, 1, 3], [0, 1, -2], [0.0, 1.0, 2.0]])
 def test_origins_that_are_not(origin: list[int]) -> None:
-    spec = RecurRank(np.eye(3), failure=1.0)
+    spec = RecurRank(Features(np.eye(3)), failure=1.0)
     with pytest.raises(InvalidValue, match="change_catalogue: origin must hold 3 numbers"):
         change_catalogue(spec, spec.init(3, 2), np.eye(3), origin)
 
 
 def test_as_many_features_as_before() -> None:
-    spec = RecurRank(np.eye(3), failure=1.0)
+    spec = RecurRank(Features(np.eye(3)), failure=1.0)
     with pytest.raises(InvalidValue, match="features must have as many columns as before"):
         change_catalogue(spec, spec.init(3, 2), np.eye(4), [0, 1, 2, -1])

@@ -11,23 +11,10 @@ import numpy as np
 from clickrank._jit import inline_kernel, kernel_for, lean_kernel
 from clickrank.errors import invalid
 from clickrank.features import Features
-from clickrank.numerics.g_optimal import (
-    design_room,
-    find_design,
-    find_design_of,
-    support_limit,
-)
+from clickrank.numerics.g_optimal import design_room, find_design, find_design_of, support_limit
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.policies.linear_estimates import chain_end, estimate_items, sort_best
-from clickrank.types import (
-    Floats,
-    FloatScratch,
-    Ints,
-    IntScratch,
-    IntStatistic,
-    number,
-    whole,
-)
+from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
 
 #: How far the leverage of a design may exceed that of the best one, as a part of it.
 DESIGN = 1e-3
@@ -115,8 +102,8 @@ class RecurRank(Policy):
     **Complexity**: a round costs O(n_positions + d²), whatever the number of items. The end of a
     phase costs some ten passes over the items of the interval, O(d²) each.
 
-    **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1. Of features added
-    or removed, see `change_catalogue`.
+    **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1, with the proof's
+    elimination; as printed it can be linear in T. For items added or removed see `change_catalogue`.
 
     Parameters
     ----------
@@ -315,7 +302,7 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
             state.clicks[first, slot] += clicks[first]
             state.missing[first] -= 1
             if state.missing[first] == 0:
-                _end_phase(params, state, first, memo[n_positions])
+                _end_phase(params, state, first, int(memo[n_positions]))
 
 
 def _plan(

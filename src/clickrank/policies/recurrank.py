@@ -103,7 +103,7 @@ class RecurRank(Policy):
     phase costs some ten passes over the items of the interval, O(d²) each.
 
     **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1, with the proof's
-    elimination; as printed it can be linear in T. For items added or removed see `change_catalogue`.
+    elimination; as printed it can be linear in T. Items added or removed: see `change_catalogue`.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 import clickrank as cr
-from clickrank.clickmodels import MNL, PBM
+from clickrank.clickmodels import MNL, PBM, LinearAttraction
 from clickrank.errors import DoesNotApply
 from clickrank.policies import POLICIES
 
@@ -57,7 +57,9 @@ def names() -> list[str]:
 def row(name: str, rounds: int, runs: int, threads: int | None = None) -> str:
     """Play one policy at all delays; return its line of the table."""
     logit = "mnl" in POLICIES[name].assumes.click_models
-    model = (MNL if logit else PBM)(ATTRACTION, EXAMINATION)
+    # Any attractions are linear in as many features as items.
+    attraction = LinearAttraction(np.eye(len(ATTRACTION)), ATTRACTION)
+    model = (MNL if logit else PBM)(attraction, EXAMINATION)
     label = f"`{name}` †" if logit else f"`{name}`"
     try:
         spec = cr.policy(name, model=model, horizon=rounds)

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import clickrank as cr
 from benchmarks import numpy_policies
 from benchmarks.numpy_policies import NUMPY_POLICIES
-from clickrank.clickmodels import MNL, PBM, Cascade
+from clickrank.clickmodels import MNL, PBM, Cascade, LinearAttraction
 from clickrank.policies import POLICIES
 from clickrank.simulate.run import default_threads
 
@@ -58,6 +58,7 @@ FLOORS = {
     "epoch-ucb-w": 0.5,
     "epoch-ts": 1.5,
     "mnl-bandit": 2.0,
+    "recurrank": 2.0,
 }
 #: Not measured: no click model knows its scores, and it computes nothing.
 LEFT_OUT = {"ensemble"}
@@ -180,8 +181,9 @@ class Report(msgspec.Struct):
 
 
 def page(n_items: int, n_positions: int) -> PBM:
-    """Return users of a page of that shape."""
-    return PBM(np.linspace(0.5, 0.05, n_items), np.linspace(1.0, 0.2, n_positions))
+    """Return users of a page of that shape; any attractions are linear in a feature an item."""
+    attraction = LinearAttraction(np.eye(n_items), np.linspace(0.5, 0.05, n_items))
+    return PBM(attraction, np.linspace(1.0, 0.2, n_positions))
 
 
 def kind(name: str) -> type[PBM] | type[MNL]:

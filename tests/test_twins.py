@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clickrank._rng import streams
-from clickrank.clickmodels import PBM, Cascade, ClickModel
+from clickrank.clickmodels import PBM, Cascade, ClickModel, LinearAttraction
 from clickrank.policies import POLICIES, Learner, Policy, policy
 from clickrank.priors import Beta
 from clickrank.types import scratch_fields
@@ -28,6 +28,9 @@ def test_same_rankings(name: str, settings: dict[str, Any], model: str) -> None:
     users = MODELS[model]
     if "position_bias" in POLICIES[name].assumes.known:  # which stands in for examination
         settings = {"position_bias": users.examination, **settings}
+    if POLICIES[name].assumes.features:  # any attractions are linear in as many features as items
+        attraction = LinearAttraction(np.eye(users.n_items), users.attraction)
+        users = PBM(attraction, users.examination)
     spec = policy(name, model=users, horizon=250, **settings)
     learner = Learner(spec, users.n_items, users.n_positions)
     twin = TWINS[name](spec, users.n_items, np.array(users.examination))

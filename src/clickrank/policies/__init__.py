@@ -7,6 +7,7 @@ from clickrank.policies.bc_mp_ts import BCMPTS
 from clickrank.policies.bubble_rank import BubbleRank
 from clickrank.policies.cascade_kl_ucb import CascadeKLUCB
 from clickrank.policies.cascade_ucb1 import CascadeUCB1
+from clickrank.policies.catalogue_change import change_catalogue
 from clickrank.policies.comb_ucb1 import CombUCB1
 from clickrank.policies.dcm_kl_ucb import DCMKLUCB
 from clickrank.policies.ensemble import Ensemble
@@ -28,6 +29,7 @@ from clickrank.policies.pbm_ts import PBMTS
 from clickrank.policies.pbm_ucb import PBMUCB
 from clickrank.policies.pmed import PMED
 from clickrank.policies.rba_kl_ucb import RBAKLUCB
+from clickrank.policies.recurrank import RecurRank
 from clickrank.policies.s_grab import SGRAB
 from clickrank.policies.thompson import ThompsonSampling
 from clickrank.policies.top_rank import TopRank
@@ -66,10 +68,12 @@ __all__ = [
     "MNLBandit",
     "Oracle",
     "Policy",
+    "RecurRank",
     "ThompsonSampling",
     "TopRank",
     "UniRank",
     "Uniform",
+    "change_catalogue",
     "policy",
     "register",
 ]

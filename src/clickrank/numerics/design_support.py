@@ -1,0 +1,108 @@
+"""A design on fewer items: those without weight left out, and those that others can stand for."""
+
+from __future__ import annotations
+
+import math
+
+from clickrank._jit import lean_kernel
+from clickrank.types import Floats, Ints
+
+
+@lean_kernel
+def keep_weighted(points: Floats, weights: Floats, size: int, rank: int, marks: Ints) -> int:
+    """Forget candidates without weight; return how many are left."""
+    to = 0
+    for i in range(size):
+        if weights[i] > 0.0:
+            marks[0, to] = marks[0, i]
+            weights[to] = weights[i]
+            for c in range(rank):
+                points[to, c] = points[i, c]
+            to += 1
+    return to
+
+
+@lean_kernel
+def reduce_support(
+    points: Floats,
+    weights: Floats,
+    size: int,
+    rank: int,
+    change: Floats,
+    marks: Ints,
+    table: Floats,
+) -> int:
+    """Take away candidates until rank · (rank + 1) / 2 are left; return how many are left.
+
+    More products x xᵀ than that are dependent: weights can change without changing Q(π), until one
+    of them is 0. Their sum is not let grow, so that no leverage does once it is made 1 again.
+    """
+    most = rank * (rank + 1) // 2
+    while size > most:
+        columns = _dependence(points, rank, most, change, table)
+        total = 0.0
+        for i in range(columns):
+            total += change[i]
+        sign = -1.0 if total > 0.0 else 1.0
+        step = math.inf
+        last = 0
+        for i in range(columns):
+            if sign * change[i] < 0.0 and -weights[i] / (sign * change[i]) < step:
+                step = -weights[i] / (sign * change[i])
+                last = i
+        for i in range(columns):
+            weights[i] = max(0.0, weights[i] + step * sign * change[i])
+        weights[last] = 0.0
+        size = keep_weighted(points, weights, size, rank, marks)
+    total = 0.0
+    for i in range(size):
+        total += weights[i]
+    for i in range(size):
+        weights[i] /= total
+    return size
+
+
+@lean_kernel
+def _dependence(points: Floats, rank: int, most: int, change: Floats, table: Floats) -> int:
+    """Find numbers, not all 0, with Σ number · x xᵀ = 0 over the first candidates.
+
+    Returns over how many. By elimination, column by column, up to the first one that depends on
+    those before it.
+    """
+    for i in range(most + 1):
+        norm = 0.0
+        for a in range(rank):
+            norm += points[i, a] * points[i, a]
+        row = 0
+        for a in range(rank):
+            for b in range(a + 1):
+                table[row, i] = points[i, a] * points[i, b] / norm
+                row += 1
+    for column in range(most + 1):
+        pivot = column
+        for row in range(column, most):
+            if abs(table[row, column]) > abs(table[pivot, column]):
+                pivot = row
+        if column == most or abs(table[pivot, column]) < 1e-12:
+            for row in range(column - 1, -1, -1):
+                total = table[row, column]
+                for c in range(row + 1, column):
+                    total += table[row, c] * change[c]
+                change[row] = -total / table[row, row]
+            change[column] = 1.0
+            break
+        for c in range(column, most + 1):
+            value = table[pivot, c]
+            table[pivot, c] = table[column, c]
+            table[column, c] = value
+        for row in range(column + 1, most):
+            factor = table[row, column] / table[column, column]
+            if factor != 0.0:
+                for c in range(column, most + 1):
+                    table[row, c] -= factor * table[column, c]
+    for i in range(column + 1):
+        norm = 0.0
+        for a in range(rank):
+            norm += points[i, a] * points[i, a]
+        change[i] /= norm
+    return column + 1

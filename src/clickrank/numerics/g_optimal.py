@@ -1,0 +1,355 @@
+"""G-optimal designs: how often to measure each of many vectors, so that all are known equally well.
+
+A design is a distribution π on vectors x. With Q(π) = Σ π(x) x xᵀ, the leverage of x is xᵀ Q(π)† x:
+how uncertain least squares leaves ⟨θ, x⟩. The largest leverage is at least the rank of the
+vectors, and a design that attains it is also D-optimal (kiefer1960).
+
+`find_design` is for kernels: it works on some rows of a matrix, in room that the caller gives.
+`GOptimalDesign.of` is the same for everybody else.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from clickrank._jit import inline_kernel, kernel_for, lean_kernel
+from clickrank.errors import invalid
+from clickrank.features import Features
+from clickrank.numerics.design_start import spread_items
+from clickrank.numerics.design_support import keep_weighted, reduce_support
+from clickrank.types import Floats, Ints, frozen, number
+
+# More than ever needed: the certificate says what was reached.
+PASSES = 200
+
+
+@dataclass(frozen=True, eq=False)
+class GOptimalDesign:
+    """A distribution on few of many vectors, with a certificate of how good it is.
+
+    Parameters
+    ----------
+    items
+        Rows of the vectors that have a weight, at most rank · (rank + 1) / 2 of them.
+    weights
+        Their weights, above 0, which sum to 1.
+    rank
+        Dimension of the space that the vectors span. Directions in which none of them reaches 1e-6
+        of the longest one, once each feature is divided by its largest value, do not count.
+    leverage
+        The largest leverage of all vectors: that of the best design is the rank.
+
+    Examples
+    --------
+    The corners of a square, and its centre, which is not worth measuring:
+
+    >>> design = GOptimalDesign.of([[1, 1], [1, -1], [0, 0]])
+    >>> design.items, design.weights, design.rank, round(design.leverage, 9)
+    (array([0, 1]), array([0.5, 0.5]), 2, 2.0)
+    """
+
+    items: Ints
+    weights: Floats
+    rank: int
+    leverage: float
+
+    @classmethod
+    def of(
+        cls, vectors: ArrayLike | Features, tolerance: float = 1e-3, items: ArrayLike | None = None
+    ) -> GOptimalDesign:
+        """Find a design of leverage at most (1 + tolerance) · rank, for all rows or some of them.
+
+        The vectors are not copied if they are a contiguous float64 matrix.
+        """
+        values = Features(vectors).values
+        tolerance = number("GOptimalDesign", "tolerance", tolerance, 1e-9, 1.0)
+        n, d = values.shape
+        rows = np.arange(n) if items is None else np.asarray(items)
+        good = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind in "iu"
+        if not good or rows.min() < 0 or rows.max() >= n:
+            rule = f"items must be a vector of row numbers between 0 and {n - 1}"
+            raise invalid("GOptimalDesign", rule, items)
+        room = design_room(rows.size, d)
+        find = kernel_for(find_design_of, "")
+        size, rank, leverage = find(values, rows.astype(np.int64, copy=False), tolerance, **room)
+        chosen = frozen(room["marks"][0, :size].copy())
+        weights = frozen(room["scores"][0, :size].copy())
+        return cls(chosen, weights, int(rank), float(leverage))
+
+
+def find_design_of(
+    features: Floats,
+    items: Ints,
+    tolerance: float,
+    squares: Floats,
+    points: Floats,
+    scores: Floats,
+    marks: Ints,
+    table: Floats,
+) -> tuple[int, int, float]:
+    """Do as `find_design`, for `kernel_for`: its machine code is kept on disk."""
+    return find_design(features, items, tolerance, squares, points, scores, marks, table)
+
+
+def support_limit(n_items: int, n_features: int) -> int:
+    """Return how many items a design needs at most."""
+    return min(n_items, n_features * (n_features + 1) // 2)
+
+
+def design_room(n_items: int, n_features: int) -> dict[str, Any]:
+    """Return work space for designs of so many items at most."""
+    most = support_limit(n_items, n_features)
+    candidates = min(n_items, most + _blocks(n_features))
+    return {
+        "squares": np.zeros((3, n_features, n_features)),
+        "points": np.zeros((candidates, n_features)),
+        "scores": np.zeros((3, max(candidates, n_features))),
+        "marks": np.zeros((2, max(candidates, n_features)), dtype=np.int64),
+        "table": np.zeros((most, most + 1)),
+    }
+
+
+@inline_kernel
+def _blocks(n_features: int) -> int:
+    """Return how many new candidates a pass over the items may bring."""
+    return 2 * n_features + 8
+
+
+@lean_kernel
+def find_design(
+    features: Floats,
+    items: Ints,
+    tolerance: float,
+    squares: Floats,
+    points: Floats,
+    scores: Floats,
+    marks: Ints,
+    table: Floats,
+) -> tuple[int, int, float]:
+    """Find a design of these items; return how many of them it has, their rank, and the leverage.
+
+    The items of the design are left in ``marks[0]``, sorted, their weights in ``scores[0]``;
+    ``marks[1]`` holds as many coordinates as the rank, which tell all items apart that differ: the
+    design of vectors cut down to them is the same, and has an inverse. A design of zero vectors is
+    the first of them, with rank and leverage 0. For the other arguments see `design_room`.
+
+    The weights are balanced on a small set of candidates, which begins with far apart items and
+    grows by those that a pass over all items finds too uncertain, until there are none.
+    """
+    weights = scores[0]
+    inverse = squares[1]
+    rank = spread_items(features, items, squares, marks)
+    if rank == 0:
+        marks[0, 0] = items[0]
+        weights[0] = 1.0
+        return 1, 0, 0.0
+    for i in range(rank):
+        weights[i] = 1.0 / rank
+        _gather(features, marks, rank, points, i)
+    size = rank
+    most = rank * (rank + 1) // 2
+    limit = (1.0 + tolerance) * rank
+    largest = 0.0
+    for _ in range(PASSES):
+        _invert(points, weights, size, rank, squares)
+        grown, largest = _add_uncertain(
+            features, items, inverse, rank, limit, size, points, weights, marks
+        )
+        if largest <= limit:
+            if size <= most:
+                break
+            size = reduce_support(points, weights, size, rank, scores[2], marks, table)
+            continue
+        # A rough balance is enough while there are items far from it.
+        goal = max(0.5 * tolerance, 0.1 * (largest / rank - 1.0))
+        _balance(points, scores, grown, rank, goal, squares)
+        size = keep_weighted(points, weights, grown, rank, marks)
+        if size > most and size + _blocks(rank) > points.shape[0]:
+            size = reduce_support(points, weights, size, rank, scores[2], marks, table)
+    _sort(marks[0], weights, size)
+    return size, rank, largest
+
+
+@lean_kernel
+def _sort(items: Ints, weights: Floats, size: int) -> None:
+    """Sort a design by the numbers of its items."""
+    for i in range(1, size):
+        item = items[i]
+        weight = weights[i]
+        to = i
+        while to > 0 and items[to - 1] > item:
+            items[to] = items[to - 1]
+            weights[to] = weights[to - 1]
+            to -= 1
+        items[to] = item
+        weights[to] = weight
+
+
+@inline_kernel
+def _gather(features: Floats, marks: Ints, rank: int, points: Floats, i: int) -> None:
+    """Copy what matters of a candidate."""
+    for c in range(rank):
+        points[i, c] = features[marks[0, i], marks[1, c]]
+
+
+@lean_kernel
+def _invert(points: Floats, weights: Floats, size: int, rank: int, squares: Floats) -> None:
+    """Write Q(π)⁻¹ into the second square."""
+    factor = squares[2]
+    for a in range(rank):
+        for b in range(a + 1):
+            total = 0.0
+            for i in range(size):
+                total += weights[i] * points[i, a] * points[i, b]
+            factor[a, b] = total
+    invert_positive(factor, rank, squares[1])
+
+
+@lean_kernel
+def invert_positive(matrix: Floats, rank: int, inverse: Floats) -> None:
+    """Invert a positive definite matrix, of which the lower half is given and overwritten."""
+    for a in range(rank):  # Cholesky's factor
+        for b in range(a + 1):
+            total = matrix[a, b]
+            for c in range(b):
+                total -= matrix[a, c] * matrix[b, c]
+            matrix[a, b] = math.sqrt(total) if a == b else total / matrix[b, b]
+    for a in range(rank):  # and its inverse
+        matrix[a, a] = 1.0 / matrix[a, a]
+        for b in range(a):
+            total = 0.0
+            for c in range(b, a):
+                total -= matrix[a, c] * matrix[c, b]
+            matrix[a, b] = total * matrix[a, a]
+    for a in range(rank):
+        for b in range(a + 1):
+            total = 0.0
+            for c in range(a, rank):
+                total += matrix[c, a] * matrix[c, b]
+            inverse[a, b] = total
+            inverse[b, a] = total
+
+
+@lean_kernel
+def _add_uncertain(
+    features: Floats,
+    items: Ints,
+    inverse: Floats,
+    rank: int,
+    limit: float,
+    size: int,
+    points: Floats,
+    weights: Floats,
+    marks: Ints,
+) -> tuple[int, float]:
+    """Add the item of largest leverage of each block of items to the candidates, if above a limit.
+
+    Returns how many candidates there are, and the largest leverage of all items.
+    """
+    n = items.shape[0]
+    blocks = min(n, _blocks(rank))
+    known = size
+    largest = 0.0
+    for block in range(blocks):
+        highest = -1.0
+        chosen = 0
+        for place in range(n * block // blocks, n * (block + 1) // blocks):
+            item = items[place]
+            leverage = 0.0
+            for a in range(rank):
+                part = 0.0
+                for b in range(a):
+                    part += inverse[a, b] * features[item, marks[1, b]]
+                value = features[item, marks[1, a]]
+                leverage += value * (2.0 * part + inverse[a, a] * value)
+            if leverage > highest:
+                highest = leverage
+                chosen = item
+        largest = max(largest, highest)
+        if highest <= limit or size == points.shape[0]:
+            continue
+        new = True
+        for i in range(known):
+            new &= marks[0, i] != chosen
+        if new:
+            marks[0, size] = chosen
+            weights[size] = 0.0
+            _gather(features, marks, rank, points, size)
+            size += 1
+    return size, largest
+
+
+@lean_kernel
+def _balance(
+    points: Floats, scores: Floats, size: int, rank: int, goal: float, squares: Floats
+) -> None:
+    """Move weight between candidates until no leverage exceeds another one that has weight by much.
+
+    Each step moves weight from the least to the most uncertain candidate, as much as makes the
+    determinant of Q(π) largest, or all there is.
+    """
+    weights = scores[0]
+    leverage = scores[1]
+    inverse = squares[1]
+    more = squares[2, 0]
+    less = squares[0, 0]
+    for step in range(1000 + 100 * size):
+        if step % 50 == 0:  # before rounding adds up
+            _invert(points, weights, size, rank, squares)
+            for i in range(size):
+                _times(inverse, points, i, rank, more)
+                leverage[i] = _dot(points, i, more, rank)
+        up = 0
+        down = -1
+        for i in range(size):
+            if leverage[i] > leverage[up]:
+                up = i
+            if weights[i] > 0.0 and (down < 0 or leverage[i] < leverage[down]):
+                down = i
+        gap = leverage[up] - leverage[down]
+        if gap <= goal * rank:
+            return
+        _times(inverse, points, up, rank, more)
+        _times(inverse, points, down, rank, less)
+        shared = _dot(points, up, less, rank)
+        # det Q grows by the factor 1 + gap · moved - curve · moved².
+        curve = leverage[up] * leverage[down] - shared * shared
+        moved = weights[down]
+        if 2.0 * curve * moved > gap:
+            moved = 0.5 * gap / curve
+        weights[up] += moved
+        weights[down] -= moved
+        # Q changes by two products: each changes its inverse by another one.
+        gain = moved / (1.0 + moved * leverage[up])
+        for a in range(rank):
+            less[a] -= gain * shared * more[a]
+        loss = moved / (1.0 - moved * (leverage[down] - gain * shared * shared))
+        for a in range(rank):
+            for b in range(rank):
+                inverse[a, b] += loss * less[a] * less[b] - gain * more[a] * more[b]
+        for i in range(size):
+            one = _dot(points, i, more, rank)
+            two = _dot(points, i, less, rank)
+            leverage[i] += loss * two * two - gain * one * one
+
+
+@inline_kernel
+def _times(matrix: Floats, points: Floats, i: int, rank: int, out: Floats) -> None:
+    for a in range(rank):
+        total = 0.0
+        for b in range(rank):
+            total += matrix[a, b] * points[i, b]
+        out[a] = total
+
+
+@inline_kernel
+def _dot(points: Floats, i: int, vector: Floats, rank: int) -> float:
+    total = 0.0
+    for a in range(rank):
+        total += points[i, a] * vector[a]
+    return total

@@ -1,0 +1,90 @@
+"""Items that come and go while RecurRank learns."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from clickrank.errors import invalid
+from clickrank.features import Features
+from clickrank.policies.recurrank import EPOCHS, PHASES, RecurRank, State
+from clickrank.types import Ints, shape
+
+# Statistics that do not say anything about the number of items.
+_KEPT = ("alive", "end", "phase", "number", "epoch", "support", "missing", "rank", "coordinates")
+# Those with a column for each item of a design.
+_DESIGNS = ("chosen", "needed", "views", "clicks")
+
+
+def change_catalogue(
+    policy: RecurRank, state: State, features: ArrayLike | Features, origin: ArrayLike
+) -> tuple[RecurRank, State]:
+    """Return the policy and the state to go on with when items were added or removed.
+
+    ``origin[i]`` is the number that item i of the new catalogue had in the old one, -1 if it is
+    new. An item whose features have changed counts as new. Neither argument is changed.
+
+    - If all that is gone are items that were dropped before, learning goes on as it was: with
+      probability 1 - δ none of them was to be shown, and the bound of Theorem 1 holds as if they
+      had never been there. Feedback still under way counts, with its items renumbered.
+    - In all other cases it starts anew with all items, and feedback under way is ignored. A new
+      item may be the best, and the place of one that was still shown may go to one that was
+      dropped: what was learned excludes neither. After R such changes the regret is
+      O(n_positions √(d (R + 1) T log(n_items T))), with the largest number of items, by adding
+      up Theorem 1 over the rounds between them.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> policy = cr.policies.RecurRank([[1, 0], [0, 1], [0.5, 0.5]], horizon=1000)
+    >>> policy, state = change_catalogue(
+    ...     policy, policy.init(3, 2), [[0, 1], [0.5, 0.5], [0.2, 0.3]], origin=[1, 2, -1]
+    ... )
+    >>> learner = cr.Learner(policy, n_items=3, n_positions=2, seed=0)
+    >>> learner.state = state
+    """
+    owner = "change_catalogue"
+    changed = dataclasses.replace(policy, features=Features(features))
+    n_features = policy.features.n_features
+    if changed.features.n_features != n_features:
+        rule = f"features must have as many columns as before ({n_features})"
+        raise invalid(owner, rule, changed.features.n_features)
+    n_positions = state.end.size
+    n_items, _ = shape(owner, changed.features.n_items, n_positions)
+    before = _origin(owner, origin, n_items, policy.features.n_items)
+
+    same = before >= 0
+    old, new = policy.features.values, changed.features.values
+    same[same] = (old[before[same]] == new[same]).all(axis=1)
+    number = np.full(policy.features.n_items, -1)  # of old items in the new catalogue
+    number[before[same]] = np.flatnonzero(same)
+    alive = int(state.alive[0])
+    order = number[state.order[:alive]]
+    if not same.all() or (order < 0).any() or state.phase[0] == 1:
+        begun = changed.init(n_items, n_positions)
+        begun.epoch[0] = (state.epoch[0] + 1) % EPOCHS
+        begun.number[0] += begun.epoch[0] * PHASES
+        return changed, begun
+    gone = changed.unstarted(n_items, n_positions)
+    for name in _KEPT:
+        getattr(gone, name)[...] = getattr(state, name)
+    gone.order[:alive] = order
+    for first in np.flatnonzero(state.support):
+        size = state.support[first]
+        for name in _DESIGNS:
+            getattr(gone, name)[first, :size] = getattr(state, name)[first, :size]
+        gone.chosen[first, :size] = number[state.chosen[first, :size]]
+    return changed, gone
+
+
+def _origin(owner: str, origin: ArrayLike, n_items: int, n_before: int) -> Ints:
+    array = np.asarray(origin)
+    rule = f"origin must hold {n_items} numbers of old items, each once, or -1"
+    if array.shape != (n_items,) or array.dtype.kind not in "iu":
+        raise invalid(owner, rule, origin)
+    known = array[array >= 0]
+    if array.min() < -1 or array.max() >= n_before or np.unique(known).size < known.size:
+        raise invalid(owner, rule, origin)
+    return array.astype(np.int64)

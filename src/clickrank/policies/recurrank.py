@@ -1,0 +1,400 @@
+"""RecurRank: measure the items of each interval of positions by a design, and split it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from clickrank._jit import inline_kernel, kernel_for, lean_kernel
+from clickrank.errors import invalid
+from clickrank.features import Features
+from clickrank.numerics.g_optimal import design_room, find_design, find_design_of, support_limit
+from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.linear_estimates import chain_end, estimate_items, sort_best
+from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
+
+#: How far the leverage of a design may exceed that of the best one, as a part of it.
+DESIGN = 1e-3
+#: More phases than there will be: the 27th alone takes more rounds than can be counted.
+PHASES = 32
+#: So many changes of the catalogue later, no list of before is still on its way.
+EPOCHS = 16
+_SALTS = 2**16
+_MOST = 2.0**53  # views that are as good as infinitely many
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    features: Floats  # (n_items, d)
+    failure: float  # δ
+    printed: bool  # whether to eliminate as Algorithm 1 says, not as the proof does
+    stride: int  # d (d + 1) / 2, by which numbers of instances are told apart in a memo
+
+
+class State(NamedTuple):
+    """The intervals, each with the items it may show and a design of how often to measure which.
+
+    An interval is known by its first position. Its items begin at the same place of `order`: all
+    but the last one have as many items as positions.
+    """
+
+    order: IntStatistic  # (n_items,), 𝒜 of all intervals; in each, the first are sorted, best first
+    alive: IntStatistic  # (1,), how many items are left
+    end: IntStatistic  # (n_positions,), the position after the interval that begins here
+    phase: IntStatistic  # (n_positions,), ℓ; 0 where no interval begins
+    number: IntStatistic  # (n_positions,), of the instance: the epoch and the phase
+    epoch: IntStatistic  # (1,), how often the catalogue was changed
+    support: IntStatistic  # (n_positions,), items of the design; 0 if there is nothing to learn
+    chosen: IntStatistic  # (n_positions, most), these items
+    needed: IntStatistic  # (n_positions, most), T(a)
+    views: IntStatistic  # (n_positions, most), of them at the first position
+    clicks: IntStatistic  # (n_positions, most)
+    missing: IntStatistic  # (n_positions,), Σ T(a) less all views
+    rank: IntStatistic  # (n_positions,), of the items
+    coordinates: IntStatistic  # (n_positions, d), in which they are independent; see `find_design`
+    planning: IntScratch  # (n_positions,), the instance that the next two are of
+    planned: IntScratch  # (n_positions, most), views to be handed out
+    unplanned: IntScratch  # (n_positions,), their sum
+    deck: IntScratch  # (n_items,), all items in the first phase; later, room to sort in
+    best: IntScratch  # (n_positions,), places of the best items
+    top: FloatScratch  # (n_positions,), their estimates
+    estimate: FloatScratch  # (n_items,), by place
+    weights: FloatScratch  # (2, d), S and θ̂
+    squares: FloatScratch  # this and the next four: see `design_room`
+    points: FloatScratch
+    scores: FloatScratch
+    marks: IntScratch
+    table: FloatScratch
+
+
+@dataclass(frozen=True)
+class RecurRank(Policy):
+    """RecurRank measures items in rounds of growing precision, and splits positions as it learns.
+
+    Each interval of positions has its own items 𝒜, sorted by the last estimates, and a phase ℓ. In
+    phase ℓ item a is shown T(a) = ⌈d π(a) log(|𝒜| / δ_ℓ) / (2 Δ_ℓ²)⌉ times at the interval's first
+    position, above the others in order, where Δ_ℓ = 2^-ℓ, δ_ℓ = δ / (2 n_positions 2^ℓ) and π is a
+    G-optimal design of 𝒜. Then θ̂ = V†S from these views alone estimates all items; the interval
+    is split where two neighbours are 2Δ_ℓ apart, and items that cannot belong to it are dropped.
+
+    **Assumes**: attraction linear in the features, positions of decreasing prominence, and clicks
+    by a position-based, document or cascade model: examination of a position may depend on the set
+    of items above it, and is least under the best list. The horizon, or `failure`.
+
+    **Source**: li2019, Algorithm 1.
+
+    **Differences**: 1. δ = 1/√T as in Theorem 1; δ_ℓ is not printed, and follows from Appendix A.
+    2. As printed, items are dropped only below a gap of 2Δ_ℓ between two neighbours. Many items
+    leave no such gaps, and then none is ever dropped. The proof of Lemma 3 drops every item that as
+    many others as the interval has positions beat by 2Δ_ℓ; so does this, unless `elimination` is
+    "printed". 3. The design is within 0.1 % of the best, and in T(a) its largest leverage
+    stands for d where it is larger. Where the items span less than d dimensions, d is
+    kept as printed. 4. In the first phase, whose order is arbitrary, each list has random items
+    below the first one. 5. The T(a) views are handed out in random order. When all are under way
+    and some have not come back, those are planned anew; an item's views beyond T(a), and those of
+    an instance that has ended, do not count. 6. Estimates that are equal to 1e-9 are sorted at
+    random, by a number that travels in the memo. 7. An interval with one item has no phases.
+
+    **Complexity**: a round costs O(n_positions + d²), whatever the number of items. The end of a
+    phase costs some ten passes over the items of the interval, O(d²) each.
+
+    **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1, with the proof's
+    elimination; as printed it can be linear in T. Items added or removed: see `change_catalogue`.
+
+    Parameters
+    ----------
+    features
+        One row of numbers an item.
+    horizon
+        Number of rounds T; may be left open with `failure`, and is then not used.
+    failure
+        Probability δ, above 0 and at most 1; 1/√T if left open.
+    elimination
+        Which items to drop: "proof" or "printed", see above.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> attraction = cr.clickmodels.LinearAttraction([[1, 0], [0, 1], [0.5, 0.5]], [0.6, 0.2])
+    >>> model = cr.clickmodels.PBM(attraction, [0.9, 0.5])
+    >>> cr.simulate("recurrank", model, horizon=100, runs=2, seed=0).runs
+    2
+    """
+
+    name = "recurrank"
+    assumes = Assumes(
+        click_models=("pbm", "cascade"), horizon=True, features=True, positions="decreasing"
+    )
+
+    features: Features
+    horizon: int | None = None
+    failure: float | None = None
+    elimination: Literal["proof", "printed"] = "proof"
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        object.__setattr__(self, "features", Features(self.features))
+        if self.horizon is not None:
+            whole("RecurRank", "horizon", self.horizon, 1)
+        if self.failure is not None:
+            number("RecurRank", "failure", self.failure, 0.0, 1.0)
+            if self.failure == 0.0:
+                raise invalid("RecurRank", "failure must be above 0", self.failure)
+        elif self.horizon is None:
+            raise invalid("RecurRank", "horizon must be given, or failure", self.horizon)
+        if self.elimination not in ("proof", "printed"):
+            rule = "elimination must be 'proof' or 'printed'"
+            raise invalid("RecurRank", rule, self.elimination)
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        failure = self.failure
+        if failure is None:
+            assert self.horizon is not None  # as checked
+            failure = 1.0 / math.sqrt(self.horizon)
+        features = self.features.for_items("RecurRank", n_items)
+        return Params(features, float(failure), self.elimination == "printed", self._stride())
+
+    def _stride(self) -> int:
+        d = self.features.n_features
+        return d * (d + 1) // 2
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round: one interval with all items."""
+        state = self.unstarted(n_items, n_positions)
+        params = self.params(n_items, n_positions)
+        design = (0, 0, 0.0)
+        if n_items > 1:
+            room = (getattr(state, name) for name in design_room(1, 1))
+            design = kernel_for(find_design_of, "")(params.features, state.order, DESIGN, *room)
+        _plan(params, state, 0, n_positions, 1, *design)
+        return state
+
+    def unstarted(self, n_items: int, n_positions: int) -> State:
+        """Return a state without any interval."""
+        d = self.features.n_features
+        slots = (n_positions, support_limit(n_items, d))
+        position: Any = np.zeros(n_positions, dtype=np.int64)
+        slot = np.zeros(slots, dtype=np.int64)
+        return State(
+            order=np.arange(n_items),
+            alive=np.full(1, n_items, dtype=np.int64),
+            end=position.copy(),
+            phase=position.copy(),
+            number=position.copy(),
+            epoch=np.zeros(1, dtype=np.int64),
+            support=position.copy(),
+            chosen=slot.copy(),
+            needed=slot.copy(),
+            views=slot.copy(),
+            clicks=slot.copy(),
+            missing=position.copy(),
+            rank=position.copy(),
+            coordinates=np.zeros((n_positions, d), dtype=np.int64),
+            planning=position.copy(),
+            planned=slot,
+            unplanned=position.copy(),
+            deck=np.arange(n_items),
+            best=position,
+            top=np.zeros(n_positions),
+            estimate=np.zeros(n_items),
+            weights=np.zeros((2, d)),
+            **design_room(n_items, d),
+        )
+
+    def memo_size(self, n_items: int, n_positions: int) -> int:
+        """Return one whole number a position, what is measured there, and a random one."""
+        return n_positions + 1
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what both kinds of numbers are below."""
+        return max(_SALTS, EPOCHS * PHASES * self._stride())
+
+    def relabelled(self, order: Ints) -> RecurRank:
+        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
+        features = self.features.relabelled(order)
+        return RecurRank(features, self.horizon, self.failure, self.elimination)
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    n_positions = ranking.shape[0]
+    memo[n_positions] = int(rng.random() * _SALTS)
+    for first in range(n_positions):
+        memo[first] = 0
+        if state.phase[first] == 0:
+            continue
+        if state.support[first] == 0:
+            ranking[first] = state.order[first]
+        else:
+            slot = _draw(state, rng, first)
+            memo[first] = state.number[first] * params.stride + slot
+            measured = state.chosen[first, slot]
+            ranking[first] = measured
+            if state.phase[first] == 1:
+                _fill_at_random(state.deck, state.best, rng, measured, ranking)
+            else:
+                place = first
+                for position in range(first + 1, state.end[first]):
+                    place += state.order[place] == measured
+                    ranking[position] = state.order[place]
+                    place += 1
+
+
+@inline_kernel
+def _draw(state: State, rng: np.random.Generator, first: int) -> int:
+    """Draw what to measure from the views that are planned, and take it off the plan."""
+    if state.unplanned[first] == 0 or state.planning[first] != state.number[first]:
+        state.planning[first] = state.number[first]
+        state.unplanned[first] = state.missing[first]
+        for slot in range(state.support[first]):
+            state.planned[first, slot] = state.needed[first, slot] - state.views[first, slot]
+    left = int(rng.random() * state.unplanned[first])
+    slot = 0
+    while left >= state.planned[first, slot]:
+        left -= state.planned[first, slot]
+        slot += 1
+    state.planned[first, slot] -= 1
+    state.unplanned[first] -= 1
+    return slot
+
+
+@lean_kernel
+def _fill_at_random(
+    deck: Ints, drawn: Ints, rng: np.random.Generator, measured: int, ranking: Ints
+) -> None:
+    """Fill the list with random items; the deck is left as it was, every item at its number."""
+    n_items = deck.shape[0]
+    _swap(deck, 0, measured)
+    for position in range(1, ranking.shape[0]):
+        drawn[position] = position + int(rng.random() * (n_items - position))
+        _swap(deck, position, drawn[position])
+        ranking[position] = deck[position]
+    for position in range(ranking.shape[0] - 1, 0, -1):
+        _swap(deck, position, drawn[position])
+    _swap(deck, 0, measured)
+
+
+@inline_kernel
+def _swap(values: Ints, i: int, j: int) -> None:
+    value = values[i]
+    values[i] = values[j]
+    values[j] = value
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    n_positions = ranking.shape[0]
+    for first in range(n_positions):
+        # Below 0 where no interval began, or an earlier instance; too large for a later one.
+        slot = memo[first] - state.number[first] * params.stride
+        if (
+            slot >= 0
+            and slot < state.support[first]
+            and state.chosen[first, slot] == ranking[first]
+            and state.views[first, slot] < state.needed[first, slot]
+        ):
+            state.views[first, slot] += 1
+            state.clicks[first, slot] += clicks[first]
+            state.missing[first] -= 1
+            if state.missing[first] == 0:
+                _end_phase(params, state, first, int(memo[n_positions]))
+
+
+def _plan(
+    params: Params,
+    state: State,
+    first: int,
+    end: int,
+    phase: int,
+    size: int,
+    rank: int,
+    leverage: float,
+) -> None:
+    """Begin a phase of an interval with the design found last; its size is 0 for a single item."""
+    n_positions = state.end.shape[0]
+    n_items = (state.alive[0] if end == n_positions else end) - first
+    state.end[first] = end
+    state.phase[first] = phase
+    state.number[first] = state.epoch[0] * PHASES + phase
+    state.support[first] = size
+    state.rank[first] = rank
+    state.missing[first] = 0
+    for c in range(rank):
+        state.coordinates[first, c] = state.marks[1, c]
+    failure = params.failure / (2.0 * n_positions * 2.0**phase)
+    dimension = max(leverage, float(params.features.shape[1]))
+    views = 0.5 * dimension * 4.0**phase * math.log(n_items / failure)
+    for slot in range(size):
+        state.chosen[first, slot] = state.marks[0, slot]
+        state.needed[first, slot] = int(min(_MOST, math.ceil(views * state.scores[0, slot])))
+        state.views[first, slot] = 0
+        state.clicks[first, slot] = 0
+        state.missing[first] += state.needed[first, slot]
+
+
+_plan_kernel = lean_kernel(_plan)
+
+
+@lean_kernel
+def _end_phase(params: Params, state: State, first: int, salt: int) -> None:
+    """Estimate the items of an interval, drop and sort them, split it, and begin new phases."""
+    n_positions = state.end.shape[0]
+    end = state.end[first]
+    positions = end - first
+    places = state.alive[0] if end == n_positions else end
+    gap = 2.0 * 2.0 ** -float(state.phase[first])
+    support = state.support[first]
+    estimate_items(
+        params.features,
+        state.chosen[first, :support],
+        state.views[first],
+        state.clicks[first],
+        state.coordinates[first, : state.rank[first]],
+        state.order[first:places],
+        state.weights,
+        state.squares,
+        state.estimate[first:places],
+    )
+    sort_best(state.estimate, state.order, first, places, salt, state.best[:positions])
+    for i in range(positions):
+        state.top[i] = state.estimate[state.best[i]]
+        state.deck[i] = state.order[state.best[i]]
+    kept = positions
+    if places > end:
+        floor = state.top[positions - 1]
+        if params.printed:
+            floor = chain_end(state.estimate, first, places, floor, gap)
+        floor -= gap
+        for i in range(positions):
+            state.estimate[state.best[i]] = -math.inf
+        for place in range(first, places):
+            if state.estimate[place] > floor:
+                state.deck[kept] = state.order[place]
+                kept += 1
+    for i in range(kept):
+        state.order[first + i] = state.deck[i]
+    if end == n_positions:
+        state.alive[0] = first + kept
+    phase = state.phase[first] + 1
+    begin = first
+    for i in range(1, positions + 1):
+        if i < positions and state.top[i - 1] - state.top[i] < gap:
+            continue
+        end = first + i
+        items = state.order[begin : state.alive[0] if end == n_positions else end]
+        size, rank, leverage = items.shape[0] - 1, 0, 0.0
+        if size > 0:
+            size, rank, leverage = find_design(
+                params.features, items, DESIGN,
+                state.squares, state.points, state.scores, state.marks, state.table,
+            )  # fmt: skip
+        _plan_kernel(params, state, begin, end, phase, size, rank, leverage)
+        begin = end
+
+
+register(RecurRank, State, _rank, _update, lean=True)

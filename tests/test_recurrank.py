@@ -1,0 +1,219 @@
+"""RecurRank against its twin on features of all kinds, and what happens within an instance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import clickrank as cr
+from clickrank._rng import streams
+from clickrank.clickmodels import PBM, LinearAttraction
+from clickrank.errors import InvalidValue
+from clickrank.features import Features
+from clickrank.policies import Learner, RecurRank, change_catalogue
+from clickrank.types import Floats
+from tests.twins.li_2019 import RecurRankTwin
+
+EXAMINATION = np.array([1.0, 0.7, 0.5])
+
+
+def page(kind: str) -> PBM:
+    rng = np.random.default_rng(5)
+    if kind == "sphere":
+        attraction = LinearAttraction.normalised(rng.normal(size=(40, 3)), [1.0, 2.0, -1.0])
+    elif kind == "line":  # one dimension, three features
+        attraction = LinearAttraction(rng.random((12, 1)) @ [[0.3, 0.6, 0.1]], [1.0, 0.5, 1.0])
+    elif kind == "twins":  # pairs of items that nothing tells apart
+        attraction = LinearAttraction(np.repeat(np.eye(4), 2, axis=0), [0.9, 0.6, 0.4, 0.1])
+    else:  # far apart: splits, down to single items
+        attraction = LinearAttraction(np.eye(4), [1.0, 0.7, 0.3, 0.0])
+    return PBM(attraction, EXAMINATION)
+
+
+@pytest.mark.parametrize("elimination", ["proof", "printed"])
+@pytest.mark.parametrize(("delay", "batch"), [(0, 1), (30, 7)])
+@pytest.mark.parametrize("kind", ["sphere", "line", "twins", "apart"])
+def test_same_rankings_as_its_twin(kind: str, delay: int, batch: int, elimination: str) -> None:
+    """Late feedback too: the plan is made anew, and what an ended instance asked for is ignored."""
+    users = page(kind)
+    spec = cr.policy("recurrank", model=users, failure=1.0, elimination=elimination)
+    learner = Learner(spec, users.n_items, 3)
+    twin = RecurRankTwin(spec, users.n_items, EXAMINATION)
+    ours, theirs = streams(3, 0), streams(3, 0)
+    flying = []
+    for t in range(1, 1500):
+        ranking, memo = learner.rank(ours.policy)
+        assert (ranking.tolist(), memo.tolist()) == twin.rank(theirs.policy), f"round {t}"
+        flying.append((ranking, memo, users.sample(ranking, ours.users)))
+        while t % batch == 0 and len(flying) > delay:
+            shown, kept, clicks = flying.pop(0)
+            learner.update(shown, kept, clicks)
+            twin.update(shown.tolist(), kept.tolist(), clicks)
+    assert learner.state.phase[0] >= 3
+
+
+def phases_played(learner: Learner, users: PBM, rounds: int) -> list[tuple[int, Floats]]:
+    """Return (phase, views of each item at the first position), phase by phase."""
+    rng = streams(1, 0)
+    out = [(1, np.zeros(users.n_items))]
+    for _ in range(rounds):
+        ranking, memo = learner.rank(rng.policy)
+        out[-1][1][ranking[0]] += 1
+        learner.update(ranking, memo, users.sample(ranking, rng.users))
+        if learner.state.phase[0] > out[-1][0]:
+            out.append((int(learner.state.phase[0]), np.zeros(users.n_items)))
+    return out
+
+
+def test_views_of_each_phase() -> None:
+    """At once, every item of the design is measured T(a) times, and no other one is."""
+    users = page("apart")
+    learner = Learner(RecurRank(users.features, failure=1.0), 4, 3, seed=0)
+    wanted = learner.state.needed[0, :4].copy()
+    # d = 4, π = 1/4, Δ = 1/2, δ_1 = 1/12.
+    assert wanted.tolist() == [int(np.ceil(2 * np.log(4 * 12)))] * 4
+    played = phases_played(learner, users, 33)
+    assert played[0][1].tolist() == wanted.tolist()
+    assert played[1][1].sum() == 1
+
+
+def test_a_certain_order_is_found() -> None:
+    """Items whose attractions are 1, 0.7, 0.3 and 0: told apart, and dropped, in few phases."""
+    users = page("apart")
+    learner = Learner(RecurRank(users.features, failure=0.1), 4, 3, seed=0)
+    phases_played(learner, users, 5000)
+    assert learner.state.order[:3].tolist() == [0, 1, 2]
+    assert learner.state.alive[0] == 3
+    assert learner.state.end[0] == 1
+    assert learner.state.support[0] == 0  # nothing to learn about a single item
+    ranking, memo = learner.rank()
+    assert (ranking[0], memo[0]) == (0, 0)
+
+
+def test_feedback_of_an_ended_instance_is_ignored() -> None:
+    users = page("apart")
+    learner = Learner(RecurRank(users.features, failure=1.0), 4, 3, seed=0)
+    late = learner.rank()
+    phases_played(learner, users, 40)
+    assert learner.state.phase[0] == 2
+    before = learner.statistics()
+    learner.update(*late, clicks=[1, 1, 1])
+    after = learner.statistics()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_lost_lists_are_planned_anew() -> None:
+    """Where every second list never comes back, the phases end all the same."""
+    users = page("apart")
+    learner = Learner(RecurRank(users.features, failure=1.0), 4, 3, seed=0)
+    for t in range(100):
+        ranking, memo = learner.rank()
+        if t % 2:
+            learner.update(ranking, memo, clicks=[0, 0, 0])
+    assert learner.state.phase[0] == 2
+
+
+def test_ties_are_sorted_at_random() -> None:
+    """Without clicks all items are equal: after a phase each is first as often as the others."""
+    count = np.zeros(4)
+    for seed in range(200):
+        learner = Learner(RecurRank(Features(np.eye(4)), failure=1.0), 4, 2, seed=seed)
+        while learner.state.phase[0] == 1:
+            ranking, memo = learner.rank()
+            learner.update(ranking, memo, clicks=[0, 0])
+        count[learner.state.order[0]] += 1
+    assert count.min() > 22  # of 50: 4.6 standard deviations
+
+
+def test_printed_rule_keeps_what_the_proof_drops() -> None:
+    """Estimates that are dense from 0 to 1 have no gap."""
+    x = np.linspace(0.0, 1.0, 101)[:, None]
+    users = PBM(LinearAttraction(np.hstack([x, 1 - x]), [1.0, 0.0]), [1.0, 0.5])
+    left = {}
+    for elimination in ("proof", "printed"):
+        spec = cr.policy("recurrank", model=users, failure=1.0, elimination=elimination)
+        learner = Learner(spec, 101, 2, seed=0)
+        while learner.state.phase[0] < 5:
+            ranking, memo = learner.rank()
+            learner.update(ranking, memo, users.sample(ranking, learner.rng))
+        left[elimination] = int(learner.state.alive[0])
+    assert left["printed"] == 101
+    assert 2 <= left["proof"] < 40
+
+
+def test_refused() -> None:
+    with pytest.raises(InvalidValue, match="RecurRank: horizon must be given, or failure, got"):
+        RecurRank(Features(np.eye(3)))
+    with pytest.raises(InvalidValue, match="RecurRank: failure must be above 0, got 0"):
+        RecurRank(Features(np.eye(3)), failure=0.0)
+    with pytest.raises(InvalidValue, match="RecurRank: elimination must be 'proof' or 'printed'"):
+        RecurRank(Features(np.eye(3)), horizon=9, elimination="none")  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue, match="RecurRank: features must be of 4 items, got 3"):
+        Learner(RecurRank(Features(np.eye(3)), horizon=9), 4, 2)
+
+
+def test_dropped_items_may_leave() -> None:
+    """Learning goes on as it was: the same lists, renumbered, and late feedback counts."""
+    users = page("sphere")
+    spec = RecurRank(users.features, failure=1.0)
+    learner = Learner(spec, 40, 3, seed=0)
+    phases_played(learner, users, 1500)
+    left = learner.state.order[: learner.state.alive[0]]
+    assert left.size < 40
+    origin = np.random.default_rng(0).permutation(np.union1d(left, np.arange(10)))
+    policy, state = change_catalogue(spec, learner.state, users.features.values[origin], origin)
+    assert policy.features.n_items == origin.size
+    other = Learner(policy, origin.size, 3)
+    other.state = state
+    one, two = streams(2, 0), streams(2, 0)
+    for _ in range(3000):
+        ranking, memo = learner.rank(one.policy)
+        renumbered, same = other.rank(two.policy)
+        # Which of the designs that are about as good is found depends on the numbers.
+        if learner.state.phase[0] > state.phase[0] or memo.tolist() != same.tolist():
+            break
+        assert origin[renumbered].tolist() == ranking.tolist()
+        clicks = users.sample(ranking, one.users)
+        learner.update(ranking, memo, clicks)
+        other.update(renumbered, same, clicks)
+    assert _ > 500
+
+
+def test_other_changes_start_anew() -> None:
+    users = page("apart")
+    spec = RecurRank(users.features, failure=1.0)
+    learner = Learner(spec, 4, 3, seed=0)
+    late = learner.rank()
+    phases_played(learner, users, 60)
+    added = np.vstack([np.eye(4), [[0.5, 0.5, 0.0, 0.0]]])
+    moved = np.eye(4)[[1, 0, 2, 3]]
+    gone = [int(i) for i in range(4) if i != learner.state.order[0]]
+    cases = [(added, [0, 1, 2, 3, -1]), (moved, [0, 1, 2, 3]), (np.eye(4)[gone], gone)]
+    for features, origin in cases:
+        before = [array.copy() for array in learner.state]
+        policy, state = change_catalogue(spec, learner.state, features, origin)
+        assert all(np.array_equal(a, b) for a, b in zip(before, learner.state, strict=True))
+        assert (state.phase[0], state.epoch[0], state.alive[0]) == (1, 1, len(origin))
+        other = Learner(policy, len(origin), 3, seed=0)
+        other.state = state
+        ranking, memo = late
+        if ranking.max() < len(origin):
+            other.update(ranking, memo, clicks=[1, 1, 1])
+            assert state.views.sum() == 0
+        for _ in range(20):
+            ranking, memo = other.rank()
+            other.update(ranking, memo, clicks=[0, 0, 0])
+        assert state.views.sum() == 20
+
+
+@pytest.mark.parametrize("origin", [[0], [0, 0, 1], [0, 1, 3], [0, 1, -2], [0.0, 1.0, 2.0]])
+def test_origins_that_are_not(origin: list[int]) -> None:
+    spec = RecurRank(Features(np.eye(3)), failure=1.0)
+    with pytest.raises(InvalidValue, match="change_catalogue: origin must hold 3 numbers"):
+        change_catalogue(spec, spec.init(3, 2), np.eye(3), origin)
+
+
+def test_as_many_features_as_before() -> None:
+    spec = RecurRank(Features(np.eye(3)), failure=1.0)
+    with pytest.raises(InvalidValue, match="features must have as many columns as before"):
+        change_catalogue(spec, spec.init(3, 2), np.eye(4), [0, 1, 2, -1])

@@ -1,0 +1,145 @@
+"""Twin of RecurRank: Algorithm 1 of li2019, line by line, on lists of items."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from clickrank.numerics.g_optimal import GOptimalDesign
+from clickrank.policies import RecurRank
+from clickrank.types import Floats, Ints
+from tests.twins.base import Twin
+
+PHASES = 32  # numbers of phases set aside for each epoch
+
+
+def mixed(item: int, salt: int) -> int:
+    value = (item * 48271 + salt * 40692 + 1) % (2**31 - 1)
+    for _ in range(3):
+        value = (value * value + salt + 1) % (2**31 - 1)
+    return value
+
+
+class Instance:
+    """One call of RecurRank(ℓ, 𝒜, 𝒦)."""
+
+    def __init__(self, twin: RecurRankTwin, phase: int, items: list[int], positions: list[int]):
+        """Plan; the design itself is tested on its own."""
+        self.twin, self.phase, self.items, self.positions = twin, phase, items, positions
+        self.needed: dict[int, int] = {}
+        self.data: dict[int, list[int]] = {}
+        self.plan: dict[int, int] = {}
+        if len(items) == 1:
+            return
+        design = GOptimalDesign.of(twin.features, items=np.array(items))
+        d = max(twin.features.shape[1], design.leverage)
+        delta = twin.delta / (2 * twin.n_positions * 2**phase)
+        total = d / (2 * 2.0 ** (-2 * phase)) * math.log(len(items) / delta)
+        for item, weight in zip(design.items.tolist(), design.weights.tolist(), strict=True):
+            self.needed[item] = math.ceil(weight * total)
+            self.data[item] = []
+
+    def missing(self) -> dict[int, int]:
+        return {item: n - len(self.data[item]) for item, n in self.needed.items()}
+
+    def draw(self, rng: np.random.Generator) -> int:
+        if sum(self.plan.values()) == 0:
+            self.plan = self.missing()
+        deck = [item for item, n in self.plan.items() for _ in range(n)]
+        item = deck[int(rng.random() * len(deck))]
+        self.plan[item] -= 1
+        return item
+
+    def estimates(self) -> dict[int, float]:
+        d = self.twin.features.shape[1]
+        v, s = np.zeros((d, d)), np.zeros(d)
+        for item, clicks in self.data.items():
+            x = self.twin.features[item]
+            v += len(clicks) * np.outer(x, x)
+            s += sum(clicks) * x
+        theta = np.linalg.pinv(v, rcond=1e-9, hermitian=True) @ s
+        values = self.twin.features @ theta
+        return {item: round(values[item] * 2**30) / 2**30 for item in self.items}
+
+    def children(self, salt: int) -> list[Instance]:
+        """Lines 5 to 8; as the proof of Lemma 3 has it, or as printed."""
+        value = self.estimates()
+        m, gap = len(self.positions), 2 * 2.0**-self.phase
+        order = sorted(self.items, key=lambda item: (-value[item], mixed(item, salt)))
+        if self.twin.printed:
+            kept = order
+        else:
+            kept = [a for a in order if sum(value[b] - value[a] >= gap for b in order) < m]
+        groups = [[kept[0]]]
+        for one, two in itertools.pairwise(kept):
+            if value[one] - value[two] >= gap:
+                groups.append([])
+            groups[-1].append(two)
+        out, start = [], 0
+        for group in groups:
+            positions = self.positions[start : start + len(group)]
+            if positions:
+                best = group[: len(positions)]
+                rest = [item for item in self.items if item in group and item not in best]
+                out.append(Instance(self.twin, self.phase + 1, best + rest, positions))
+            start += len(group)
+        return out
+
+
+class RecurRankTwin(Twin):
+    """All instances in parallel."""
+
+    def __init__(self, spec: Any, n_items: int, kappa: Floats) -> None:
+        """Start with one instance of all items and positions."""
+        super().__init__(spec, n_items, kappa)
+        assert isinstance(spec, RecurRank)
+        self.features = spec.features.values
+        self.delta = spec.failure or 1 / math.sqrt(spec.horizon or 1)
+        self.printed = spec.elimination == "printed"
+        self.instances = [Instance(self, 1, list(range(n_items)), list(range(self.n_positions)))]
+
+    def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
+        ranking: list[int] = []
+        memo = [0] * self.n_positions + [int(rng.random() * 2**16)]
+        d = self.features.shape[1]
+        for each in self.instances:
+            if not each.needed:
+                ranking += each.items
+                continue
+            measured = each.draw(rng)
+            slot = list(each.needed).index(measured)
+            memo[each.positions[0]] = each.phase * (d * (d + 1) // 2) + slot
+            others = each.items
+            if each.phase == 1:  # Fisher and Yates, with the measured item in front
+                others = list(range(self.n_items))
+                others[0], others[measured] = others[measured], others[0]
+                for i in range(1, self.n_positions):
+                    j = i + int(rng.random() * (self.n_items - i))
+                    others[i], others[j] = others[j], others[i]
+            rest = [item for item in others if item != measured]
+            ranking += [measured, *rest[: len(each.positions) - 1]]
+        return ranking, memo
+
+    def update(self, ranking: list[int], memo: list[int], clicks: Ints) -> None:
+        d = self.features.shape[1]
+        now: list[Instance] = []
+        for each in self.instances:
+            first = each.positions[0]
+            item = ranking[first]
+            phase = memo[first] // (d * (d + 1) // 2) % PHASES
+            if each.needed and phase == each.phase and each.missing()[item] > 0:
+                each.data[item].append(int(clicks[first]))
+                if not any(each.missing().values()):
+                    now += each.children(memo[-1])
+                    continue
+            now.append(each)
+        self.instances = now
+
+
+TWINS: dict[str, type[Twin]] = {"recurrank": RecurRankTwin}
+SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "recurrank": [{"failure": 1.0}, {"failure": 1.0, "elimination": "printed"}],
+}

@@ -257,7 +257,8 @@ def sample_unclicked(
             return float(x)
 
 
-# The posterior g(x) (1 - x)^(β - 1), β < 1, with g(x) = x^(α - 1) Π_l (1 - κ_l x)^F_l, all κ_l < 1.
+# Here the posterior is g(x) (1 - x)^(β - 1), β < 1,
+# g(x) = x^(α - 1) Π_l (1 - κ_l x)^F_l, each κ_l < 1.
 # With t = 1 - x, t^(β - 1) is the smaller of t^(β - 1) and s^(β - 1), and what it has above: the
 # body and the pole. The body is at most s^(β - 1) times the hat of g, the pole t^(β - 1) times the
 # largest g on [1 - s, 1]. s is chosen so that the two areas together are small.

@@ -81,7 +81,7 @@ class BayesUCB(BayesianPolicy):
     U_i = min{c : P(θ_i ≥ c) ≤ δ}, θ_i ~ Beta(α_i + clicks, β_i + misses), counted where the item
     was surely looked at: the whole list ("dctr"), down to the first click ("cascade"; clicks below
     it, which a cascade does not have, do not count) or to the last ("dcm"); all of it without a
-    click. The best item goes to the position whose clicks satisfy most.
+    click. The largest U_i goes to the position whose clicks satisfy most.
 
     With "pbm" every shown item without a click is a miss of its position, seen with probability
     κ_l only, and the posterior is not a Beta: π(θ_i) ∝
@@ -102,7 +102,9 @@ class BayesUCB(BayesianPolicy):
     items, 3 positions and 2,000 rounds the former still has the smaller regret. 4. Position-based
     clicks, which the text leaves open. The largest bound goes to the most examined position, so
     that examination need not decrease. 5. The text lets satisfaction decrease; told otherwise,
-    the largest bound goes where it is largest.
+    the largest bound goes where it is largest. There the bias of difference 3 can hold the wrong
+    order for good: at attraction .6, .4, .2 and satisfaction .2, .9 one run of 12 lost 702 in 5,000
+    rounds, 12 with "first-click".
 
     **Complexity**: O(n_items) comparisons a round, and one quantile for each observed item: some
     0.4 µs, and by numerical integration under position-based clicks some 10 µs.

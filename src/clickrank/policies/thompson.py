@@ -112,7 +112,7 @@ class ThompsonSampling(BayesianPolicy):
 
     **Complexity**: O(n_items) a round, one Beta draw an item; the power that a draw with α < 1
     takes is left out for items that cannot reach the list anyway. With "pbm" draws are by exact
-    rejection, at some three times the cost; six times for items with β < 1 and no certain miss.
+    rejection, at some four times the cost; seven times for items with β < 1 and no certain miss.
 
     **Guarantee**: for attractions drawn from the prior, regret
     O(√(n_positions · n_items · T) log T), and less the more the prior knows (kveton2022,

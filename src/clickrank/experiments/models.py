@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import tomllib
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from clickrank._rng import generator
@@ -107,6 +109,12 @@ def draw_instances(drawn: Drawn, seed: int) -> dict[str, Instance]:
     >>> list(draw_instances(drawn, seed=0))
     ['0-0', '0-1', '1-0', '1-1']
     """
+    return _drawn(msgspec.json.encode(drawn), seed)
+
+
+@functools.lru_cache(maxsize=64)  # asked for when planning, and again for the report
+def _drawn(encoded: bytes, seed: int) -> dict[str, Instance]:
+    drawn = msgspec.json.decode(encoded, type=Drawn)
     found = {}
     for i in range(drawn.priors):
         prior = _draw_prior(drawn, drawing(seed, "prior", i))

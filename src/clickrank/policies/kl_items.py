@@ -18,11 +18,8 @@ import numpy as np
 from clickrank._jit import inline_kernel
 from clickrank._select import contenders, draw_ties, enter
 from clickrank.numerics.kl_bounds import STEEP, kl_upper, kl_upper_rate
+from clickrank.policies.kl_cells import NEVER, SLACK
 from clickrank.types import Floats, Ints
-
-# Far above the rounding of an index, far below any difference that matters.
-SLACK = 1e-9
-NEVER = -1.0
 
 
 class KLItems(Protocol):

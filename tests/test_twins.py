@@ -9,7 +9,7 @@ from clickrank._rng import streams
 from clickrank.clickmodels import PBM
 from clickrank.policies import POLICIES, Learner, policy
 from clickrank.types import scratch_fields
-from tests.twins import CASES, TWINS
+from tests.twins import CASES, FEATURES, TWINS
 
 MODELS = {
     "001": PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3]),
@@ -25,6 +25,8 @@ MODELS = {
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
 def test_same_rankings(name: str, settings: dict[str, Any], model: str) -> None:
     users = MODELS[model]
+    if name in FEATURES:
+        settings = {**settings, "features": FEATURES[name](users.n_items)}
     spec = policy(name, model=users, horizon=250, **settings)
     learner = Learner(spec, users.n_items, users.n_positions)
     twin = TWINS[name](spec, users.n_items, np.array(users.examination))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from clickrank.features import Features
 from tests.twins import (
     assignment_policies,
     block_policies,
@@ -13,6 +15,7 @@ from tests.twins import (
     komiyama_2017,
     kveton_2022,
     lagree_2016,
+    zong_2016,
 )
 from tests.twins.base import Twin
 
@@ -25,6 +28,7 @@ TWINS: dict[str, type[Twin]] = {
     **komiyama_2017.TWINS,
     **cascade_policies.TWINS,
     **kveton_2022.TWINS,
+    **zong_2016.TWINS,
 }
 
 #: Settings that each policy is compared with, by policy; without an entry, its defaults alone.
@@ -34,7 +38,13 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     **general_clicks.SETTINGS,
     **gauthier_2022_mcmc.SETTINGS,
     **kveton_2022.SETTINGS,
+    **zong_2016.SETTINGS,
     "pmed": [{}, {"hinge": True, "beta": 0.02, "gamma": 0.5}, {"alpha": 3.0, "renewal": 0.5}],
+}
+
+#: Of policies that need features: those of so many items.
+FEATURES: dict[str, Callable[[int], Features]] = {
+    **zong_2016.FEATURES,
 }
 
 # From the last on: the checks of policies, beside which these run, begin with the first, and what

@@ -30,7 +30,7 @@ from clickrank.policies.observation import FIRST_CLICK, positions_seen
 from clickrank.types import Floats, Ints, number
 
 _FEW = 64  # items that are all computed in every round
-_SHARE = 4  # of which at most one may be near
+_SHARE = 2  # of all, one in so many may be near
 _PATIENCE = 16  # rounds with all items before near ones are looked for again
 _BISECTIONS = 12
 _STRIPE = 256  # items at a time: what is computed of them stays in the fastest memory
@@ -212,40 +212,45 @@ def _score(params: Any, state: Any, features: Floats, row: int, count: int) -> N
 
 
 @lean_kernel
-def _apply(
-    features: Floats, weights: Floats, row: int, count: int, value: Floats
-) -> None:
+def _apply(features: Floats, weights: Floats, row: int, count: int, value: Floats) -> None:
     """Write Σ_f weights[row, f] x_f of the first items."""
-    for item in range(count):
-        value[item] = weights[row, 0] * features[0, item]
-    for f in range(1, features.shape[0]):
-        weight = weights[row, f]
-        for item in range(count):
-            value[item] += weight * features[f, item]
+    for begin in range(0, count, _STRIPE):
+        end = min(begin + _STRIPE, count)
+        _combine(features, weights, row, features.shape[0], begin, end, value[begin:end])
+
+
+@inline_kernel
+def _combine(
+    features: Floats, weights: Floats, row: int, n: int, begin: int, end: int, out: Floats
+) -> None:
+    """Write Σ_f weights[row, f] x_f over the first n features of some items."""
+    # Loops from 0 on over rows that lie in one piece: what the compiler makes vectors of.
+    x = features[0, begin:end]
+    weight = weights[row, 0]
+    for i in range(out.shape[0]):
+        out[i] = weight * x[i]
+    for f in range(1, n):
+        y = features[f, begin:end]
+        factor = weights[row, f]
+        for i in range(out.shape[0]):
+            out[i] += factor * y[i]
 
 
 @lean_kernel
 def _widths(state: Any, features: Floats, count: int) -> None:
     """Write ‖x‖ in the norm of M⁻¹ of the first items to row 0 of the work space."""
-    work = state.work
     for begin in range(0, count, _STRIPE):
         end = min(begin + _STRIPE, count)
-        for i in range(features.shape[0]):
-            weight = state.inverse[i, 0]
-            for item in range(begin, end):
-                work[1, item] = weight * features[0, item]
-            for f in range(1, i + 1):
-                weight = state.inverse[i, f]
-                for item in range(begin, end):
-                    work[1, item] += weight * features[f, item]
-            if i == 0:
-                for item in range(begin, end):
-                    work[0, item] = work[1, item] * work[1, item]
-            else:
-                for item in range(begin, end):
-                    work[0, item] += work[1, item] * work[1, item]
-        for item in range(begin, end):
-            work[0, item] = math.sqrt(work[0, item])
+        total = state.work[0, begin:end]
+        part = state.work[1, begin:end]
+        for i in range(total.shape[0]):
+            total[i] = 0.0
+        for row in range(features.shape[0]):
+            _combine(features, state.inverse, row, row + 1, begin, end, part)
+            for i in range(total.shape[0]):
+                total[i] += part[i] * part[i]
+        for i in range(total.shape[0]):
+            total[i] = math.sqrt(total[i])
 
 
 @lean_kernel

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 import clickrank as cr
-from clickrank.clickmodels import PBM
+from clickrank.clickmodels import PBM, LinearAttraction
 from clickrank.errors import DoesNotApply
 from clickrank.policies import POLICIES
 
@@ -55,7 +55,9 @@ def names() -> list[str]:
 
 def row(name: str, rounds: int, runs: int, threads: int | None = None) -> str:
     """Play one policy at all delays; return its line of the table."""
-    model = PBM(ATTRACTION, EXAMINATION)
+    # One feature an item, for policies that need some.
+    attraction = LinearAttraction(np.eye(len(ATTRACTION)), ATTRACTION)
+    model = PBM(attraction, EXAMINATION)
     label = f"`{name}`"
     try:
         spec = cr.policy(name, model=model, horizon=rounds)

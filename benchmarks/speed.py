@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import clickrank as cr
 from benchmarks import numpy_policies
 from benchmarks.numpy_policies import NUMPY_POLICIES
-from clickrank.clickmodels import PBM, Cascade
+from clickrank.clickmodels import PBM, Cascade, LinearAttraction
 from clickrank.policies import POLICIES
 from clickrank.simulate.run import default_threads
 
@@ -65,6 +65,12 @@ LARGE_FLOORS = {"toprank": 20.0, "unirank": 20.0}
 SEARCH_FLOORS = {"cascade-ucb1": 0.6, "cascade-kl-ucb": 4.0, "bayes-ucb": 6.0, "thompson": 15.0}
 #: Measured with them: the oracle is what the loop itself takes.
 SEARCH_BESIDE = ("oracle", "dcm-kl-ucb")
+#: As FLOORS, for large catalogues with features as in 002: clicks, items and floors of each case.
+CATALOGUES: dict[str, tuple[int, dict[str, float]]] = {
+    "cascade": (10_000, {"cascade-lin-ucb": 120.0, "cascade-lin-ts": 120.0, "toprank": 40.0}),
+    "pbm": (10_000, {"cascade-lin-ucb": 120.0, "cascade-lin-ts": 120.0, "toprank": 20.0}),
+    "dctr": (1_000, {"cascade-lin-ucb": 15.0, "cascade-lin-ts": 15.0, "toprank": 10.0}),
+}
 #: How often each attraction occurs among the results of a query; most are irrelevant.
 GRADES = {0.0: 0.52, 0.2: 0.32, 0.4: 0.13, 0.8: 0.02, 1.0: 0.01}
 RATIO_EACH = 50.0
@@ -97,6 +103,7 @@ class Plan(NamedTuple):
     search_queries: int = 4
     search_runs: int = 10
     search_horizon: int = 5_000
+    catalogue_horizon: int = 500_000
     #: Names of the policies; empty means all of clickrank's own.
     policies: tuple[str, ...] = ()
 
@@ -107,7 +114,10 @@ class Plan(NamedTuple):
 
 
 FULL = Plan((Size(10, 5, 200_000, 2_000), Size(120, 10, 30_000, 500)), 5, 4, 150_000, 3, 1_000_000)
-QUICK = Plan((Size(10, 5, 20_000, 200), Size(120, 10, 3_000, 200)), 3, 4, 60_000, 1, 20_000, 2, 4)
+QUICK = Plan(
+    (Size(10, 5, 20_000, 200), Size(120, 10, 3_000, 200)), 3, 4, 60_000, 1, 20_000, 2, 4,
+    catalogue_horizon=20_000,
+)  # fmt: skip
 
 
 class Speed(msgspec.Struct):
@@ -176,8 +186,19 @@ class Report(msgspec.Struct):
 
 
 def page(n_items: int, n_positions: int) -> PBM:
-    """Return users of a page of that shape."""
-    return PBM(np.linspace(0.5, 0.05, n_items), np.linspace(1.0, 0.2, n_positions))
+    """Return users of a page of that shape; with features, for policies that need some."""
+    features = np.column_stack([np.ones(n_items), np.linspace(0.0, 1.0, n_items)])
+    return PBM(LinearAttraction(features, [0.5, -0.45]), np.linspace(1.0, 0.2, n_positions))
+
+
+def catalogue(kind: str, n_items: int) -> PBM | Cascade:
+    """Return users of many items, attractive by 5 features, and a list of 10."""
+    rng = np.random.default_rng(0)
+    vectors, weights = rng.standard_normal((n_items, 4)), rng.standard_normal(4)
+    attraction = LinearAttraction.normalised(vectors, weights)
+    if kind == "cascade":
+        return Cascade(attraction, 10)
+    return PBM(attraction, 1.0 / np.arange(1, 11) if kind == "pbm" else np.ones(10))
 
 
 def query(seed: int) -> Cascade:
@@ -255,6 +276,24 @@ def measure_search(plan: Plan, bar: Progress) -> list[Speed]:
     return speeds
 
 
+def measure_catalogues(plan: Plan, bar: Progress) -> list[Speed]:
+    """Measure the policies that are meant for large catalogues with features, once."""
+    cases = [
+        (kind, n_items, name, floor)
+        for kind, (n_items, floors) in CATALOGUES.items()
+        for name, floor in floors.items()
+        if name in plan.names()
+    ]
+    task = bar.add_task("catalogues", total=len(cases))
+    speeds = []
+    for kind, n_items, name, floor in cases:
+        took = ours(name, catalogue(kind, n_items), plan.catalogue_horizon, seed=0)
+        case = f"features, {kind}"
+        speeds.append(Speed(name, n_items, 10, took, None, None, False, floor, case))
+        bar.advance(task)
+    return speeds
+
+
 def ours(name: str, model: PBM | Cascade, horizon: int, seed: int, runs: int = 1) -> float:
     """Return clickrank's microseconds a round, on one thread."""
     result = cr.simulate(
@@ -297,7 +336,8 @@ import numba
 after_numba = time.perf_counter()
 import clickrank as cr
 imported = time.perf_counter()
-model = cr.clickmodels.PBM([0.5, 0.4, 0.3], [0.9, 0.5])
+attraction = cr.clickmodels.LinearAttraction([[1, 0], [1, 1], [1, 2]], [0.5, -0.1])
+model = cr.clickmodels.PBM(attraction, [0.9, 0.5])
 before = time.perf_counter()
 cr.simulate({name!r}, model, horizon=10, allow_mismatch=True)
 print(after_numba - begin, imported - begin, time.perf_counter() - before)
@@ -389,7 +429,8 @@ def measure(plan: Plan, quick: bool, show: bool = True) -> Report:
     """Measure everything."""
     load = load_average()
     with Progress(console=Console(stderr=True), disable=not show) as bar:
-        speeds = measure_rounds(plan, bar) + measure_large(plan, bar) + measure_search(plan, bar)
+        speeds = measure_rounds(plan, bar) + measure_large(plan, bar)
+        speeds += measure_search(plan, bar) + measure_catalogues(plan, bar)
         threads = measure_threads(plan, bar)
         start = measure_start(plan, bar)
     machine = Machine(

@@ -19,7 +19,7 @@ class LinearTwin(Twin):
 
     def __init__(self, spec: Policy, n_items: int, kappa: Floats) -> None:
         super().__init__(spec, n_items, kappa)
-        self.m = np.eye(self.spec.features.n_features)
+        self.m: Floats = np.eye(self.spec.features.n_features)
         self.b = np.zeros(self.spec.features.n_features)
 
     def update(self, ranking: list[int], memo: list[int], clicks: Ints) -> None:
@@ -32,7 +32,8 @@ class LinearTwin(Twin):
 
     def regression(self) -> tuple[Floats, Floats]:
         """M and θ̂."""
-        return self.m, np.linalg.solve(self.m, self.b) / self.spec.sigma**2
+        theta: Floats = np.linalg.solve(self.m, self.b) / self.spec.sigma**2
+        return self.m, theta
 
     def products(self, theta: Floats) -> list[float]:
         """⟨x, θ⟩ of each item; by its features alone, so that equal items are equal."""

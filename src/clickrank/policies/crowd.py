@@ -1,20 +1,21 @@
 """TopRank's pairs without a matrix, as long as all clicks are on its first block.
 
-Say that so far only items of the first block were clicked, as it fills the list, and that clicks came
-back for the partition that was played. Blocks only ever lose items to later ones, so two items that are both still in the
-first block have always shared it, and
+Say that so far only items of the first block were clicked, as it fills the list, and that clicks
+came back for the partition that was played. Blocks only ever lose items to later ones, so two items
+that are both still in the first block have always shared it, and
 
     S_ij = c_i - c_j,    N_ij = c_i + c_j - 2 c_ij
 
-with c_i the clicks on i and c_ij the lists in which both were clicked. No other pair changes. An item
-that is beaten leaves the first block at once and is not shown again. So it is beaten only in the round
-in which it leaves, by the few items clicked then, and its block is one below the deepest of these. As
-whoever beats another one has more clicks, there are no circles.
+with c_i the clicks on i and c_ij the lists in which both were clicked. No other pair changes. An
+item that is beaten leaves the first block at once and is not shown again. So it is beaten only in
+the round in which it leaves, by the few items clicked then, and its block is one below the deepest
+of these. As whoever beats another one has more clicks, there are no circles.
 
-What pairs of items that have left would need is in the log: the items clicked in each list, and who
-left. It is read when the crowd ends: when an item of another block is clicked, when clicks come back for
-a partition that is no longer played, or when the log is full. Then S and N of all pairs are written
-as matrices (`write_pairs`).
+Pairs that have parted may meet again in a later block, with the S and N of the time that they were
+together. Those are in the log: the items clicked in each list, and who left. It is read when the
+crowd ends: when an item of another block is clicked, when clicks come back for a partition that is
+no longer played, or when the log is full. Then S and N of all pairs are written as matrices
+(`write_pairs`).
 
 The log also holds, for each click beside others, where the item was last clicked beside others: so
 c_ij of one item with all others is found in the time that it takes to read its own lists.

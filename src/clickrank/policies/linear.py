@@ -1,16 +1,17 @@
 """Ridge regression on the items seen, and the best items under it without looking at them all.
 
-With M = I + Σ x xᵀ/σ² over the items seen and B = Σ x over those clicked, θ̂ = M⁻¹B/σ² estimates the
-weights, and ‖x‖ in the norm of M⁻¹ says how little is known about an item.
+With M = I + Σ x xᵀ/σ² over the items seen and B = Σ x over those clicked, θ̂ = M⁻¹B/σ² estimates
+the weights, and ‖x‖ in the norm of M⁻¹ says how little is known about an item.
 
-Every round changes every score, but by little. Take the weights θ₀ and the matrix M₀ of a past round,
-and any later weights θ. As M only grows, w = ‖x‖ in the norm of M₀⁻¹ is at least what it is now, and
+Every round changes every score, but by little. Take the weights θ₀ and the matrix M₀ of a past
+round, and any later weights θ. As M only grows, w = ‖x‖ in the norm of M₀⁻¹ is at least what it is
+now, and
 
     ⟨x, θ⟩ + c‖x‖ ≤ ⟨x, θ₀⟩ + (c + ‖θ - θ₀‖) w,    ‖θ - θ₀‖ in the norm of M₀.
 
-So an item whose right side with a budget b for the last norm was below a cut may be left out as long
-as the norm is within b and the list needs more than the cut. What is left is some hundred items of
-ten thousand; when the bound fails, all are computed, and the near ones chosen anew.
+So an item whose right side with a budget b for the last norm was below a cut may be left out as
+long as the norm is within b and the list needs more than the cut. What is left is some hundred
+items of ten thousand; when the bound fails, all are computed, and the near ones chosen anew.
 """
 
 from __future__ import annotations

@@ -373,6 +373,7 @@ def _divide(state: State) -> None:
         state.order[state.work[state.block[item]]] = item
         state.work[state.block[item]] += 1
 
+
 @lean_kernel
 def _peel(state: State) -> None:
     """Take off, again and again, the items that none beats of those left."""

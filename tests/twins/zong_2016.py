@@ -32,8 +32,8 @@ class LinearTwin(Twin):
 
     def regression(self) -> tuple[Floats, Floats]:
         """M and θ̂."""
-        theta: Floats = np.linalg.solve(self.m, self.b) / self.spec.sigma**2
-        return self.m, theta
+        theta = np.linalg.solve(self.m, self.b) / self.spec.sigma**2
+        return self.m, theta.astype(np.float64)
 
     def products(self, theta: Floats) -> list[float]:
         """⟨x, θ⟩ of each item; by its features alone, so that equal items are equal."""

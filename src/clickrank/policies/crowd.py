@@ -52,19 +52,25 @@ def no_crowd(n_items: int, n_positions: int) -> dict[str, Ints]:
 
 
 @inline_kernel
-def stays_crowd(state: Any, ranking: Ints, clicks: Ints) -> bool:
+def _stays_crowd(state: Any, ranking: Ints, clicks: Ints) -> bool:
     """Say whether clicks on a list of the present partition can be counted as those of a crowd."""
     lower = 0
     for position in range(ranking.shape[0]):
         lower += clicks[position] * state.block[ranking[position]]
     room = state.log.shape[0] - state.entries[0]
     fits = room >= ranking.shape[0] + state.block.shape[0]
-    return bool(state.crowd[0] == 1 and lower == 0 and fits)
+    return bool(lower == 0 and fits)
 
 
 @lean_kernel
-def count_in_crowd(state: Any, ranking: Ints, clicks: Ints) -> None:
-    """Count the clicks on a list, and write them to the log."""
+def count_in_crowd(state: Any, ranking: Ints, clicks: Ints, present: bool) -> bool:
+    """Count the clicks on a list and write them to the log; or end the crowd and return False.
+
+    ``present`` says whether the list is of the present partition.
+    """
+    if not present or not _stays_crowd(state, ranking, clicks):
+        write_pairs(state)
+        return False
     together = 0
     for position in range(ranking.shape[0]):
         together += clicks[position]
@@ -81,6 +87,7 @@ def count_in_crowd(state: Any, ranking: Ints, clicks: Ints) -> None:
             state.latest[item] = at + 1
         state.entries[0] = at + 1
         first = 0
+    return True
 
 
 @lean_kernel

@@ -19,8 +19,6 @@ from clickrank.policies.crowd import (
     mark_together,
     no_crowd,
     note_superior,
-    stays_crowd,
-    write_pairs,
 )
 from clickrank.types import FloatStatistic, Ints, IntScratch, IntStatistic, number, whole
 
@@ -229,14 +227,10 @@ def _learn(state: State, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
     moved = 0
     for item in range(state.block.shape[0]):
         moved |= memo[item] ^ state.block[item]
-    crowded = moved == 0 and stays_crowd(state, ranking, clicks)
-    if state.crowd[0] == 1 and not crowded:
-        write_pairs(state)
+    crowded = state.crowd[0] == 1 and count_in_crowd(state, ranking, clicks, moved == 0)
     if moved != 0:
         return _count_late(state, ranking, memo, clicks)
-    if crowded:
-        count_in_crowd(state, ranking, clicks)
-    else:
+    if not crowded:
         _count(state, ranking, clicks)
     changed = False
     for position in range(ranking.shape[0]):

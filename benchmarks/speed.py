@@ -70,6 +70,12 @@ LARGE_FLOORS = {"toprank": 20.0, "unirank": 20.0}
 SEARCH_FLOORS = {"cascade-ucb1": 0.6, "cascade-kl-ucb": 4.0, "bayes-ucb": 6.0, "thompson": 15.0}
 #: Measured with them: the oracle is what the loop itself takes.
 SEARCH_BESIDE = ("oracle", "dcm-kl-ucb")
+#: As FLOORS, for large catalogues with features as in 002: clicks, items and floors of each case.
+CATALOGUES: dict[str, tuple[int, dict[str, float]]] = {
+    "cascade": (10_000, {"cascade-lin-ucb": 120.0, "cascade-lin-ts": 120.0, "toprank": 40.0}),
+    "pbm": (10_000, {"cascade-lin-ucb": 120.0, "cascade-lin-ts": 120.0, "toprank": 20.0}),
+    "dctr": (1_000, {"cascade-lin-ucb": 15.0, "cascade-lin-ts": 15.0, "toprank": 10.0}),
+}
 #: How often each attraction occurs among the results of a query; most are irrelevant.
 GRADES = {0.0: 0.52, 0.2: 0.32, 0.4: 0.13, 0.8: 0.02, 1.0: 0.01}
 RATIO_EACH = 50.0
@@ -102,6 +108,7 @@ class Plan(NamedTuple):
     search_queries: int = 4
     search_runs: int = 10
     search_horizon: int = 5_000
+    catalogue_horizon: int = 500_000
     #: Names of the policies; empty means all of clickrank's own.
     policies: tuple[str, ...] = ()
 
@@ -112,7 +119,10 @@ class Plan(NamedTuple):
 
 
 FULL = Plan((Size(10, 5, 200_000, 2_000), Size(120, 10, 30_000, 500)), 5, 4, 150_000, 3, 1_000_000)
-QUICK = Plan((Size(10, 5, 20_000, 200), Size(120, 10, 3_000, 200)), 3, 4, 60_000, 1, 20_000, 2, 4)
+QUICK = Plan(
+    (Size(10, 5, 20_000, 200), Size(120, 10, 3_000, 200)), 3, 4, 60_000, 1, 20_000, 2, 4,
+    catalogue_horizon=20_000,
+)  # fmt: skip
 
 
 class Speed(msgspec.Struct):
@@ -181,9 +191,19 @@ class Report(msgspec.Struct):
 
 
 def page(n_items: int, n_positions: int) -> PBM:
-    """Return users of a page of that shape; any attractions are linear in a feature an item."""
-    attraction = LinearAttraction(np.eye(n_items), np.linspace(0.5, 0.05, n_items))
-    return PBM(attraction, np.linspace(1.0, 0.2, n_positions))
+    """Return users of a page of that shape; with features, for policies that need some."""
+    features = np.column_stack([np.ones(n_items), np.linspace(0.0, 1.0, n_items)])
+    return PBM(LinearAttraction(features, [0.5, -0.45]), np.linspace(1.0, 0.2, n_positions))
+
+
+def catalogue(clicks: str, n_items: int) -> PBM | Cascade:
+    """Return users of many items, attractive by 5 features, and a list of 10."""
+    rng = np.random.default_rng(0)
+    vectors, weights = rng.standard_normal((n_items, 4)), rng.standard_normal(4)
+    attraction = LinearAttraction.normalised(vectors, weights)
+    if clicks == "cascade":
+        return Cascade(attraction, 10)
+    return PBM(attraction, 1.0 / np.arange(1, 11) if clicks == "pbm" else np.ones(10))
 
 
 def kind(name: str) -> type[PBM] | type[MNL]:
@@ -208,7 +228,7 @@ def measure_rounds(plan: Plan, bar: Progress) -> list[Speed]:
             for name in names:
                 if name in SMALL_ONLY and size is not plan.sizes[0]:
                     continue
-                users = kind(name)(model.attraction, model.examination)
+                users = model if kind(name) is PBM else MNL(model.attraction, model.examination)
                 times = {"ours": ours(name, users, size.horizon, repeat)}
                 if name in NUMPY_POLICIES:
                     times["numpy"] = theirs(name, model, size.numpy_horizon, repeat)
@@ -267,6 +287,24 @@ def measure_search(plan: Plan, bar: Progress) -> list[Speed]:
     return speeds
 
 
+def measure_catalogues(plan: Plan, bar: Progress) -> list[Speed]:
+    """Measure the policies that are meant for large catalogues with features, once."""
+    cases = [
+        (clicks, n_items, name, floor)
+        for clicks, (n_items, floors) in CATALOGUES.items()
+        for name, floor in floors.items()
+        if name in plan.names()
+    ]
+    task = bar.add_task("catalogues", total=len(cases))
+    speeds = []
+    for clicks, n_items, name, floor in cases:
+        took = ours(name, catalogue(clicks, n_items), plan.catalogue_horizon, seed=0)
+        case = f"features, {clicks}"
+        speeds.append(Speed(name, n_items, 10, took, None, None, False, floor, case))
+        bar.advance(task)
+    return speeds
+
+
 def ours(name: str, model: PBM | MNL | Cascade, horizon: int, seed: int, runs: int = 1) -> float:
     """Return clickrank's microseconds a round, on one thread."""
     result = cr.simulate(
@@ -309,7 +347,8 @@ import numba
 after_numba = time.perf_counter()
 import clickrank as cr
 imported = time.perf_counter()
-model = cr.clickmodels.{model}([0.5, 0.4, 0.3], [0.9, 0.5])
+attraction = cr.clickmodels.LinearAttraction([[1, 0], [1, 1], [1, 2]], [0.5, -0.1])
+model = cr.clickmodels.{model}(attraction, [0.9, 0.5])
 before = time.perf_counter()
 cr.simulate({name!r}, model, horizon=10, allow_mismatch=True)
 print(after_numba - begin, imported - begin, time.perf_counter() - before)
@@ -401,7 +440,8 @@ def measure(plan: Plan, quick: bool, show: bool = True) -> Report:
     """Measure everything."""
     load = load_average()
     with Progress(console=Console(stderr=True), disable=not show) as bar:
-        speeds = measure_rounds(plan, bar) + measure_large(plan, bar) + measure_search(plan, bar)
+        speeds = measure_rounds(plan, bar) + measure_large(plan, bar)
+        speeds += measure_search(plan, bar) + measure_catalogues(plan, bar)
         threads = measure_threads(plan, bar)
         start = measure_start(plan, bar)
     machine = Machine(

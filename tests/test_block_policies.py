@@ -45,7 +45,13 @@ def compatible(blocks: list[list[int]], k: int) -> set[tuple[int, ...]]:
 
 @pytest.mark.parametrize(
     ("blocks", "k"),
-    [([[0, 1, 2, 3]], 2), ([[2], [0, 3], [1, 4]], 4), ([[1, 3], [0, 2, 4]], 3), ([[0, 1, 2]], 3)],
+    [
+        ([[0, 1, 2, 3]], 2),
+        ([[2], [0, 3], [1, 4]], 4),
+        ([[1, 3], [0, 2, 4]], 3),
+        ([[0, 1, 2]], 3),
+        ([[*range(3, 14)], [0, 1, 2]], 2),
+    ],
 )
 def test_lists_are_uniform_among_the_compatible(blocks: list[list[int]], k: int) -> None:
     order = np.array([item for block in blocks for item in block])

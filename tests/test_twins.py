@@ -10,7 +10,7 @@ from clickrank.clickmodels import PBM, Cascade, ClickModel, LinearAttraction
 from clickrank.policies import POLICIES, Learner, Policy, policy
 from clickrank.priors import Beta
 from clickrank.types import scratch_fields
-from tests.twins import CASES, TWINS
+from tests.twins import CASES, FEATURES, TWINS
 
 MODELS = {
     "001": PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3]),
@@ -28,9 +28,10 @@ def test_same_rankings(name: str, settings: dict[str, Any], model: str) -> None:
     users = MODELS[model]
     if "position_bias" in POLICIES[name].assumes.known:  # which stands in for examination
         settings = {"position_bias": users.examination, **settings}
-    if POLICIES[name].assumes.features:  # any attractions are linear in as many features as items
-        attraction = LinearAttraction(np.eye(users.n_items), users.attraction)
-        users = PBM(attraction, users.examination)
+    if name in FEATURES:
+        settings = {**settings, "features": FEATURES[name](users.n_items)}
+    elif POLICIES[name].assumes.features:  # any attractions are linear in a feature an item
+        settings = {**settings, "features": np.eye(users.n_items)}
     spec = policy(name, model=users, horizon=250, **settings)
     learner = Learner(spec, users.n_items, users.n_positions)
     twin = TWINS[name](spec, users.n_items, np.array(users.examination))

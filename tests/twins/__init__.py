@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from clickrank.features import Features
 from tests.twins import (
     assignment_policies,
     block_policies,
@@ -15,6 +17,7 @@ from tests.twins import (
     kveton_2022,
     lagree_2016,
     li_2019,
+    zong_2016,
 )
 from tests.twins.base import Twin
 
@@ -29,6 +32,7 @@ TWINS: dict[str, type[Twin]] = {
     **kveton_2022.TWINS,
     **grant_2020.TWINS,
     **li_2019.TWINS,
+    **zong_2016.TWINS,
 }
 
 #: Settings that each policy is compared with, by policy; without an entry, its defaults alone.
@@ -40,7 +44,13 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     **kveton_2022.SETTINGS,
     **grant_2020.SETTINGS,
     **li_2019.SETTINGS,
+    **zong_2016.SETTINGS,
     "pmed": [{}, {"hinge": True, "beta": 0.02, "gamma": 0.5}, {"alpha": 3.0, "renewal": 0.5}],
+}
+
+#: Of policies that need features: those of so many items.
+FEATURES: dict[str, Callable[[int], Features]] = {
+    **zong_2016.FEATURES,
 }
 
 # From the last on: the checks of policies, beside which these run, begin with the first, and what

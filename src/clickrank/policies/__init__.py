@@ -6,6 +6,8 @@ from clickrank.policies.bayes_ucb import BayesUCB
 from clickrank.policies.bc_mp_ts import BCMPTS
 from clickrank.policies.bubble_rank import BubbleRank
 from clickrank.policies.cascade_kl_ucb import CascadeKLUCB
+from clickrank.policies.cascade_lin_ts import CascadeLinTS
+from clickrank.policies.cascade_lin_ucb import CascadeLinUCB
 from clickrank.policies.cascade_ucb1 import CascadeUCB1
 from clickrank.policies.catalogue_change import change_catalogue
 from clickrank.policies.comb_ucb1 import CombUCB1
@@ -55,6 +57,8 @@ __all__ = [
     "BayesUCB",
     "BubbleRank",
     "CascadeKLUCB",
+    "CascadeLinTS",
+    "CascadeLinUCB",
     "CascadeUCB1",
     "CombUCB1",
     "Ensemble",

@@ -30,9 +30,12 @@ def draw_compatible(
             ranking[position] = order[begin]
             position += 1
             continue
+        last = min(end, n_positions)  # as blocks before this one fill a position for each item
+        if end - begin > 4 * n_positions:
+            _draw_few(order, end, rng, work, ranking, position)
+            return
         for place in range(begin, end):
             work[place] = order[place]
-        last = min(end, n_positions)  # as blocks before this one fill a position for each item
         while position < last:
             if end - position > 1:
                 other = position + int(rng.random() * (end - position))
@@ -42,3 +45,29 @@ def draw_compatible(
             else:
                 ranking[position] = work[position]
             position += 1
+
+
+@lean_kernel
+def _draw_few(
+    order: Ints, end: int, rng: np.random.Generator, work: Ints, ranking: Ints, position: int
+) -> None:
+    """Fill the list from a block of many more items, as if they were copied and shuffled.
+
+    Of the copy only what differs is kept: pairs of a place and the item that is there now.
+    """
+    moved = 0
+    for at in range(position, ranking.shape[0]):
+        other = at + int(rng.random() * (end - at))
+        item = order[other]
+        own = order[at]
+        entry = moved
+        for i in range(moved):
+            if work[2 * i] == other:
+                item = work[2 * i + 1]
+                entry = i
+            if work[2 * i] == at:
+                own = work[2 * i + 1]
+        ranking[at] = item
+        work[2 * entry] = other
+        work[2 * entry + 1] = own
+        moved += entry == moved

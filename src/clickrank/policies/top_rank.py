@@ -8,10 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._jit import inline_kernel, lean_kernel
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.policies.blocks import draw_compatible
+from clickrank.policies.crowd import (
+    count_in_crowd,
+    forget_log,
+    leave_crowd,
+    mark_together,
+    no_crowd,
+    note_superior,
+)
 from clickrank.types import FloatStatistic, Ints, IntScratch, IntStatistic, number, whole
 
 #: c of the confidence width.
@@ -33,7 +41,8 @@ class State(NamedTuple):
     Within a block S_ij grows by the clicks on i less those on j, whoever else is clicked. So a
     click is counted once, for its item, and pairs keep what else they have: for items of one block
     S_ij = difference + clicks_i - clicks_j and N_ij = disagreement + clicks_i + clicks_j; for
-    others the two fields are S_ij and N_ij themselves.
+    others the two fields are S_ij and N_ij themselves. Many items do without the matrices while one
+    block fills the list: see `crowd`.
     """
 
     epoch: IntStatistic  # (1,), how often everything was forgotten
@@ -48,6 +57,13 @@ class State(NamedTuple):
     block: IntStatistic  # (n_items,), d with i in P_d, from 0
     order: IntStatistic  # (n_items,), the items by block
     starts: IntStatistic  # (n_items + 1,), where each block begins in it; n_items beyond the last
+    crowd: IntStatistic  # (1,), 1 as long as the matrices are all 0 and the log holds everything
+    log: IntStatistic  # (n_items² / 4,), clicked items by list, and those that left the first block
+    entries: IntStatistic  # (1,), how many of these there are
+    latest: IntStatistic  # (n_items,), 1 + the last entry that is a click on i beside others
+    above: IntStatistic  # (n_items, n_positions), the items that beat i, in a crowd
+    departures: IntStatistic  # (n_items,), items that left the first block, in this order
+    departed: IntStatistic  # (1,), how many of these there are
     due: IntScratch  # (n_items,), clicks on i before which it cannot beat another one
     depth: IntScratch  # (n_items,), the next partition
     work: IntScratch  # (n_items,)
@@ -80,7 +96,9 @@ class TopRank(Policy):
 
     **Complexity**: O(n_items) a round to remember the partition, and O(1) a click. A click may only
     make its own item beat another, and not before a number of clicks on it that is computed from
-    S and N; so the pairs of an item are rarely looked at. Pairs take O(n_items²) memory.
+    S and N; so the pairs of an item are rarely looked at. Pairs take 3 n_items² numbers; from 2,048
+    items on, as long as feedback comes in time and the first block fills the list, a number a click
+    instead, n_items²/4 at most. The rest is reserved, but not written to.
 
     **Guarantee**: for δ = 1/T, regret O(n_items · n_positions · log T / Δ), and whatever the gaps
     O(√(n_positions³ · n_items · T log T)) (lattimore2018). With doubling, log² T
@@ -145,7 +163,7 @@ class TopRank(Policy):
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
         item = np.zeros(n_items, dtype=np.int64)
-        pair = np.zeros((n_items, n_items), dtype=np.int64)
+        pairs = (n_items, n_items)
         starts = np.full(n_items + 1, n_items, dtype=np.int64)
         starts[0] = 0
         return State(
@@ -153,14 +171,16 @@ class TopRank(Policy):
             rounds=np.zeros(1, dtype=np.int64),
             scale=np.full(1, self.params(n_items, n_positions).scale),
             clicks=item.copy(),
-            difference=pair.copy(),
-            disagreement=pair.copy(),
-            beats=pair,
+            # Not copies of each other: memory of zeros is not taken before it is written to.
+            difference=np.zeros(pairs, dtype=np.int64),
+            disagreement=np.zeros(pairs, dtype=np.int64),
+            beats=np.zeros(pairs, dtype=np.int64),
             wins=item.copy(),
             superiors=item.copy(),
             block=item.copy(),
             order=np.arange(n_items),
             starts=starts,
+            **no_crowd(n_items, n_positions),
             due=item.copy(),
             depth=item.copy(),
             work=item.copy(),
@@ -191,23 +211,33 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
     n_items = state.block.shape[0]
     if params.guess > 0 and memo[n_items] != state.epoch[0]:
         return
-    changed = False
-    moved = 0
-    for item in range(n_items):
-        moved |= memo[item] ^ state.block[item]
-    if moved == 0:
-        _count(state, ranking, clicks)
-        for position in range(ranking.shape[0]):
-            item = ranking[position]
-            if clicks[position] == 1 and state.clicks[item] >= state.due[item]:
-                changed |= _compare(state, item)
-    else:
-        changed = _count_late(state, ranking, memo, clicks)
-    if changed:
+    clicked = 0
+    for position in range(clicks.shape[0]):
+        clicked += clicks[position]
+    if clicked > 0 and _learn(state, ranking, memo, clicks):
         _divide(state)
     state.rounds[0] += 1
     if params.guess > 0 and state.rounds[0] == params.guess << state.epoch[0]:
         _forget(state)
+
+
+@inline_kernel
+def _learn(state: State, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
+    """Count the clicks on a list, and say whether to divide anew."""
+    moved = 0
+    for item in range(state.block.shape[0]):
+        moved |= memo[item] ^ state.block[item]
+    crowded = state.crowd[0] == 1 and count_in_crowd(state, ranking, clicks, moved == 0)
+    if moved != 0:
+        return _count_late(state, ranking, memo, clicks)
+    if not crowded:
+        _count(state, ranking, clicks)
+    changed = False
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        if clicks[position] == 1 and state.clicks[item] >= state.due[item]:
+            changed |= _compare(state, item)
+    return changed
 
 
 @lean_kernel
@@ -232,18 +262,32 @@ def _compare(state: State, item: int) -> bool:
     own = state.clicks[item]
     least_log = 2.0 * math.log(state.scale[0])
     nearest = _FAR
+    nearest_s, nearest_n = -_FAR, _FAR
     found = False
     block = state.block[item]
+    crowded = state.crowd[0] == 1
+    if crowded:
+        mark_together(state, item, 1)
     for place in range(state.starts[block], state.starts[block + 1]):
         other = state.order[place]
-        s = state.difference[item, other] + own - state.clicks[other]
-        n = state.disagreement[item, other] + own + state.clicks[other]
+        s = own - state.clicks[other]
+        n = own + state.clicks[other]
+        if crowded:
+            n -= 2 * state.clicked[other]
+        else:
+            s += state.difference[item, other]
+            n += state.disagreement[item, other]
+        if s <= nearest_s and n >= nearest_n:
+            continue  # it needs no fewer clicks than the nearest
         # Even with as many more clicks as the nearest needs? The width is at least √(n least_log).
         reach = float(s + nearest)
         if other == item or reach <= 0.0 or reach * reach <= n * least_log:
             continue
         if n > 0 and s >= _width(state, n):
-            if state.beats[item, other] == 0:
+            if crowded:
+                note_superior(state, item, other)
+                found = True
+            elif state.beats[item, other] == 0:
                 _add_edge(state, item, other)
                 found = True
             continue
@@ -255,7 +299,10 @@ def _compare(state: State, item: int) -> bool:
             if more <= need:
                 break
             need = more
-        nearest = min(nearest, need)
+        if need < nearest:
+            nearest, nearest_s, nearest_n = need, s, n
+    if crowded:
+        mark_together(state, item, -1)
     state.due[item] = own + nearest
     return found
 
@@ -305,7 +352,27 @@ def _count_late(state: State, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
 
 @lean_kernel
 def _divide(state: State) -> None:
-    """Make the partition anew: peel off the items that none beats of those left."""
+    """Make the partition anew."""
+    n_items = state.block.shape[0]
+    if state.crowd[0] == 1:
+        leave_crowd(state)
+    else:
+        _peel(state)
+    # The items by block, and by number within.
+    state.starts[:] = 0
+    for item in range(n_items):
+        state.starts[state.block[item] + 1] += 1
+    for block in range(n_items):
+        state.starts[block + 1] += state.starts[block]
+        state.work[block] = state.starts[block]
+    for item in range(n_items):
+        state.order[state.work[state.block[item]]] = item
+        state.work[state.block[item]] += 1
+
+
+@lean_kernel
+def _peel(state: State) -> None:
+    """Take off, again and again, the items that none beats of those left."""
     n_items = state.block.shape[0]
     missing = state.clicked  # superiors not yet placed; borrowed, and all 0 in the end
     queue = state.work
@@ -341,16 +408,6 @@ def _divide(state: State) -> None:
     for item in range(n_items):
         if state.depth[item] != state.block[item]:
             _move(state, item)
-    # The items by block, and by number within.
-    state.starts[:] = 0
-    for item in range(n_items):
-        state.starts[state.block[item] + 1] += 1
-    for block in range(n_items):
-        state.starts[block + 1] += state.starts[block]
-        state.work[block] = state.starts[block]
-    for item in range(n_items):
-        state.order[state.work[state.block[item]]] = item
-        state.work[state.block[item]] += 1
 
 
 @lean_kernel
@@ -387,9 +444,13 @@ def _forget(state: State) -> None:
     state.rounds[0] = 0
     state.scale[0] *= 2.0
     state.clicks[:] = 0
-    state.difference[:, :] = 0
-    state.disagreement[:, :] = 0
-    state.beats[:, :] = 0
+    if state.crowd[0] == 1:
+        forget_log(state)
+    else:
+        state.difference[:, :] = 0
+        state.disagreement[:, :] = 0
+        state.beats[:, :] = 0
+    state.crowd[0] = 1 if state.log.shape[0] > 0 else 0
     state.wins[:] = 0
     state.superiors[:] = 0
     state.block[:] = 0

@@ -1,0 +1,205 @@
+"""TopRank's pairs without a matrix, as long as all clicks are on its first block.
+
+Say that so far only items of the first block were clicked, as it fills the list, and that clicks
+came back for the partition that was played. Blocks only ever lose items to later ones, so two items
+that are both still in the first block have always shared it, and
+
+    S_ij = c_i - c_j,    N_ij = c_i + c_j - 2 c_ij
+
+with c_i the clicks on i and c_ij the lists in which both were clicked. No other pair changes. An
+item that is beaten leaves the first block at once and is not shown again. So it is beaten only in
+the round in which it leaves, by the few items clicked then, and its block is one below the deepest
+of these. As whoever beats another one has more clicks, there are no circles.
+
+Pairs that have parted may meet again in a later block, with the S and N of the time that they were
+together. Those are in the log: the items clicked in each list, and who left. It is read when the
+crowd ends: when an item of another block is clicked, when clicks come back for a partition that is
+no longer played, or when the log is full. Then S and N of all pairs are written as matrices
+(`write_pairs`).
+
+The log also holds, for each click beside others, where the item was last clicked beside others: so
+c_ij of one item with all others is found in the time that it takes to read its own lists.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clickrank._jit import inline_kernel, lean_kernel
+from clickrank.types import Ints
+
+#: Fewer items than this have matrices from the start.
+LARGE = 2048
+#: Of the log: a click that begins a list, and the bits of an item.
+_FIRST = 1 << 31
+_ITEM = _FIRST - 1
+
+
+def no_crowd(n_items: int, n_positions: int) -> dict[str, Ints]:
+    """Return the fields that a state has for it, before the first round; empty for few items."""
+    size = n_items if n_items >= LARGE else 0
+    return {
+        "crowd": np.full(1, int(size > 0)),
+        "log": np.zeros(size * size // 4, dtype=np.int64),
+        "entries": np.zeros(1, dtype=np.int64),
+        "latest": np.zeros(size, dtype=np.int64),
+        "above": np.zeros((size, n_positions), dtype=np.int64),
+        "departures": np.zeros(size, dtype=np.int64),
+        "departed": np.zeros(1, dtype=np.int64),
+    }
+
+
+@inline_kernel
+def _stays_crowd(state: Any, ranking: Ints, clicks: Ints) -> bool:
+    """Say whether clicks on a list of the present partition can be counted as those of a crowd."""
+    lower = 0
+    for position in range(ranking.shape[0]):
+        lower += clicks[position] * state.block[ranking[position]]
+    room = state.log.shape[0] - state.entries[0]
+    fits = room >= ranking.shape[0] + state.block.shape[0]
+    return bool(lower == 0 and fits)
+
+
+@lean_kernel
+def count_in_crowd(state: Any, ranking: Ints, clicks: Ints, present: bool) -> bool:
+    """Count the clicks on a list and write them to the log; or end the crowd and return False.
+
+    ``present`` says whether the list is of the present partition.
+    """
+    if not present or not _stays_crowd(state, ranking, clicks):
+        write_pairs(state)
+        return False
+    together = 0
+    for position in range(ranking.shape[0]):
+        together += clicks[position]
+    first = _FIRST
+    for position in range(ranking.shape[0]):
+        if clicks[position] == 0:
+            continue
+        item = ranking[position]
+        state.clicks[item] += 1
+        at = state.entries[0]
+        state.log[at] = item | first
+        if together > 1:
+            state.log[at] |= state.latest[item] << 32
+            state.latest[item] = at + 1
+        state.entries[0] = at + 1
+        first = 0
+    return True
+
+
+@lean_kernel
+def mark_together(state: Any, item: int, sign: int) -> None:
+    """Add to each item's mark the number of lists in which it was clicked beside an item."""
+    end = state.entries[0]
+    at = state.latest[item] - 1
+    while at >= 0:
+        other = at
+        while state.log[other] & _FIRST == 0:
+            other -= 1
+            state.clicked[state.log[other] & _ITEM] += sign
+        other = at + 1
+        while other < end and state.log[other] >= 0 and state.log[other] & _FIRST == 0:
+            state.clicked[state.log[other] & _ITEM] += sign
+            other += 1
+        at = (state.log[at] >> 32) - 1
+
+
+@inline_kernel
+def note_superior(state: Any, item: int, other: int) -> None:
+    """Note that an item beats another one of the first block."""
+    state.above[other, state.superiors[other]] = item
+    state.superiors[other] += 1
+    state.wins[item] += 1
+
+
+@lean_kernel
+def leave_crowd(state: Any) -> None:
+    """Let items that are beaten leave the first block, and find the depth of all that have left."""
+    n_items = state.block.shape[0]
+    for place in range(state.starts[1]):
+        item = state.order[place]
+        if state.superiors[item] > 0:
+            # Those of fewer clicks first, as none beats one of more.
+            at = state.departed[0]
+            while at > 0:
+                other = state.departures[at - 1]
+                if state.block[other] > 0 or state.clicks[other] <= state.clicks[item]:
+                    break
+                state.departures[at] = other
+                at -= 1
+            state.departures[at] = item
+            state.departed[0] += 1
+            state.log[state.entries[0]] = -1 - item
+            state.entries[0] += 1
+    for item in range(n_items):
+        state.depth[item] = 0
+    # From the last on: who beats an item leaves after it.
+    for at in range(state.departed[0] - 1, -1, -1):
+        item = state.departures[at]
+        deepest = 0
+        for i in range(state.superiors[item]):
+            deepest = max(deepest, state.depth[state.above[item, i]])
+        state.depth[item] = deepest + 1
+    for item in range(n_items):
+        if state.block[item] != state.depth[item]:
+            state.block[item] = state.depth[item]
+            state.due[item] = 0
+
+
+@lean_kernel
+def write_pairs(state: Any) -> None:
+    """End the crowd: write S and N of all pairs, and who beats whom, from the log."""
+    n_items = state.block.shape[0]
+    counted = state.depth
+    present = state.work
+    for item in range(n_items):
+        counted[item] = 0
+        present[item] = 1
+    for at in range(state.entries[0]):
+        if state.log[at] >= 0:
+            item = state.log[at] & _ITEM
+            counted[item] += 1
+            before = at
+            while state.log[before] & _FIRST == 0:
+                before -= 1
+                other = state.log[before] & _ITEM
+                state.disagreement[item, other] -= 2
+                state.disagreement[other, item] -= 2
+            continue
+        item = -1 - state.log[at]
+        present[item] = 0
+        for other in range(n_items):
+            if present[other] == 1:
+                s = counted[item] - counted[other]
+                n = counted[item] + counted[other]
+                state.difference[item, other] = s
+                state.difference[other, item] = -s
+                state.disagreement[item, other] += n
+                state.disagreement[other, item] += n
+    for item in range(n_items):
+        for i in range(state.superiors[item]):
+            state.beats[state.above[item, i], item] = 1
+        for other in range(n_items):
+            # Of items in one block the matrices hold what their clicks do not tell.
+            if item != other and state.block[item] == state.block[other] > 0:
+                state.difference[item, other] -= state.clicks[item] - state.clicks[other]
+                state.disagreement[item, other] -= state.clicks[item] + state.clicks[other]
+    state.crowd[0] = 0
+    forget_log(state)
+
+
+@lean_kernel
+def forget_log(state: Any) -> None:
+    """Clear what the crowd alone needs."""
+    for at in range(state.entries[0]):
+        state.log[at] = 0
+    state.entries[0] = 0
+    state.departed[0] = 0
+    for item in range(state.latest.shape[0]):
+        state.latest[item] = 0
+        state.departures[item] = 0
+        for i in range(state.above.shape[1]):
+            state.above[item, i] = 0

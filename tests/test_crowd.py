@@ -1,0 +1,162 @@
+"""TopRank on many items: without matrices it shows the same lists, and goes on with them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from clickrank._rng import streams
+from clickrank.clickmodels import PBM, Cascade, ClickModel
+from clickrank.policies import Learner, TopRank, crowd
+from clickrank.types import scratch_fields
+from tests.twins.block_policies import TopRankTwin
+
+ITEMS = np.random.default_rng(5).permutation(np.linspace(0.95, 0.02, 24))
+MODELS: dict[str, ClickModel] = {
+    "pbm": PBM(ITEMS, np.linspace(1.0, 0.4, 5)),
+    "many clicks": PBM(ITEMS, np.ones(8)),
+    "cascade": Cascade(ITEMS / 3, 5),
+}
+
+
+@pytest.fixture
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat catalogues of a dozen items as large ones."""
+    monkeypatch.setattr(crowd, "LARGE", 12)
+
+
+def learner_of(settings: dict[str, Any], n_items: int, n_positions: int, log: int) -> Learner:
+    learner = Learner(TopRank(**settings), n_items, n_positions)
+    learner.state = learner.state._replace(log=np.zeros(log, dtype=np.int64))
+    return learner
+
+
+def same_pairs(learner: Learner, twin: TopRankTwin) -> None:
+    """Compare S, N and edges, with the matrices written out."""
+    if learner.state.crowd[0] == 1:
+        crowd.write_pairs(learner.state)
+    state = learner.state
+    same = state.block[:, None] == state.block[None, :]
+    c = state.clicks
+    n = state.disagreement + same * (c[:, None] + c[None, :])
+    np.fill_diagonal(n, 0)
+    assert np.array_equal(state.difference + same * (c[:, None] - c[None, :]), twin.s)
+    assert np.array_equal(n, twin.n)
+    edges = {(i, j) for j, above in twin.superiors.items() for i in above}
+    assert edges == {(i, j) for i, j in np.argwhere(state.beats).tolist()}
+    assert state.wins.tolist() == state.beats.sum(axis=1).tolist()
+    assert state.superiors.tolist() == state.beats.sum(axis=0).tolist()
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize(
+    ("settings", "model", "log"),
+    [
+        ({"failure": 0.01}, "pbm", 5000),
+        ({"failure": 0.01}, "many clicks", 150),
+        ({"failure": 1.0}, "many clicks", 5000),
+        ({"failure": 1.0}, "cascade", 90),
+        ({"doubling": True, "guess": 200}, "pbm", 400),
+    ],
+    ids=str,
+)
+def test_like_the_twin(settings: dict[str, Any], model: str, log: int) -> None:
+    """Round by round, whether the log fills up or not."""
+    users = MODELS[model]
+    learner = learner_of(settings, users.n_items, users.n_positions, log)
+    twin = TopRankTwin(learner.policy, users.n_items, np.ones(users.n_positions))
+    ours, theirs = streams(1, 0), streams(1, 0)
+    crowds = divided = 0
+    for t in range(700):
+        ranking, memo = learner.rank(ours.policy)
+        want, want_memo = twin.rank(theirs.policy)
+        assert ranking.tolist() == want, f"round {t}"
+        assert memo.tolist() == want_memo, f"round {t}"
+        clicks = users.sample(ranking, ours.users)
+        learner.update(ranking, memo, clicks)
+        twin.update(want, want_memo, clicks)
+        crowds += int(learner.state.crowd[0])
+        divided += int(learner.state.crowd[0] and learner.state.block.any())
+    assert crowds > 15
+    assert divided > 0 or log < 5000
+    assert (crowds < 700) == (log < 5000 or model == "many clicks")
+    same_pairs(learner, twin)
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("seed", range(9))
+def test_any_feedback_like_the_twin(seed: int) -> None:
+    """Clicks of no model, lists of other blocks, late or made up: pairs are as counted."""
+    rng = np.random.default_rng(seed)
+    n_items, n_positions = int(rng.integers(12, 20)), int(rng.integers(1, 7))
+    kinds: list[dict[str, Any]] = [
+        {"failure": 1.0},
+        {"failure": 0.3},
+        {"doubling": True, "guess": 150},
+    ]
+    settings = kinds[seed % 3]
+    learner = learner_of(settings, n_items, n_positions, 3000)
+    twin = TopRankTwin(learner.policy, n_items, np.ones(n_positions))
+    favour = rng.random(n_items) ** 3
+    flying = []
+    honest = int(rng.integers(50, 300))  # rounds before the first late or made-up list
+    ends = []
+    for t in range(450):
+        ours, theirs = np.random.default_rng([seed, t]), np.random.default_rng([seed, t])
+        ranking, memo = learner.rank(ours)
+        want, want_memo = twin.rank(theirs)
+        assert ranking.tolist() == want, f"round {t}"
+        assert memo.tolist() == want_memo, f"round {t}"
+        clicks = (rng.random(n_positions) < favour[ranking]).astype(np.int64)
+        if t > honest and rng.random() < 0.1:
+            ranking = rng.permutation(n_items)[:n_positions]
+        if t > honest and rng.random() < 0.02:
+            memo[:n_items] = rng.integers(0, 3, n_items)
+        flying.append((ranking, memo, clicks))
+        while len(flying) > (0 if t < honest else int(rng.integers(0, 9))):
+            ranking, memo, clicks = flying.pop(int(rng.integers(len(flying))))
+            learner.update(ranking, memo, clicks)
+            twin.update(ranking.tolist(), memo.tolist(), clicks)
+        ends.append(int(learner.state.crowd[0]))
+    assert sum(ends) > 30
+    same_pairs(learner, twin)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_lost_scratch_and_replay() -> None:
+    users = MODELS["pbm"]
+    lazy, fresh, again = (learner_of({"failure": 0.05}, 24, 5, 100_000) for _ in range(3))
+    empty = lazy.policy.init(24, 5)
+    divided = 0
+    ours, theirs = streams(4, 0), streams(4, 0)
+    for t in range(800):
+        for field in scratch_fields(type(fresh.state)):
+            getattr(fresh.state, field)[...] = getattr(empty, field)
+        ranking, memo = lazy.rank(ours.policy)
+        want, _ = fresh.rank(theirs.policy)
+        assert ranking.tolist() == want.tolist(), f"round {t}"
+        clicks = users.sample(ranking, ours.users)
+        for learner in (lazy, fresh, again):
+            learner.update(ranking, memo, clicks)
+        divided += int(lazy.state.departed[0] > 0)
+    assert divided > 50
+    for field, array in lazy.statistics().items():
+        assert np.array_equal(array, fresh.statistics()[field]), field
+        assert np.array_equal(array, again.statistics()[field]), field
+
+
+def test_many_items_touch_no_matrix() -> None:
+    """At 3,000 items the matrices stay all 0, and the block of the beaten is the next one."""
+    learner = Learner(TopRank(failure=0.5), 3000, 2)
+    for _ in range(40):
+        learner.update([0, 1], np.zeros(3000, dtype=np.int64), [1, 0])
+        if learner.state.block.any():
+            break
+    state = learner.state
+    assert state.crowd[0] == 1
+    assert state.block.tolist() == [0] + [1] * 2999
+    assert not any(getattr(state, name).any() for name in ("difference", "disagreement", "beats"))
+    learner.update([1, 2], state.block.copy(), [1, 0])  # of the second block
+    assert state.crowd[0] == 0
+    assert state.beats[0, 1:].all()
+    assert state.wins[0] == 2999

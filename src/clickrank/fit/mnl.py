@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from clickrank._jit import kernel_for
 from clickrank.clickmodels import MNL
 from clickrank.errors import invalid
-from clickrank.numerics.mnl_scaling import MOST_STEPS, ROOM_ROWS, minimise_scaling
+from clickrank.numerics.mnl_scaling import MOST_STEPS, Box, minimise_scaling, room_shape
 from clickrank.types import Floats, frozen, number, numbers, whole
 
 SOLVERS = ("newton", "alternate")
@@ -134,9 +134,9 @@ def mnl_em(
     rows = shown.sum(axis=1)
     if solver == "newton":
         alpha, y = np.ones(rows.size), np.zeros(m.size)
-        room = np.zeros((2 * m.size + ROOM_ROWS, m.size))
+        room = np.zeros(room_shape(m.size))
         solve = kernel_for(_solve, "")
-        steps = solve(n, rows, m, least, most, y, alpha, room)
+        steps = solve(n, rows, m, Box(least, most, least, most), y, alpha, room)
         bias, converged = np.exp(y), steps < MOST_STEPS
         bias[y <= math.log(least)] = least
         bias[y >= math.log(most)] = most
@@ -226,14 +226,13 @@ def _solve(
     counts: Floats,
     item_epochs: Floats,
     position_epochs: Floats,
-    least: float,
-    most: float,
+    box: Box,
     y: Floats,
     attraction: Floats,
     room: Floats,
 ) -> int:
     return minimise_scaling(
-        counts, item_epochs, position_epochs, least, most, 0.0, y, attraction, room
+        counts, item_epochs, position_epochs, box, 0.0, y, attraction, False, room
     )
 
 

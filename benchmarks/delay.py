@@ -2,8 +2,9 @@
 
     python benchmarks/delay.py --write docs/delayed-feedback.md
 
-Plays every policy that learns on one position-based page, with feedback at once, some rounds late,
-and in batches. All meet the same users.
+Plays every policy that learns on one position-based page, or one of the same numbers with
+multinomial logit clicks if it assumes these, with feedback at once, some rounds late, and in
+batches. All meet the same users.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 import clickrank as cr
-from clickrank.clickmodels import PBM
+from clickrank.clickmodels import MNL, PBM
 from clickrank.errors import DoesNotApply
 from clickrank.policies import POLICIES
 
@@ -55,8 +56,9 @@ def names() -> list[str]:
 
 def row(name: str, rounds: int, runs: int, threads: int | None = None) -> str:
     """Play one policy at all delays; return its line of the table."""
-    model = PBM(ATTRACTION, EXAMINATION)
-    label = f"`{name}`"
+    logit = "mnl" in POLICIES[name].assumes.click_models
+    model = (MNL if logit else PBM)(ATTRACTION, EXAMINATION)
+    label = f"`{name}` †" if logit else f"`{name}`"
     try:
         spec = cr.policy(name, model=model, horizon=rounds)
     except DoesNotApply as reason:  # it must be told what this page does not have

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import clickrank as cr
 from benchmarks import numpy_policies
 from benchmarks.numpy_policies import NUMPY_POLICIES
-from clickrank.clickmodels import PBM, Cascade
+from clickrank.clickmodels import MNL, PBM, Cascade
 from clickrank.policies import POLICIES
 from clickrank.simulate.run import default_threads
 
@@ -54,6 +54,10 @@ FLOORS = {
     "pmed": 2000.0,
     "thompson": 5.0,
     "bayes-ucb": 60.0,
+    "epoch-ucb": 0.5,
+    "epoch-ucb-w": 0.5,
+    "epoch-ts": 1.5,
+    "mnl-bandit": 2.0,
 }
 #: Not measured: no click model knows its scores, and it computes nothing.
 LEFT_OUT = {"ensemble"}
@@ -180,6 +184,11 @@ def page(n_items: int, n_positions: int) -> PBM:
     return PBM(np.linspace(0.5, 0.05, n_items), np.linspace(1.0, 0.2, n_positions))
 
 
+def kind(name: str) -> type[PBM] | type[MNL]:
+    """Return the click model that a policy is measured on: what it knows must be there."""
+    return MNL if "mnl" in POLICIES[name].assumes.click_models else PBM
+
+
 def query(seed: int) -> Cascade:
     """Return users of a web search."""
     grades = np.random.default_rng(seed).choice([*GRADES], 120, p=[*GRADES.values()])
@@ -197,7 +206,8 @@ def measure_rounds(plan: Plan, bar: Progress) -> list[Speed]:
             for name in names:
                 if name in SMALL_ONLY and size is not plan.sizes[0]:
                     continue
-                times = {"ours": ours(name, model, size.horizon, repeat)}
+                users = kind(name)(model.attraction, model.examination)
+                times = {"ours": ours(name, users, size.horizon, repeat)}
                 if name in NUMPY_POLICIES:
                     times["numpy"] = theirs(name, model, size.numpy_horizon, repeat)
                 for whose, took in times.items():
@@ -255,7 +265,7 @@ def measure_search(plan: Plan, bar: Progress) -> list[Speed]:
     return speeds
 
 
-def ours(name: str, model: PBM | Cascade, horizon: int, seed: int, runs: int = 1) -> float:
+def ours(name: str, model: PBM | MNL | Cascade, horizon: int, seed: int, runs: int = 1) -> float:
     """Return clickrank's microseconds a round, on one thread."""
     result = cr.simulate(
         name, model, horizon, runs, seed=seed, threads=1, progress=False, allow_mismatch=True
@@ -297,7 +307,7 @@ import numba
 after_numba = time.perf_counter()
 import clickrank as cr
 imported = time.perf_counter()
-model = cr.clickmodels.PBM([0.5, 0.4, 0.3], [0.9, 0.5])
+model = cr.clickmodels.{model}([0.5, 0.4, 0.3], [0.9, 0.5])
 before = time.perf_counter()
 cr.simulate({name!r}, model, horizon=10, allow_mismatch=True)
 print(after_numba - begin, imported - begin, time.perf_counter() - before)
@@ -327,7 +337,7 @@ def measure_start(plan: Plan, bar: Progress) -> Start:
 def new_process(name: str) -> tuple[float, float, float]:
     """Return the seconds to import Numba, to import clickrank (with it), and to simulate."""
     done = subprocess.run(
-        [sys.executable, "-c", _START.format(name=name)],
+        [sys.executable, "-c", _START.format(name=name, model=kind(name).__name__)],
         capture_output=True, text=True, check=True, cwd=ROOT,
     )  # fmt: skip
     numba_took, import_took, took = map(float, done.stdout.split())

@@ -25,6 +25,8 @@ MODELS = {
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
 def test_same_rankings(name: str, settings: dict[str, Any], model: str) -> None:
     users = MODELS[model]
+    if "position_bias" in POLICIES[name].assumes.known:  # which stands in for examination
+        settings = {"position_bias": users.examination, **settings}
     spec = policy(name, model=users, horizon=250, **settings)
     learner = Learner(spec, users.n_items, users.n_positions)
     twin = TWINS[name](spec, users.n_items, np.array(users.examination))

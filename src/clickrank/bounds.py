@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from clickrank.beta import Beta
 from clickrank.clickmodels import PBM
 from clickrank.errors import invalid
-from clickrank.types import number, probabilities, shape, whole
+from clickrank.types import Floats, bounded_vector, number, probabilities, shape, whole
 
 
 def bernoulli_kl(p: float, q: float) -> float:
@@ -72,6 +72,79 @@ def pbm_lower_bound(model: PBM) -> float:
             ratios.append(gap / bernoulli_kl(k * worse, k * theta[n - 1]))
         total += min(ratios)
     return total
+
+
+def mnl_lower_bound(position_bias: ArrayLike, n_items: int, horizon: int) -> float:
+    """Return a regret that some attractions force on any policy, multinomial logit model.
+
+    max_ε (ε T/7) (1 − S²/(n S₂) − ε λ_max S √T / (2 S₂ √(2n)))
+
+    for T rounds, S = Σ λ_k, S₂ = Σ λ_k², n = J − K + 1 for J items and K positions, and ε of at
+    most 1/2 and S₂ (1 − 1/S)/λ_max: √(J T) S₂/S, but for constants.
+
+    Parameters
+    ----------
+    position_bias
+        λ_k of each position, above 0 and at most 1, in any order; they must add up to more than 1.
+    n_items, horizon
+        J and T.
+
+    Returns
+    -------
+    float
+        0 if there are too few items for the argument: S² ≥ n S₂.
+
+    Notes
+    -----
+    000, Proposition 9 has no constants; `mnl_lower_rate` is its order of growth. This is its proof
+    with constants. The attractions are 1/S, and ε λ_k/S₂ more for the items of one list, which may
+    be any. Two steps differ. The divergence of one round that shows item j, moved from 1/S to
+    1/S + ε λ_m/S₂, at position k is at most d²/(2 w (1 + W)) ≤ ε² λ_m² λ_k S/(4 S₂²), where
+    d = ε λ_m λ_k/S₂, w = λ_k/S and W ≥ 1 is the weight of the list: less than in Lemma 17, and in
+    the direction whose expectations are of one law for all j, so that they add up to S T. And no
+    constant C > K/S₂ is needed, which would make S₂/S a constant, too. It has S₂/S where the print
+    has its root, and holds for fewer than 4K items also.
+
+    Examples
+    --------
+    >>> round(mnl_lower_bound([1.0, 0.9, 0.7, 0.3, 0.5, 0.7], n_items=30, horizon=8000), 1)
+    21.3
+    """
+    owner = "mnl_lower_bound"
+    bias, items, rounds = _mnl_page(owner, position_bias, n_items, horizon)
+    total, squares = float(bias.sum()), float(bias @ bias)
+    if total <= 1.0:
+        raise invalid(owner, "position_bias must add up to more than 1", total)
+    others = items - bias.size + 1
+    largest = float(bias.max())
+    gain = 1.0 - total * total / (others * squares)
+    if gain <= 0.0:
+        return 0.0
+    loss = largest * total * math.sqrt(rounds) / (2.0 * squares * math.sqrt(2.0 * others))
+    epsilon = min(gain / (2.0 * loss), 0.5, squares * (1.0 - 1.0 / total) / largest)
+    return epsilon * rounds / 7.0 * (gain - epsilon * loss)
+
+
+def mnl_lower_rate(position_bias: ArrayLike, n_items: int, horizon: int) -> float:
+    """Return √(J T S₂/S), to which regret is at least proportional, multinomial logit model.
+
+    The order of growth of 000, Proposition 9, for J items, T rounds, S = Σ λ_k and S₂ = Σ λ_k². The
+    paper proves it for S₂ > 1 and J ≥ 4K; the factor is not known, so that this is no bound by
+    itself. See `mnl_lower_bound` for one.
+
+    >>> round(mnl_lower_rate([1.0, 0.9, 0.7, 0.3, 0.5, 0.7], n_items=30, horizon=8000), 1)
+    428.0
+    """
+    bias, items, rounds = _mnl_page("mnl_lower_rate", position_bias, n_items, horizon)
+    return math.sqrt(items * rounds * float(bias @ bias) / float(bias.sum()))
+
+
+def _mnl_page(
+    owner: str, position_bias: ArrayLike, n_items: int, horizon: int
+) -> tuple[Floats, int, int]:
+    bias = bounded_vector(owner, "position_bias", position_bias, 0.0, 1.0, open_low=True)
+    items, _ = shape(owner, n_items, bias.size)
+    return bias, items, whole(owner, "horizon", horizon, 1)
 
 
 def dctr_bayes_bound(

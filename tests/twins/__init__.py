@@ -10,6 +10,7 @@ from tests.twins import (
     cascade_policies,
     gauthier_2022_mcmc,
     general_clicks,
+    grant_2020,
     komiyama_2017,
     kveton_2022,
     lagree_2016,
@@ -25,6 +26,7 @@ TWINS: dict[str, type[Twin]] = {
     **komiyama_2017.TWINS,
     **cascade_policies.TWINS,
     **kveton_2022.TWINS,
+    **grant_2020.TWINS,
 }
 
 #: Settings that each policy is compared with, by policy; without an entry, its defaults alone.
@@ -34,6 +36,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     **general_clicks.SETTINGS,
     **gauthier_2022_mcmc.SETTINGS,
     **kveton_2022.SETTINGS,
+    **grant_2020.SETTINGS,
     "pmed": [{}, {"hinge": True, "beta": 0.02, "gamma": 0.5}, {"alpha": 3.0, "renewal": 0.5}],
 }
 

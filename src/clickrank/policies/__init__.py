@@ -10,11 +10,15 @@ from clickrank.policies.cascade_ucb1 import CascadeUCB1
 from clickrank.policies.comb_ucb1 import CombUCB1
 from clickrank.policies.dcm_kl_ucb import DCMKLUCB
 from clickrank.policies.ensemble import Ensemble
+from clickrank.policies.epoch_ts import EpochTS
+from clickrank.policies.epoch_ucb import EpochUCB
+from clickrank.policies.epoch_ucb_w import EpochUCBW
 from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.grab import GRAB
 from clickrank.policies.greedy import Greedy
 from clickrank.policies.kl_comb_ucb import KLCombUCB
 from clickrank.policies.learner import Learner
+from clickrank.policies.mnl_bandit import MNLBandit
 from clickrank.policies.oracle import Oracle
 from clickrank.policies.pb_lb import PBLB
 from clickrank.policies.pb_mhb import PBMHB
@@ -52,10 +56,14 @@ __all__ = [
     "CascadeUCB1",
     "CombUCB1",
     "Ensemble",
+    "EpochTS",
+    "EpochUCB",
+    "EpochUCBW",
     "EpsilonGreedy",
     "Greedy",
     "KLCombUCB",
     "Learner",
+    "MNLBandit",
     "Oracle",
     "Policy",
     "ThompsonSampling",

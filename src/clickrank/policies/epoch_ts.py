@@ -1,0 +1,159 @@
+"""Epoch-TS: Thompson sampling, where a list is kept until someone does not click."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._select import place, prominence, renew_top_k
+from clickrank.numerics.gamma import gamma_constants, plain_gamma_constants, sample_gamma
+from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
+from clickrank.policies.epochs import EPOCHS, ends_epoch, goes_on, no_epochs
+from clickrank.types import (
+    Floats,
+    FloatScratch,
+    FloatStatistic,
+    Ints,
+    IntScratch,
+    IntStatistic,
+    Vector,
+)
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    position_bias: Floats  # (n_positions,), λ
+    prominence: Ints  # (n_positions,), positions by decreasing bias
+
+
+class State(NamedTuple):
+    """The posterior's counts, the present epoch, and the draws last sorted by."""
+
+    epoch: IntStatistic  # (1,), l - 1; this and the next two: see `epochs`
+    begun: IntStatistic  # (1,)
+    current: IntStatistic  # (n_positions,)
+    clicks: IntStatistic  # (n_items,), N_j
+    exposure: FloatStatistic  # (n_items,), Λ_j, and 1 of the prior
+    squares: FloatStatistic  # (n_items,), Σ λ², and 1 of the prior
+    wins: FloatStatistic  # (n_items, 2), constants of a Gamma draw of shape 1 + N_j
+    losses: FloatStatistic  # (n_items, 2), the same of shape Λ_j²/Σ λ²
+    draws: FloatScratch  # (n_items,), one draw from each posterior
+    best: IntScratch  # (n_positions,), items by decreasing draw
+
+
+@dataclass(frozen=True)
+class EpochTS(Policy):
+    """Epoch-TS shows each list as often as it is the best, as far as is known, for an epoch.
+
+    At an epoch's beginning it draws an attraction for each item from its posterior, and sorts by
+    the draws; the list is shown until it is not clicked.
+
+    α_j = (G / H) · Λ_j/Σλ², with G and H Gamma variables of shapes 1 + N_j and Λ_j²/Σλ². N_j are
+    the clicks on item j; Λ_j and Σλ² sum its position biases and their squares over its complete
+    epochs and one more of bias 1, for the prior.
+
+    In an epoch at a position of bias λ the clicks on an item are geometric with mean λα. To that,
+    if λ = 1, a Beta-prime(1, 1) prior, of density 1/(1 + α)², is conjugate: after n epochs it
+    becomes Beta-prime(1 + N, 1 + n), which G/H has. With other biases it has no name. The
+    draw then stands for Λ²/Σλ² epochs of one bias λ' = Σλ²/Λ, which leaves the mean α and the
+    variance (α + λ'α²)/Λ of the estimate N/Λ as they are.
+
+    **Assumes**: multinomial logit clicks, known position bias. No horizon.
+
+    **Source**: this library. grant2020, section 7, names it as future work; for one bias it is the
+    posterior of agrawal2017, with slots.
+
+    **Differences**: 1. The posterior is that of an item's own clicks, exact for positions of bias 1
+    and right in two moments otherwise. Clicks on other items of the list tell how long an epoch
+    was, which is left out: with them no posterior has a closed form. 2. Draws may exceed 1,
+    although no α does. 3. Late feedback and several clicks in one list: as in `EpochUCB`; until the
+    first list of an epoch has come back, each has draws of its own.
+
+    **Complexity**: a round within an epoch copies the list. A new one takes two Gamma draws an
+    item.
+
+    **Guarantee**: none proved.
+
+    Parameters
+    ----------
+    position_bias
+        Prominence of each position (λ), above 0 and at most 1; it need not decrease.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> model = cr.clickmodels.MNL([0.6, 0.4, 0.2], [1.0, 0.5])
+    >>> cr.simulate("epoch-ts", model, horizon=100, runs=2, seed=0).runs
+    2
+    """
+
+    name = "epoch-ts"
+    assumes = Assumes(click_models=("mnl",), known=("position_bias",))
+
+    position_bias: Vector
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        set_probabilities(self, "position_bias")
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        bias = check_length(self, "position_bias", n_positions)
+        return Params(bias, prominence(bias))
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round."""
+        even = np.tile(plain_gamma_constants(1.0), (n_items, 1))
+        return State(
+            **no_epochs(n_positions),
+            clicks=np.zeros(n_items, dtype=np.int64),
+            exposure=np.ones(n_items),
+            squares=np.ones(n_items),
+            wins=even,
+            losses=even.copy(),
+            draws=np.zeros(n_items),
+            best=np.zeros(n_positions, dtype=np.int64),
+        )
+
+    def memo_size(self, n_items: int, n_positions: int) -> int:
+        """Return one whole number: the epoch."""
+        return 1
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what it is below."""
+        return EPOCHS
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    if goes_on(state, ranking, memo):
+        return
+    for item in range(state.draws.shape[0]):
+        win = sample_gamma(state.wins[item, 0], state.wins[item, 1], rng)
+        loss = sample_gamma(state.losses[item, 0], state.losses[item, 1], rng)
+        state.draws[item] = win / loss * (state.exposure[item] / state.squares[item])
+    renew_top_k(state.draws, rng, state.best)
+    place(state.best, params.prominence, ranking)
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    ended = ends_epoch(state, ranking, memo, clicks)
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        if ended:
+            bias = params.position_bias[position]
+            state.exposure[item] += bias
+            state.squares[item] += bias * bias
+            epochs = state.exposure[item] * state.exposure[item] / state.squares[item]
+            state.losses[item, 0], state.losses[item, 1] = gamma_constants(epochs)
+        elif clicks[position] == 1:
+            state.clicks[item] += 1
+            constants = gamma_constants(1.0 + state.clicks[item])
+            state.wins[item, 0], state.wins[item, 1] = constants
+
+
+register(EpochTS, State, _rank, _update, lean=True)

@@ -1,0 +1,91 @@
+"""Epochs: a list is shown again and again until it comes back without a click.
+
+Under multinomial logit clicks an item of attraction α at a position of bias λ is clicked λα times
+for every list without a click, on average, whatever else is shown: in each round
+
+    P(click on it) = λα · P(no click).
+
+So clicks on an item, divided by the biases of its positions summed over the lists without a click,
+estimate α. If one list is shown until the first round without a click, its clicks until then are
+geometric with mean λα (000, Lemma 1), and their sum over epochs is what the paper's bounds are for.
+
+An epoch ends when a list comes back without a click, and nothing is decided before. With feedback
+at once this is the paper's scheme. With late feedback lists of several epochs are on their way:
+
+- the number of the epoch travels in the memo, and only a click on a list of the present epoch makes
+  that list the epoch's own, to be shown until the end; until then every list is chosen anew, from
+  all that is known, with ties (or draws) of its own;
+- a list that comes back after its epoch has ended counts like any other: a click for its item, no
+  click for all items shown. By the equation above this leaves estimates as unbiased as they were:
+  Σ clicks - α Σ λ is a martingale, in whatever order lists come back and whatever lists they are.
+  Leaving them out would waste all lists on their way; counting only whole epochs of them would keep
+  short ones, with few clicks, more often than long ones;
+- whichever list has no click, the epoch ends: there is news to decide by.
+
+A state has three fields for this, see `no_epochs`: ``epoch``, ``begun`` and ``current``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from clickrank._jit import inline_kernel
+from clickrank.types import Ints
+
+#: The memo has the epoch's number modulo this: more than end while a list is on its way.
+EPOCHS = 2**19
+
+
+class Epochs(Protocol):
+    """The fields of a state that this module reads and writes, all statistics."""
+
+    @property
+    def epoch(self) -> Ints:
+        """(1,), epochs that have ended, l - 1: lists that came back without a click."""
+
+    @property
+    def begun(self) -> Ints:
+        """(1,), 1 if a list of the present epoch has come back, with a click."""
+
+    @property
+    def current(self) -> Ints:
+        """(n_positions,), that list."""
+
+
+def no_epochs(n_positions: int) -> dict[str, Any]:
+    """Return the fields before the first epoch."""
+    return {
+        "epoch": np.zeros(1, dtype=np.int64),
+        "begun": np.zeros(1, dtype=np.int64),
+        "current": np.zeros(n_positions, dtype=np.int64),
+    }
+
+
+@inline_kernel
+def goes_on(state: Epochs, ranking: Ints, memo: Ints) -> bool:
+    """Write the memo and, if the epoch has begun, its list; return whether it has."""
+    memo[0] = state.epoch[0] % EPOCHS
+    if state.begun[0] == 0:
+        return False
+    for position in range(ranking.shape[0]):
+        ranking[position] = state.current[position]
+    return True
+
+
+@inline_kernel
+def ends_epoch(state: Epochs, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
+    """Settle a list; return whether it had no click, and so ended an epoch."""
+    clicked = 0
+    for position in range(ranking.shape[0]):
+        clicked |= clicks[position]
+    if clicked == 0:
+        state.epoch[0] += 1
+        state.begun[0] = 0
+        return True
+    if state.begun[0] == 0 and memo[0] == state.epoch[0] % EPOCHS:
+        state.begun[0] = 1
+        for position in range(ranking.shape[0]):
+            state.current[position] = ranking[position]
+    return False

@@ -11,6 +11,7 @@ from tests.twins import (
     gauthier_2022_mcmc,
     general_clicks,
     grant_2020,
+    grant_2020_unknown,
     komiyama_2017,
     kveton_2022,
     lagree_2016,
@@ -27,6 +28,7 @@ TWINS: dict[str, type[Twin]] = {
     **cascade_policies.TWINS,
     **kveton_2022.TWINS,
     **grant_2020.TWINS,
+    **grant_2020_unknown.TWINS,
 }
 
 #: Settings that each policy is compared with, by policy; without an entry, its defaults alone.
@@ -37,6 +39,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     **gauthier_2022_mcmc.SETTINGS,
     **kveton_2022.SETTINGS,
     **grant_2020.SETTINGS,
+    **grant_2020_unknown.SETTINGS,
     "pmed": [{}, {"hinge": True, "beta": 0.02, "gamma": 0.5}, {"alpha": 3.0, "renewal": 0.5}],
 }
 

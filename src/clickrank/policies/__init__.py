@@ -12,6 +12,8 @@ from clickrank.policies.dcm_kl_ucb import DCMKLUCB
 from clickrank.policies.ensemble import Ensemble
 from clickrank.policies.epoch_ts import EpochTS
 from clickrank.policies.epoch_ucb import EpochUCB
+from clickrank.policies.epoch_ucb_star import EpochUCBStar
+from clickrank.policies.epoch_ucb_unknown import EpochUCBUnknown
 from clickrank.policies.epoch_ucb_w import EpochUCBW
 from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.grab import GRAB
@@ -58,6 +60,8 @@ __all__ = [
     "Ensemble",
     "EpochTS",
     "EpochUCB",
+    "EpochUCBStar",
+    "EpochUCBUnknown",
     "EpochUCBW",
     "EpsilonGreedy",
     "Greedy",

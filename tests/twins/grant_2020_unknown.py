@@ -23,52 +23,55 @@ GRID = 1e-6
 def fit(
     n: Floats, m: Floats, least: float, most: float, ceiling: bool, start: Floats | None = None
 ) -> Floats:
-    """The logarithms of attractions and of biases but the first: Newton's method in the box."""
+    """The logarithms of attractions and of biases: Newton's method in the box."""
     n_items, n_positions = n.shape
-    low = np.full(n_items + n_positions - 1, math.log(least))
-    high = np.full(low.size, math.inf)
-    high[n_items:] = math.log(most)
-    if ceiling:
-        high[:n_items] = 0.0
+    size = n_items + n_positions
+    low, high = np.full(size, math.log(least)), np.full(size, math.log(most))
+    high[:n_items] = 0.0 if ceiling else math.inf
+    low[n_items] = high[n_items] = 0.0
+    # Pulled to α = 1 as if shown at one position more, of bias 1.
+    epochs = np.concatenate([m.sum(axis=1) + PULL, m.sum(axis=0)])
 
     def loss(v: Floats) -> float:
-        x, y = v[:n_items], np.r_[0.0, v[n_items:]]
-        z = x[:, None] + y
-        return float((n * np.exp(-z) + m * z).sum() + PULL * (np.exp(-x) + x).sum())
+        x = v[:n_items]
+        z = x[:, None] + v[n_items:]
+        return float((n * np.exp(-z)).sum() + PULL * np.exp(-x).sum() + epochs @ v)
 
-    v = np.zeros(low.size) if start is None else start.copy()
-    v[n_items:][n[:, 1:].sum(axis=0) == 0] = math.log(least)
-    v = np.clip(v, low, high)
-    curvature = np.zeros((v.size, v.size))
+    v = np.zeros(size) if start is None else start.copy()
+    v[n_items:][n.sum(axis=0) == 0] = math.log(least)
+    v = np.minimum(np.maximum(v, low), high)
+    curvature = np.zeros((size, size))
+    diagonal = curvature.reshape(-1)[:: size + 1]
     for _ in range(500):
-        cells = n * np.exp(-(v[:n_items, None] + np.r_[0.0, v[n_items:]]))
-        pull = PULL * np.exp(-v[:n_items])
-        slope = np.r_[(m - cells).sum(axis=1) + PULL - pull, (m - cells).sum(axis=0)[1:]]
-        curvature[:n_items, n_items:] = cells[:, 1:]
-        curvature[n_items:, :n_items] = cells[:, 1:].T
-        np.fill_diagonal(curvature, np.r_[cells.sum(axis=1) + pull, cells.sum(axis=0)[1:]])
-        held = ((v <= low) & (slope >= 0)) | ((v >= high) & (slope <= 0))
+        cells = n * np.exp(-(v[:n_items, None] + v[n_items:]))
+        curvature[:n_items, n_items:] = cells
+        curvature[n_items:, :n_items] = cells.T
+        diagonal[:n_items] = cells.sum(axis=1) + PULL * np.exp(-v[:n_items])
+        diagonal[n_items:] = cells.sum(axis=0)
+        slope = epochs - diagonal
+        at_low, at_high = v <= low, v >= high
+        held = (at_low & (slope >= 0)) | (at_high & (slope <= 0))
         while True:
-            step = np.zeros(v.size)
-            free = np.flatnonzero(~held)
-            step[free] = -np.linalg.solve(curvature[np.ix_(free, free)], slope[free])
-            out = ((v <= low) & (step < 0)) | ((v >= high) & (step > 0))
+            free = ~held
+            system = curvature * (free[:, None] & free)
+            system.reshape(-1)[:: size + 1] += held
+            step = np.linalg.solve(system, -slope * free)
+            out = (at_low & (step < 0)) | (at_high & (step > 0))
             if not out.any():
                 break
             held |= out
-        room = np.where(step < 0, low - v, high - v)
-        reach = np.min(room[step != 0] / step[step != 0], initial=1.0)
-        size = reach
-        if np.abs(step).max() > 1e-4:
+        longest = float(np.abs(step).max())
+        moves = step != 0
+        room = np.where(step < 0, low, high)[moves] - v[moves]
+        reach = float(np.min(room / step[moves], initial=1.0))
+        part = reach
+        if longest > 1e-4:
             now = loss(v)
-            while loss(v + size * step) > now and size > 1e-12:
-                size /= 2
-        v = np.clip(v + size * step, low, high)
-        edge = np.abs(v - low) < 1e-12
-        v[edge] = low[edge]
-        edge = np.abs(v - high) < 1e-12
-        v[edge] = high[edge]
-        if reach == 1.0 and np.abs(step).max() < 1e-8:  # the next would be its square
+            while loss(v + part * step) > now and part > 1e-12:
+                part /= 2
+        v = v + part * step
+        v = np.where(v < low + 1e-12, low, np.where(v > high - 1e-12, high, v))
+        if reach == 1.0 and longest < 1e-8:  # the next would be its square
             return v
     raise AssertionError("no minimum found")
 
@@ -105,7 +108,7 @@ class UnknownTwin(EpochTwin):
             l = len(self.ends()) + 1  # noqa: E741
             inside = self.n_items * (l**2 if self.squared else l)
             values[shown] = alpha + self.width * np.sqrt(square * math.log(inside))
-            y[1:] = best[shown.sum() :]
+            y = best[shown.sum() :]
             values[shown] = np.floor(values[shown] / GRID + 0.5) * GRID
             y = np.floor(y / GRID + 0.5) * GRID
         self.order = sorted(range(self.n_positions), key=lambda position: -y[position])

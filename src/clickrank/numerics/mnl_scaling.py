@@ -31,7 +31,8 @@ _SHRINK = 0.03  # of steps with old curvature, each beside the one before
 #: More steps than any fit takes.
 MOST_STEPS = 200
 _CLOSE = 0.05  # shorter steps need no proof that they improve
-_DONE = 1e-8  # the step after it would be its square
+_DONE = 1e-8
+_ERROR = 1e-13  # what may be left
 _EDGE = 1e-12
 
 
@@ -85,30 +86,32 @@ def minimise_scaling(
     """
     n_positions = y.shape[0]
     low, high = math.log(box.least_bias), math.log(box.most_bias)
-    # A position without clicks has no curvature to go by: its bias is the least.
-    for k in range(1, n_positions):
-        y[k] = min(max(y[k], low), high)
-        total = 0.0
-        for j in range(counts.shape[0]):
-            total += counts[j, k]
-        if total == 0.0:
-            y[k] = low
+    if not near:
+        # A position without clicks has no curvature to go by: its bias is the least.
+        for k in range(1, n_positions):
+            y[k] = min(max(y[k], low), high)
+            total = 0.0
+            for j in range(counts.shape[0]):
+                total += counts[j, k]
+            if total == 0.0:
+                y[k] = low
     # Curvature is the costly part. While steps with that of an earlier point become shorter fast,
     # it is not computed anew.
     again = near
     last = 1.0
+    size = 1.0
     for step in range(1, MOST_STEPS):
         if again:
             _slope(counts, item_epochs, position_epochs, box, pull, y, room)
             reach, longest = _old_direction(y, low, high, room)
-            if longest > last * _SHRINK or reach < 1.0:
-                again = False
-            else:
-                size = 1.0
+            again = longest <= last * _SHRINK and reach == 1.0
+            size = 1.0
+            error = longest * longest / last  # if the next is as much shorter
         if not again:
             _curvature(counts, item_epochs, position_epochs, box, pull, y, room)
             reach, longest, decrement = _direction(y, low, high, room)
             size = reach
+            error = longest * longest
             if longest > _CLOSE or step > 20:
                 before = scaling_objective(
                     counts, item_epochs, position_epochs, box, pull, y, room, 0.0
@@ -122,11 +125,11 @@ def minimise_scaling(
                     size *= 0.5
         for k in range(1, n_positions):
             y[k] = _within(y[k] + size * room[2, k], low, high)
-        if longest < _DONE and reach == 1.0:
+        if longest < _DONE and error < _ERROR and reach == 1.0:
             _attractions(counts, item_epochs, box, pull, y, attraction, room)
             return step
         again = size == 1.0 and longest < _CLOSE and step < 20
-        last = longest
+        last = max(longest, 1e-12)
     _attractions(counts, item_epochs, box, pull, y, attraction, room)
     return MOST_STEPS
 
@@ -184,7 +187,7 @@ def scaling_objective(
     return total
 
 
-@lean_kernel
+@inline_kernel
 def _slope(
     counts: Floats,
     item_epochs: Floats,
@@ -253,7 +256,7 @@ def _curvature(
         room[1, k] = position_epochs[k] - room[1, k]
 
 
-@lean_kernel
+@inline_kernel
 def _old_direction(y: Floats, low: float, high: float, room: Floats) -> tuple[float, float]:
     """Write the step with the factor of an earlier curvature to row 2.
 

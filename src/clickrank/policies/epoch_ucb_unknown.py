@@ -81,7 +81,7 @@ class EpochUCBUnknown(Policy):
     has parameters in (0, 1] and, in a footnote, an ε that they may not fall below, without its
     value. An attraction that is held at 1 does not move with a click, so that its β is 0 and its
     index 1, below that of unknown items, which makes the best items the last: ``ceiling`` does that
-    still. On the source's problem (c) the regret is then TENFOLD as large. 3. Where the clicks tell a
+    still. On the source's problem (c) the regret is then ten times as large. 3. Where the clicks tell a
     product α_j λ_k only, α_j is drawn to 1: each item counts as shown in 1/1000 epoch more, at bias
     1, with as many clicks. 4. Eq. 16 takes the estimates of one epoch before; here they are the
     latest. 5. An item without a complete epoch has an infinite index. 6. Indices and log λ are

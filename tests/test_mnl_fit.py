@@ -198,7 +198,7 @@ def test_one_item_or_one_position() -> None:
 
 
 def test_model() -> None:
-    n, m, alpha, bias = simulated(6, 5, 3, 3000)
+    n, m, _, _ = simulated(6, 5, 3, 3000)
     fit = mnl_geometric(n, m, reference=2)
     assert fit.position_bias.max() > 1.0
     model = fit.model

@@ -64,15 +64,12 @@ def by_general_method(n: Floats, m: Floats, least: float, most: float, ceiling: 
 @pytest.mark.parametrize("ceiling", [False, True])
 def test_indices_are_those_of_the_paper(ceiling: bool) -> None:
     """Eq. 14 to 16 with every fit by a general method."""
-    for spec, width, log_of in (
-        (EpochUCBUnknown(ceiling=ceiling), 6.0, lambda j, e: math.log(j * e**2)),
-        (EpochUCBStar(ceiling=ceiling), 0.5, lambda j, e: math.log(math.sqrt(j) * e)),
-        (
-            EpochUCBStar(ceiling=ceiling, whole_root=True),
-            0.5,
-            lambda j, e: math.log(math.sqrt(j * e)),
-        ),
-    ):
+    cases: list[tuple[EpochUCBUnknown | EpochUCBStar, float, float]] = [
+        (EpochUCBUnknown(ceiling=ceiling), 6.0, math.log(4 * 15**2)),
+        (EpochUCBStar(ceiling=ceiling), 0.5, math.log(math.sqrt(4) * 15)),
+        (EpochUCBStar(ceiling=ceiling, whole_root=True), 0.5, math.log(math.sqrt(4 * 15))),
+    ]
+    for spec, width, level in cases:
         log = random_log(3, 4, 3, 14)
         learner = fed(spec, log, 4)
         n, m = np.zeros((4, 3)), np.zeros((4, 3))
@@ -87,7 +84,7 @@ def test_indices_are_those_of_the_paper(ceiling: bool) -> None:
             more = n.copy()
             more[item, position] += 1
             square += m[item, position] * (by_general_method(more, m, *box) - alpha) ** 2
-        want = alpha + width * np.sqrt(square * log_of(4, 15))
+        want = alpha + width * np.sqrt(square * level)
         np.testing.assert_allclose(learner.state.attraction, alpha, atol=1e-4)
         np.testing.assert_allclose(learner.state.bound, want, rtol=1e-3)
 

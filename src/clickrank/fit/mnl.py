@@ -11,7 +11,7 @@ import functools
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from clickrank._jit import kernel_for
 from clickrank.clickmodels import MNL
@@ -280,15 +280,15 @@ def _errors(
     first: int,
     bend: Floats,
     noise: Floats,
-    held_items: Floats,
-    held_positions: Floats,
+    held_items: NDArray[np.bool_],
+    held_positions: NDArray[np.bool_],
 ) -> tuple[Floats, Floats]:
     """Return standard errors: B⁻¹ V B⁻¹ of the slopes' curvature B and variance V, in logarithms.
 
     Both matrices have a diagonal block for items and one for positions, and a value for each cell.
     """
     n_items = attraction.size
-    held = np.r_[held_items, held_positions].astype(bool)
+    held = np.r_[held_items, held_positions]
     held[n_items + first] = True
     free = ~held
 
@@ -313,8 +313,8 @@ def _result(
     loss: float,
     steps: int,
     converged: bool,
-    held_items: Floats,
-    held_positions: Floats,
+    held_items: NDArray[np.bool_],
+    held_positions: NDArray[np.bool_],
     errors: tuple[Floats, Floats],
 ) -> MNLFit:
     held = [f"attraction[{j}]" for j in np.flatnonzero(held_items)]

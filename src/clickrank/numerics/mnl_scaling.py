@@ -99,7 +99,7 @@ def minimise_scaling(
     # it is not computed anew.
     again = near
     last = 1.0
-    size = 1.0
+    size, reach, longest, error = 1.0, 1.0, 0.0, 0.0
     for step in range(1, MOST_STEPS):
         if again:
             _slope(counts, item_epochs, position_epochs, box, pull, y, room)

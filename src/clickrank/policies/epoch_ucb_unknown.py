@@ -80,11 +80,11 @@ class EpochUCBUnknown(Policy):
     Biases but λ_1 are kept within [least, most], and attractions at or above ``least``. The source
     has parameters in (0, 1] and, in a footnote, an ε that they may not fall below, without its
     value. An attraction that is held at 1 does not move with a click, so that its β is 0 and its
-    index 1, below that of unknown items, which makes the best items the last: ``ceiling`` does that
-    still. On the source's problem (c) the regret is then ten times as large. 3. Where the clicks tell a
-    product α_j λ_k only, α_j is drawn to 1: each item counts as shown in 1/1000 epoch more, at bias
-    1, with as many clicks. 4. Eq. 16 takes the estimates of one epoch before; here they are the
-    latest. 5. An item without a complete epoch has an infinite index. 6. Indices and log λ are
+    index 1, below that of unknown items: the best items come last. ``ceiling`` does that all the
+    same; on the source's problem (c) its regret is larger than that of random lists. 3. Where the
+    clicks tell a product α_j λ_k only, α_j is drawn to 1: each item counts as shown in 1/1000 epoch
+    more, at bias 1, with as many clicks. 4. Eq. 16 takes the estimates of one epoch before;
+    here they are the latest. 5. An item without a complete epoch has an infinite index. 6. Indices and log λ are
     rounded to 1e-6, so that ties are ties; items that tie are ordered at random, positions from
     the first on. 7. Late feedback and several clicks: as in `EpochUCB`.
 

@@ -84,9 +84,9 @@ class EpochUCBUnknown(Policy):
     same; on the source's problem (c) its regret is larger than that of random lists. 3. Where the
     clicks tell a product α_j λ_k only, α_j is drawn to 1: each item counts as shown in 1/1000 epoch
     more, at bias 1, with as many clicks. 4. Eq. 16 takes the estimates of one epoch before;
-    here they are the latest. 5. An item without a complete epoch has an infinite index. 6. Indices and log λ are
-    rounded to 1e-6, so that ties are ties; items that tie are ordered at random, positions from
-    the first on. 7. Late feedback and several clicks: as in `EpochUCB`.
+    here they are the latest. 5. An item without a complete epoch has an infinite index. 6. Indices
+    and log λ are rounded to 1e-6, so that ties are ties; items that tie are ordered at random,
+    positions from the first on. 7. Late feedback and several clicks: as in `EpochUCB`.
 
     **Complexity**: a round within an epoch copies the list. A new epoch fits anew, once and again
     for each shown pair of item and position, starting from the last fit: a few of Newton's steps,

@@ -57,6 +57,8 @@ FLOORS = {
     "epoch-ucb": 0.5,
     "epoch-ucb-w": 0.5,
     "epoch-ts": 1.5,
+    "epoch-ucb-unknown": 100.0,
+    "epoch-ucb-star": 100.0,
     "mnl-bandit": 2.0,
     "recurrank": 2.0,
 }

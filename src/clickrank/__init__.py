@@ -1,6 +1,6 @@
 """clickrank learns from clicks which items to show and in which order."""
 
-from clickrank import bounds, checks, clickmodels, kernels, policies, priors
+from clickrank import bounds, checks, clickmodels, fit, kernels, policies, priors
 from clickrank.policies import Learner, policy
 from clickrank.simulate import Comparison, ManyResults, Result, compare, simulate, simulate_many
 
@@ -15,6 +15,7 @@ __all__ = [
     "checks",
     "clickmodels",
     "compare",
+    "fit",
     "kernels",
     "policies",
     "policy",

@@ -13,6 +13,7 @@ from tests.twins import (
     gauthier_2022_mcmc,
     general_clicks,
     grant_2020,
+    grant_2020_unknown,
     komiyama_2017,
     kveton_2022,
     lagree_2016,
@@ -33,6 +34,7 @@ TWINS: dict[str, type[Twin]] = {
     **grant_2020.TWINS,
     **li_2019.TWINS,
     **zong_2016.TWINS,
+    **grant_2020_unknown.TWINS,
 }
 
 #: Settings that each policy is compared with, by policy; without an entry, its defaults alone.
@@ -45,6 +47,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     **grant_2020.SETTINGS,
     **li_2019.SETTINGS,
     **zong_2016.SETTINGS,
+    **grant_2020_unknown.SETTINGS,
     "pmed": [{}, {"hinge": True, "beta": 0.02, "gamma": 0.5}, {"alpha": 3.0, "renewal": 0.5}],
 }
 

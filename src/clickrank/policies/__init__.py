@@ -15,6 +15,8 @@ from clickrank.policies.dcm_kl_ucb import DCMKLUCB
 from clickrank.policies.ensemble import Ensemble
 from clickrank.policies.epoch_ts import EpochTS
 from clickrank.policies.epoch_ucb import EpochUCB
+from clickrank.policies.epoch_ucb_star import EpochUCBStar
+from clickrank.policies.epoch_ucb_unknown import EpochUCBUnknown
 from clickrank.policies.epoch_ucb_w import EpochUCBW
 from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.grab import GRAB
@@ -64,6 +66,8 @@ __all__ = [
     "Ensemble",
     "EpochTS",
     "EpochUCB",
+    "EpochUCBStar",
+    "EpochUCBUnknown",
     "EpochUCBW",
     "EpsilonGreedy",
     "Greedy",

@@ -1,0 +1,261 @@
+"""Epoch-UCB without position biases: they are estimated together with the attractions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clickrank._jit import lean_kernel
+from clickrank._select import place, top_k
+from clickrank.numerics.mnl_scaling import (
+    PULL,
+    Box,
+    add_sensitivities,
+    add_up,
+    minimise_scaling,
+    room_shape,
+)
+from clickrank.numerics.pbm_likelihood import rounded
+from clickrank.policies.base import Assumes, KnownModel, Policy, register
+from clickrank.policies.epochs import EPOCHS, ends_epoch, goes_on, no_epochs
+from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    width: float  # c: the bound is α + c β √(log ...)
+    squared: int  # 1 for log(J l²), 0 for log(J l)
+    least: float  # ε
+    most_attraction: float
+    most_bias: float
+
+
+class State(NamedTuple):
+    """Counts by item and position, the present epoch, and the estimates."""
+
+    epoch: IntStatistic  # (1,), l - 1; this and the next two: see `epochs`
+    begun: IntStatistic  # (1,)
+    current: IntStatistic  # (n_positions,)
+    clicks: IntStatistic  # (n_items, n_positions), N
+    epochs: IntStatistic  # (n_items, n_positions), Ñ
+    stale: IntScratch  # (1,), 1 if the estimates are not those of the counts
+    counts: FloatScratch  # (n_items, n_positions), N
+    item_epochs: FloatScratch  # (n_items,), Σ_k Ñ
+    position_epochs: FloatScratch  # (n_positions,), Σ_j Ñ
+    log_bias: FloatScratch  # (n_positions,), log λ; where the next fit starts
+    attraction: FloatScratch  # (n_items,), α
+    other_bias: FloatScratch  # (n_positions,), log λ with one more click
+    other_attraction: FloatScratch  # (n_items,), α with one more click
+    squares: FloatScratch  # (n_items,), β²
+    bound: FloatScratch  # (n_items,), the index
+    best: IntScratch  # (n_positions,), items by decreasing index
+    order: IntScratch  # (n_positions,), positions by decreasing λ
+    room: FloatScratch  # see `minimise_scaling`
+
+
+@dataclass(frozen=True)
+class EpochUCBUnknown(Policy):
+    """Epoch-UCB for unknown position biases sorts items by what one more click could change.
+
+    Attractions and biases are fitted to the clicks of all epochs; the confidence bound of an item
+    comes from how much its estimate moves with each count.
+
+    α_j + √(36 β_j² log(J l²)) in epoch l, with J items and β_j² = Σ_ks Ñ_ks (α_j - α_j^ks)²,
+    where (α, λ) minimise Σ_jk N_jk / (α_j λ_k) + Ñ_jk log(α_j λ_k), N being the clicks on item j at
+    position k and Ñ the epochs that had it there, and α^ks is α with one more click in N_ks. The
+    largest goes to the position of the largest λ, and so on.
+
+    **Assumes**: multinomial logit clicks. The first position's bias counts as 1; with ``most`` = 1,
+    no other is more prominent. No horizon.
+
+    **Source**: grant2020, Algorithms 1 and 3.
+
+    **Differences**: 1. The estimates are the limit of the printed alternating scheme, which is not
+    the maximum of the geometric likelihood: see `clickrank.fit.mnl_em`. Newton's method finds it,
+    to 1e-8 or better. 2. With few clicks the scheme has no limit: λ falls to 0 while α grows.
+    Biases but λ_1 are kept within [least, most], and attractions at or above ``least``. The source
+    has parameters in (0, 1] and, in a footnote, an ε that they may not fall below, without its
+    value. An attraction that is held at 1 does not move with a click, so that its β is 0 and its
+    index 1, below that of unknown items: the best items come last. ``ceiling`` does that all the
+    same; on the source's problem (c) its regret is larger than that of random lists. 3. Where the
+    clicks tell a product α_j λ_k only, α_j is drawn to 1: each item counts as shown in 1/1000 epoch
+    more, at bias 1, with as many clicks. 4. Eq. 16 takes the estimates of one epoch before;
+    here they are the latest. 5. An item without a complete epoch has an infinite index. 6. Indices
+    and log λ are rounded to 1e-6, so that ties are ties; items that tie are ordered at random,
+    positions from the first on. 7. Late feedback and several clicks: as in `EpochUCB`.
+
+    **Complexity**: a round within an epoch copies the list. A new epoch fits anew, once and again
+    for each shown pair of item and position, starting from the last fit: a few of Newton's steps,
+    each O(n_items · n_positions²). So O(n_items² · n_positions³) an epoch.
+
+    **Guarantee**: regret O(n_positions² √(n_items · T log(n_items · T²))) (grant2020,
+    Proposition 10), for the supremum over all counts in place of β, and feedback at once.
+
+    Parameters
+    ----------
+    least
+        ε: the smallest estimate of an attraction or a bias, above 0.
+    most
+        The largest estimate of a bias, beside that of the first position: at least 1.
+    ceiling
+        Whether attractions are kept at or below 1.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> model = cr.clickmodels.MNL([0.6, 0.4, 0.2], [1.0, 0.5])
+    >>> cr.simulate("epoch-ucb-unknown", model, horizon=100, runs=2, seed=0).runs
+    2
+    """
+
+    name = "epoch-ucb-unknown"
+    assumes = Assumes(click_models=("mnl",))
+
+    least: float = 0.01
+    most: float = 1.0
+    ceiling: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        check_bounds(self, self.least, self.most)
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        return Params(6.0, 1, *bounds_of(self.least, self.most, self.ceiling))
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round."""
+        return State(**nothing_counted(n_items, n_positions))
+
+    def memo_size(self, n_items: int, n_positions: int) -> int:
+        """Return one whole number: the epoch."""
+        return 1
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what it is below."""
+        return EPOCHS
+
+    def why_not(self, model: KnownModel) -> str | None:
+        """Say why the assumptions do not hold for a click model; None if they do."""
+        return super().why_not(model) or too_prominent(model, self.most)
+
+
+def check_bounds(spec: Policy, least: float, most: float) -> None:
+    """Check the bounds of estimates."""
+    number(type(spec).__name__, "least", least, 1e-12, 1.0)
+    number(type(spec).__name__, "most", most, 1.0)
+
+
+def bounds_of(least: float, most: float, ceiling: bool) -> tuple[float, float, float]:
+    """Return the least estimate, the largest attraction and the largest bias."""
+    return float(least), 1.0 if ceiling else math.inf, float(most)
+
+
+def too_prominent(model: KnownModel, most: float) -> str | None:
+    """Say which position is more prominent, beside the first, than estimates may be."""
+    bias = [float(x) for x in getattr(model, "position_bias", ())]
+    if bias and max(bias) > most * bias[0] * (1.0 + 1e-12):
+        limit = "more" if most == 1.0 else f"more than {most:g} times more"
+        return f"it assumes that no position is {limit} prominent than the first, not {bias}"
+    return None
+
+
+def nothing_counted(n_items: int, n_positions: int) -> dict[str, Any]:
+    """Return the fields of a state before the first round."""
+    cells = (n_items, n_positions)
+    return {
+        **no_epochs(n_positions),
+        "clicks": np.zeros(cells, dtype=np.int64),
+        "epochs": np.zeros(cells, dtype=np.int64),
+        "stale": np.ones(1, dtype=np.int64),
+        "counts": np.zeros(cells),
+        "item_epochs": np.zeros(n_items),
+        "position_epochs": np.zeros(n_positions),
+        "log_bias": np.zeros(n_positions),
+        "attraction": np.ones(n_items),
+        "other_bias": np.zeros(n_positions),
+        "other_attraction": np.ones(n_items),
+        "squares": np.zeros(n_items),
+        "bound": np.zeros(n_items),
+        "best": np.zeros(n_positions, dtype=np.int64),
+        "order": np.arange(n_positions),
+        "room": np.zeros(room_shape(n_positions)),
+    }
+
+
+def rank_by_sensitivity(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    """Show the epoch's list, or begin an epoch with the items of the largest indices."""
+    if goes_on(state, ranking, memo):
+        return
+    if state.stale[0] == 1:
+        _fit(params, state)
+        state.stale[0] = 0
+    top_k(state.bound, rng, state.best)
+    place(state.best, state.order, ranking)
+
+
+@lean_kernel
+def _fit(params: Params, state: State) -> None:
+    """Write the indices of the items and the order of the positions."""
+    n_items, n_positions = state.clicks.shape
+    box = Box(params.least, params.most_attraction, params.least, params.most_bias)
+    add_up(state.clicks, state.epochs, state.counts, state.item_epochs, state.position_epochs)
+    minimise_scaling(
+        state.counts,
+        state.item_epochs,
+        state.position_epochs,
+        box,
+        PULL,
+        state.log_bias,
+        state.attraction,
+        False,
+        state.room,
+    )
+    add_sensitivities(
+        state.counts,
+        state.epochs,
+        state.item_epochs,
+        state.position_epochs,
+        box,
+        PULL,
+        state.log_bias,
+        state.attraction,
+        state.other_bias,
+        state.other_attraction,
+        state.room,
+        state.squares,
+    )
+    epoch = state.epoch[0] + 1.0
+    level = math.log(n_items * epoch * (epoch if params.squared == 1 else 1.0))
+    for j in range(n_items):
+        index = math.inf
+        if state.item_epochs[j] > 0.0:
+            index = state.attraction[j] + params.width * math.sqrt(level * state.squares[j])
+            index = rounded(index)
+        state.bound[j] = index
+    for k in range(n_positions):  # sorted into the order of those before it
+        bias = rounded(state.log_bias[k])
+        at = k
+        while at > 0 and rounded(state.log_bias[state.order[at - 1]]) < bias:
+            state.order[at] = state.order[at - 1]
+            at -= 1
+        state.order[at] = k
+
+
+def count_epochs(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    """Count clicks or, without one, the epoch of each shown item and its position."""
+    ended = ends_epoch(state, ranking, memo, clicks)
+    for position in range(ranking.shape[0]):
+        state.clicks[ranking[position], position] += clicks[position]
+        if ended:
+            state.epochs[ranking[position], position] += 1
+    state.stale[0] = 1
+
+
+register(EpochUCBUnknown, State, rank_by_sensitivity, count_epochs, lean=True)

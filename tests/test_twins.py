@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clickrank._rng import streams
-from clickrank.clickmodels import PBM, Cascade, ClickModel, LinearAttraction
+from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.policies import POLICIES, Learner, Policy, policy
 from clickrank.priors import Beta
 from clickrank.types import scratch_fields

@@ -134,7 +134,7 @@ def draw_linear(linear: Linear, seed: int) -> dict[str, Instance]:
     """
     found = {}
     for i in range(linear.draws):
-        rng = generator(seed, 3, i)
+        rng = drawing(seed, "features", i)
         vectors = rng.standard_normal((linear.items, linear.features - 1))
         weights = rng.standard_normal(linear.features - 1)
         attraction = LinearAttraction.normalised(vectors, weights)

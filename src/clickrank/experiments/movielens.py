@@ -8,10 +8,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from clickrank._rng import generator
 from clickrank.clickmodels import LinearAttraction
 from clickrank.errors import InvalidValue, MissingData, invalid
-from clickrank.experiments.models import Instance, build_model
+from clickrank.experiments.models import Instance, build_model, drawing
 from clickrank.experiments.sources import MovieLens
 from clickrank.types import Floats
 
@@ -34,7 +33,7 @@ def _instances(encoded: bytes, seed: int) -> dict[str, Instance]:
     ratings = most_rated(_folder(source.path) / "ratings.csv", source)
     found = {}
     for i in range(source.draws):
-        order = generator(seed, 4, i).permutation(ratings.shape[0])
+        order = drawing(seed, "users", i).permutation(ratings.shape[0])
         describing, rating = np.split(ratings[order], [source.describing])
         attraction = movie_attraction(describing, rating, source.features)
         parameters = {"attraction": attraction, **source.parameters}

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import numba
 import numpy as np
@@ -76,7 +76,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     Its machine code becomes part of what calls it, and is kept on disk there alone: an entry of its
     own would name the classes of whoever calls it, and fail where those are not installed.
     """
-    return _njit()(function)
+    return _Kernel(function)
 
 
 def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -85,7 +85,7 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
     Numba counts a reference to each array of a state wherever the state lives on beyond a branch:
     some 5 ns for each of its fields and each call, more than many a round takes.
     """
-    return _njit(_nrt=False)(function)
+    return _Kernel(function, _nrt=False)
 
 
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -94,7 +94,30 @@ def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
     A state is passed by copying the descriptions of all its arrays, which takes longer than reading
     a few numbers of it.
     """
-    return _njit(_nrt=False, forceinline=True)(function)
+    return _Kernel(function, _nrt=False, forceinline=True)
+
+
+class _Kernel(Generic[P, R]):
+    """A function for compiled code to call; Python may too, and compiles it for itself.
+
+    Compiled code needs no way in for Python's objects, which takes a quarter of the time that all
+    the compiling takes: unpacking a state of many arrays is long in machine code.
+    """
+
+    def __init__(self, function: Callable[P, R], **options: bool) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._options = options
+        called: Any = _njit(no_cpython_wrapper=True, **options)(function)
+        self._numba_type_ = called._numba_type_  # what Numba takes this object for
+        self._from_kernels = called  # which its type does not keep alive
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._from_python(*args, **kwargs)
+
+    @functools.cached_property
+    def _from_python(self) -> Callable[P, R]:
+        return _njit(**self._options)(self.py_func)
 
 
 def kernel_for(function: Callable[P, R], *sources: str | None) -> Callable[P, R]:

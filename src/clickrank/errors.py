@@ -14,8 +14,10 @@ class InvalidValue(ClickRankError, ValueError):
     """A value breaks a rule; the message names the object, the rule and the value."""
 
 
-class UnknownName(ClickRankError, LookupError):
+class UnknownName(ClickRankError, KeyError):
     """A name is not registered; the message suggests the nearest one."""
+
+    __str__ = Exception.__str__  # a KeyError's is the repr of its message
 
 
 class DoesNotApply(InvalidValue):

@@ -1,0 +1,30 @@
+"""Which tests run in one process: those of one policy, whose kernels are then compiled once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clickrank.policies import POLICIES, Policy
+
+_MODULES = {cls.__module__.rpartition(".")[2]: name for name, cls in POLICIES.items()}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put each test into the group of the policy that it is about, else into that of its file."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(_policy(item) or item.path.name))
+
+
+def _policy(item: pytest.Item) -> str | None:
+    if isinstance(item, pytest.DoctestItem):
+        return _MODULES.get(Path(item.path).stem)
+    callspec = getattr(item, "callspec", None)
+    for value in callspec.params.values() if callspec else ():
+        if isinstance(value, type) and issubclass(value, Policy):
+            return value.name
+        if isinstance(value, str) and value in POLICIES:
+            return value
+    return None

@@ -83,7 +83,7 @@ def movie_attraction(describing: Floats, rating: Floats, features: int) -> Linea
     """
     _, _, right = np.linalg.svd(describing, full_matrices=False)
     # One feature less: eq. 12 adds a constant.
-    vectors = right[: features - 1].T * describing.any(axis=0)[:, None]
+    vectors = right[: features - 1].T * (describing.sum(axis=0) > 0.0)[:, None]
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     sphere = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0.0)
     described = np.hstack([sphere, np.ones((norms.size, 1))]) / np.sqrt(2.0)

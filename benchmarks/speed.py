@@ -74,9 +74,18 @@ SEARCH_FLOORS = {"cascade-ucb1": 0.6, "cascade-kl-ucb": 4.0, "bayes-ucb": 6.0, "
 SEARCH_BESIDE = ("oracle", "dcm-kl-ucb")
 #: As FLOORS, for large catalogues with features as in 002: clicks, items and floors of each case.
 CATALOGUES: dict[str, tuple[int, dict[str, float]]] = {
-    "cascade": (10_000, {"cascade-lin-ucb": 120.0, "cascade-lin-ts": 120.0, "toprank": 40.0}),
-    "pbm": (10_000, {"cascade-lin-ucb": 120.0, "cascade-lin-ts": 120.0, "toprank": 20.0}),
-    "dctr": (1_000, {"cascade-lin-ucb": 15.0, "cascade-lin-ts": 15.0, "toprank": 10.0}),
+    "cascade": (
+        10_000,
+        {"recurrank": 4.0, "cascade-lin-ucb": 120.0, "cascade-lin-ts": 120.0, "toprank": 40.0},
+    ),
+    "pbm": (
+        10_000,
+        {"recurrank": 2.0, "cascade-lin-ucb": 120.0, "cascade-lin-ts": 120.0, "toprank": 20.0},
+    ),
+    "dctr": (
+        1_000,
+        {"recurrank": 1.5, "cascade-lin-ucb": 15.0, "cascade-lin-ts": 15.0, "toprank": 10.0},
+    ),
 }
 #: How often each attraction occurs among the results of a query; most are irrelevant.
 GRADES = {0.0: 0.52, 0.2: 0.32, 0.4: 0.13, 0.8: 0.02, 1.0: 0.01}

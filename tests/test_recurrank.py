@@ -179,6 +179,26 @@ def test_dropped_items_may_leave() -> None:
     assert _ > 500
 
 
+def test_new_numbers_alone_change_nothing() -> None:
+    """In the first phase too, and late feedback counts."""
+    spec = RecurRank(Features(np.eye(4)), failure=1.0)
+    learner = Learner(spec, 4, 3, seed=0)
+    lists = [learner.rank() for _ in range(9)]
+    for ranking, memo in lists[:6]:
+        learner.update(ranking, memo, clicks=[1, 0, 0])
+    order = np.array([2, 0, 3, 1])
+    policy, state = change_catalogue(spec, learner.state, np.eye(4)[order], order)
+    other = Learner(policy, 4, 3, seed=0)
+    other.state = state
+    for ranking, memo in lists[6:]:
+        other.update(np.argsort(order)[ranking], memo, clicks=[1, 0, 0])
+    assert (state.phase[0], state.views.sum(), state.clicks.sum()) == (1, 9, 9)
+    views = np.zeros(4, dtype=np.int64)
+    views[order[state.chosen[0]]] = state.views[0]
+    assert views.tolist() == np.bincount([r[0] for r, _ in lists], minlength=4).tolist()
+    assert len(set(other.rank()[0].tolist())) == 3
+
+
 def test_other_changes_start_anew() -> None:
     users = page("apart")
     spec = RecurRank(users.features, failure=1.0)

@@ -52,11 +52,11 @@ def _folder(path: str) -> Path:
 
 
 def most_rated(path: Path, source: MovieLens) -> Floats:
-    """Return ratings by user and movie, 0 where there is none, of those with most."""
+    """Return who rated what, of those with most ratings: 1 by user and movie, 0 for none."""
     try:
-        table = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(0, 1, 2), dtype=np.float64)
+        table = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(0, 1), dtype=np.float64)
     except ValueError as error:
-        raise InvalidValue(f"{path}: lines must be userId,movieId,rating,…: {error}.") from error
+        raise InvalidValue(f"{path}: lines must be userId,movieId,…: {error}.") from error
     movies = _most_frequent(table[:, 1], source.movies)
     kept = np.isin(table[:, 1], movies)
     users = _most_frequent(table[kept, 0], source.describing + source.rating)
@@ -65,7 +65,7 @@ def most_rated(path: Path, source: MovieLens) -> Floats:
         raise invalid("movielens", rule, (movies.size, users.size))
     table = table[kept & np.isin(table[:, 0], users)]
     matrix = np.zeros((users.size, movies.size))
-    matrix[np.searchsorted(users, table[:, 0]), np.searchsorted(movies, table[:, 1])] = table[:, 2]
+    matrix[np.searchsorted(users, table[:, 0]), np.searchsorted(movies, table[:, 1])] = 1.0
     return matrix
 
 
@@ -76,9 +76,20 @@ def _most_frequent(ids: Floats, count: int) -> Floats:
 
 
 def movie_attraction(describing: Floats, rating: Floats, features: int) -> LinearAttraction:
-    """Describe movies by the first users' ratings, and weigh that by the others'."""
-    _, values, right = np.linalg.svd(describing, full_matrices=False)
+    """Describe movies by what the first users rated, and fit to that what the others did.
+
+    A movie that none of the first users rated has no direction: its features are 0, but for the
+    constant.
+    """
+    _, _, right = np.linalg.svd(describing, full_matrices=False)
     # One feature less: eq. 12 adds a constant.
-    vectors = right[: features - 1].T * values[: features - 1]
-    weights, *_ = np.linalg.lstsq(vectors, rating.mean(axis=0), rcond=None)
-    return LinearAttraction.normalised(vectors, weights)
+    vectors = right[: features - 1].T * (describing.sum(axis=0) > 0.0)[:, None]
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    sphere = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0.0)
+    described = np.hstack([sphere, np.ones((norms.size, 1))]) / np.sqrt(2.0)
+    weights, *_ = np.linalg.lstsq(described, rating.mean(axis=0), rcond=None)
+    # A fit may leave [0, 1]. If so, all attractions are moved and shrunk alike, by the constant.
+    fitted = described @ weights
+    low, high = min(fitted.min(), 0.0), max(fitted.max(), 1.0)
+    weights[-1] -= low * np.sqrt(2.0)
+    return LinearAttraction(described, weights / (high - low))

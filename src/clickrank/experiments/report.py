@@ -108,8 +108,9 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
         items = "".join(f"<li>{_text(d)}</li>" for d in figure.differences)
         parts.append(f"<h3>Differences from the paper</h3><ul>{items}</ul>")
     command = ["clickrank", "reproduce", experiment.name, "--scale", scale, "--out", str(out)]
-    if figure.judged is not None and figure.judged.path:
-        command += ["--data", figure.judged.path]
+    data = figure.judged or figure.movielens
+    if data is not None and data.path:
+        command += ["--data", data.path]
     facts = {
         "command": shlex.join(command),
         "scale": f"{scale}: {_amount(outcome)}",
@@ -225,7 +226,7 @@ def _figure(element: str, label: str) -> str:
 
 def _results(outcome: Outcome) -> str:
     known = {p.curve: p for p in outcome.experiment.figure.curves()}
-    timed = outcome.experiment.figure.timed
+    timed = any(policy.milliseconds is not None for policy in known.values())
     heads = ["policy", "mean", "95 % interval", "median", "5 %", "95 %", "runs", "µs a round"]
     heads += ["paper: ms a round"] * timed
     upper = outcome.evidence.upper
@@ -241,9 +242,9 @@ def _results(outcome: Outcome) -> str:
             name += f' <span class="beyond">stopped at round {horizon:,}</span>'
         paper = known[row.policy].milliseconds
         numbers = (
-            f"{row.mean:,.1f}",
-            f"{row.low:,.1f} – {row.high:,.1f}",
-            *(f"{x:,.1f}" for x in (row.median, row.q05, row.q95)),
+            _lost(row.mean),
+            f"{_lost(row.low)} – {_lost(row.high)}",
+            *(_lost(x) for x in (row.median, row.q05, row.q95)),
             f"{row.runs:,}",
             f"{row.microseconds:.2f}",
             *(["–" if paper is None else f"{paper:g}"] if timed else []),
@@ -257,6 +258,11 @@ def _results(outcome: Outcome) -> str:
         f'<div class="wide"><table class="numbers"><caption>{caption}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def _lost(regret: float) -> str:
+    """Write a regret with one decimal, or with more if it is small."""
+    return f"{regret:,.1f}" if abs(regret) >= 10.0 or regret == 0.0 else f"{regret:.3g}"
 
 
 def _claim(claim: AnyClaim, outcome: str, measured: str) -> str:

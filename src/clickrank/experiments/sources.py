@@ -110,9 +110,10 @@ class Linear(Spec, frozen=True, kw_only=True):
 class MovieLens(Spec, frozen=True, kw_only=True):
     """Movies as items: features from the ratings of some users, attraction from those of others.
 
-    002, section 5: the movies with most ratings, and the users who rate most, are kept; the users
-    are split at random. A singular-value decomposition of the first users' ratings describes the
-    movies, and least squares on the others' mean ratings gives the weights.
+    002, section 5: the movies with most ratings, and the users who rate most of them, are kept; the
+    users are split at random. A singular-value decomposition of what the first ones rated describes
+    the movies (eq. 12), and a least-squares fit of the share of the others who rated a movie gives
+    the weights.
 
     Parameters
     ----------

@@ -66,15 +66,18 @@ class CascadeLinUCB(Policy):
     T = 500,000 this is 11.0. 2. Ties are broken at random; as U is cut off at 1, all lists are
     equally likely until bounds fall below 1. 3. M is kept and factorised in every round, not its
     inverse updated: that takes no longer beside the scores, and no error adds up. 4. If there are
-    several clicks, which no cascade has, those after the first are not looked at.
+    several clicks, which no cascade has, those after the first are not looked at. 5. The authors of
+    li2019 compare with a program whose bonus is about 9 xᵀS⁻¹x, without the root, S = Σ x xᵀ. That
+    shrinks with the views, not with their root, and stays with the first list that does well: good
+    in their cascade, bad with position-based clicks. The same happens here if `width` is below 1.
 
     **Complexity**: O(d³) a round, and O(d²) for each item that may reach the list: a small part of
     a large catalogue but for the first rounds, as bounds show.
 
     **Guarantee**: for ‖x_e‖ ≤ 1 and ‖θ‖ ≤ 1 regret at most
     2cK √(dT log(1 + TK/(dσ²)) / log(1 + 1/σ²)) + 1, whatever the number of items (zong2016,
-    Theorem 1). None if clicks are not a cascade: under position-based clicks it may settle on a
-    wrong list.
+    Theorem 1). None if clicks are not a cascade: under position-based clicks lower positions seem
+    less attractive than they are, and it may settle on a wrong list.
 
     Parameters
     ----------

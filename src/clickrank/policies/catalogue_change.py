@@ -62,7 +62,7 @@ def change_catalogue(
     number[before[same]] = np.flatnonzero(same)
     alive = int(state.alive[0])
     order = number[state.order[:alive]]
-    if not same.all() or (order < 0).any() or state.phase[0] == 1:
+    if not same.all() or (order < 0).any():
         begun = changed.init(n_items, n_positions)
         begun.epoch[0] = (state.epoch[0] + 1) % EPOCHS
         begun.number[0] += begun.epoch[0] * PHASES

@@ -35,19 +35,18 @@ LARGE = 2048
 #: Of the log: a click that begins a list, and the bits of an item.
 _FIRST = 1 << 31
 _ITEM = _FIRST - 1
+#: Columns of the traces. The first ones of row i are the items that beat i; then
+LATEST = -2  # 1 + the last entry of the log that is a click on i beside others;
+LEFT = -1  # the item that left the first block as number i, of as many as are no longer in it.
 
 
 def no_crowd(n_items: int, n_positions: int) -> dict[str, Ints]:
     """Return the fields that a state has for it, before the first round; empty for few items."""
     size = n_items if n_items >= LARGE else 0
     return {
-        "crowd": np.full(1, int(size > 0)),
+        "crowd": np.array([size > 0, 0], dtype=np.int64),
         "log": np.zeros(size * size // 4, dtype=np.int64),
-        "entries": np.zeros(1, dtype=np.int64),
-        "latest": np.zeros(size, dtype=np.int64),
-        "above": np.zeros((size, n_positions), dtype=np.int64),
-        "departures": np.zeros(size, dtype=np.int64),
-        "departed": np.zeros(1, dtype=np.int64),
+        "traces": np.zeros((size, n_positions + 2), dtype=np.int64),
     }
 
 
@@ -57,7 +56,7 @@ def _stays_crowd(state: Any, ranking: Ints, clicks: Ints) -> bool:
     lower = 0
     for position in range(ranking.shape[0]):
         lower += clicks[position] * state.block[ranking[position]]
-    room = state.log.shape[0] - state.entries[0]
+    room = state.log.shape[0] - state.crowd[1]
     fits = room >= ranking.shape[0] + state.block.shape[0]
     return bool(lower == 0 and fits)
 
@@ -80,12 +79,12 @@ def count_in_crowd(state: Any, ranking: Ints, clicks: Ints, present: bool) -> bo
             continue
         item = ranking[position]
         state.clicks[item] += 1
-        at = state.entries[0]
+        at = state.crowd[1]
         state.log[at] = item | first
         if together > 1:
-            state.log[at] |= state.latest[item] << 32
-            state.latest[item] = at + 1
-        state.entries[0] = at + 1
+            state.log[at] |= state.traces[item, LATEST] << 32
+            state.traces[item, LATEST] = at + 1
+        state.crowd[1] = at + 1
         first = 0
     return True
 
@@ -93,8 +92,8 @@ def count_in_crowd(state: Any, ranking: Ints, clicks: Ints, present: bool) -> bo
 @lean_kernel
 def mark_together(state: Any, item: int, sign: int) -> None:
     """Add to each item's mark the number of lists in which it was clicked beside an item."""
-    end = state.entries[0]
-    at = state.latest[item] - 1
+    end = state.crowd[1]
+    at = state.traces[item, LATEST] - 1
     while at >= 0:
         other = at
         while state.log[other] & _FIRST == 0:
@@ -110,7 +109,7 @@ def mark_together(state: Any, item: int, sign: int) -> None:
 @inline_kernel
 def note_superior(state: Any, item: int, other: int) -> None:
     """Note that an item beats another one of the first block."""
-    state.above[other, state.superiors[other]] = item
+    state.traces[other, state.superiors[other]] = item
     state.superiors[other] += 1
     state.wins[item] += 1
 
@@ -119,29 +118,30 @@ def note_superior(state: Any, item: int, other: int) -> None:
 def leave_crowd(state: Any) -> None:
     """Let items that are beaten leave the first block, and find the depth of all that have left."""
     n_items = state.block.shape[0]
+    left = n_items - state.starts[1]
     for place in range(state.starts[1]):
         item = state.order[place]
         if state.superiors[item] > 0:
             # Those of fewer clicks first, as none beats one of more.
-            at = state.departed[0]
+            at = left
             while at > 0:
-                other = state.departures[at - 1]
+                other = state.traces[at - 1, LEFT]
                 if state.block[other] > 0 or state.clicks[other] <= state.clicks[item]:
                     break
-                state.departures[at] = other
+                state.traces[at, LEFT] = other
                 at -= 1
-            state.departures[at] = item
-            state.departed[0] += 1
-            state.log[state.entries[0]] = -1 - item
-            state.entries[0] += 1
+            state.traces[at, LEFT] = item
+            left += 1
+            state.log[state.crowd[1]] = -1 - item
+            state.crowd[1] += 1
     for item in range(n_items):
         state.depth[item] = 0
     # From the last on: who beats an item leaves after it.
-    for at in range(state.departed[0] - 1, -1, -1):
-        item = state.departures[at]
+    for at in range(left - 1, -1, -1):
+        item = state.traces[at, LEFT]
         deepest = 0
         for i in range(state.superiors[item]):
-            deepest = max(deepest, state.depth[state.above[item, i]])
+            deepest = max(deepest, state.depth[state.traces[item, i]])
         state.depth[item] = deepest + 1
     for item in range(n_items):
         if state.block[item] != state.depth[item]:
@@ -158,7 +158,7 @@ def write_pairs(state: Any) -> None:
     for item in range(n_items):
         counted[item] = 0
         present[item] = 1
-    for at in range(state.entries[0]):
+    for at in range(state.crowd[1]):
         if state.log[at] >= 0:
             item = state.log[at] & _ITEM
             counted[item] += 1
@@ -181,7 +181,7 @@ def write_pairs(state: Any) -> None:
                 state.disagreement[other, item] += n
     for item in range(n_items):
         for i in range(state.superiors[item]):
-            state.beats[state.above[item, i], item] = 1
+            state.beats[state.traces[item, i], item] = 1
         for other in range(n_items):
             # Of items in one block the matrices hold what their clicks do not tell.
             if item != other and state.block[item] == state.block[other] > 0:
@@ -194,12 +194,9 @@ def write_pairs(state: Any) -> None:
 @lean_kernel
 def forget_log(state: Any) -> None:
     """Clear what the crowd alone needs."""
-    for at in range(state.entries[0]):
+    for at in range(state.crowd[1]):
         state.log[at] = 0
-    state.entries[0] = 0
-    state.departed[0] = 0
-    for item in range(state.latest.shape[0]):
-        state.latest[item] = 0
-        state.departures[item] = 0
-        for i in range(state.above.shape[1]):
-            state.above[item, i] = 0
+    state.crowd[1] = 0
+    for item in range(state.traces.shape[0]):
+        for i in range(state.traces.shape[1]):
+            state.traces[item, i] = 0

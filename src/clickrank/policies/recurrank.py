@@ -87,7 +87,8 @@ class RecurRank(Policy):
 
     **Source**: li2019, Algorithm 1.
 
-    **Differences**: 1. δ = 1/√T as in Theorem 1; δ_ℓ is not printed, and follows from Appendix A.
+    **Differences**: 1. δ = 1/√T as in Theorem 1; δ_ℓ is not printed, and follows from Appendix A,
+    where Σ 2 n_positions δ_ℓ ≤ δ (the authors' program has ℓ (ℓ + 1) for 2^ℓ, which does as well).
     2. As printed, items are dropped only below a gap of 2Δ_ℓ between two neighbours. Many items
     leave no such gaps, and then none is ever dropped. The proof of Lemma 3 drops every item that as
     many others as the interval has positions beat by 2Δ_ℓ; so does this, unless `elimination` is
@@ -98,6 +99,9 @@ class RecurRank(Policy):
     and some have not come back, those are planned anew; an item's views beyond T(a), and those of
     an instance that has ended, do not count. 6. Estimates that are equal to 1e-9 are sorted at
     random, by a number that travels in the memo. 7. An interval with one item has no phases.
+    8. Where several designs are equally good, the items' numbers decide which one is played: of two
+    items with the same features it is always the same one that is measured. By the model they are
+    equally attractive.
 
     **Complexity**: a round costs O(n_positions + d²), whatever the number of items. The end of a
     phase costs some ten passes over the items of the interval, O(d²) each.

@@ -57,13 +57,9 @@ class State(NamedTuple):
     block: IntStatistic  # (n_items,), d with i in P_d, from 0
     order: IntStatistic  # (n_items,), the items by block
     starts: IntStatistic  # (n_items + 1,), where each block begins in it; n_items beyond the last
-    crowd: IntStatistic  # (1,), 1 as long as the matrices are all 0 and the log holds everything
+    crowd: IntStatistic  # (2,), 1 as long as the log holds all pairs and the matrices 0; its length
     log: IntStatistic  # (n_items² / 4,), clicked items by list, and those that left the first block
-    entries: IntStatistic  # (1,), how many of these there are
-    latest: IntStatistic  # (n_items,), 1 + the last entry that is a click on i beside others
-    above: IntStatistic  # (n_items, n_positions), the items that beat i, in a crowd
-    departures: IntStatistic  # (n_items,), items that left the first block, in this order
-    departed: IntStatistic  # (1,), how many of these there are
+    traces: IntStatistic  # (n_items, n_positions + 2), in a crowd: see `crowd`
     due: IntScratch  # (n_items,), clicks on i before which it cannot beat another one
     depth: IntScratch  # (n_items,), the next partition
     work: IntScratch  # (n_items,)
@@ -231,7 +227,7 @@ def _learn(state: State, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
     if moved != 0:
         return _count_late(state, ranking, memo, clicks)
     if not crowded:
-        _count(state, ranking, clicks)
+        _count(state.clicks, state.block, state.disagreement, ranking, clicks)
     changed = False
     for position in range(ranking.shape[0]):
         item = ranking[position]
@@ -241,19 +237,19 @@ def _learn(state: State, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
 
 
 @lean_kernel
-def _count(state: State, ranking: Ints, clicks: Ints) -> None:
+def _count(counts: Ints, block: Ints, disagreement: Ints, ranking: Ints, clicks: Ints) -> None:
     """Count the clicks on a list of the present partition."""
     for position in range(ranking.shape[0]):
         if clicks[position] == 0:
             continue
         item = ranking[position]
-        state.clicks[item] += 1
+        counts[item] += 1
         for above in range(position):
             other = ranking[above]
             # |U| = 0, where counting both clicks makes 2.
-            if clicks[above] == 1 and state.block[other] == state.block[item]:
-                state.disagreement[item, other] -= 2
-                state.disagreement[other, item] -= 2
+            if clicks[above] == 1 and block[other] == block[item]:
+                disagreement[item, other] -= 2
+                disagreement[other, item] -= 2
 
 
 @lean_kernel

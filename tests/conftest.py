@@ -12,10 +12,14 @@ _MODULES = {cls.__module__.rpartition(".")[2]: name for name, cls in POLICIES.it
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put each test into the group of the policy that it is about, else into that of its file."""
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(_policy(item) or item.path.name))
+    """Put each test into the group of the policy that it is about, else into that of its file.
+
+    Policies come first: what they compile, the other tests find on disk.
+    """
+    groups = {item: _policy(item) or item.path.name for item in items}
+    for item, group in groups.items():
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: groups[item] not in set(POLICIES))
 
 
 def _policy(item: pytest.Item) -> str | None:

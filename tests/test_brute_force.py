@@ -133,6 +133,6 @@ def exact_regret(chance: Chance) -> float:
 @pytest.mark.parametrize("name", CHANCES)
 def test_expected_regret(name: str) -> None:
     model = cr.clickmodels.PBM(THETA, [KAPPA])
-    found = cr.simulate(name, model, HORIZON, runs=10_000, seed=1).regret[:, -1]
+    found = cr.simulate(name, model, HORIZON, runs=4_000, seed=1).regret[:, -1]
     error = found.std(ddof=1) / math.sqrt(found.size)
     assert abs(found.mean() - exact_regret(CHANCES[name])) < 5 * error

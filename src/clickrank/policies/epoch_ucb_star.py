@@ -63,8 +63,8 @@ class EpochUCBStar(Policy):
     **Complexity**: as `EpochUCBUnknown`.
 
     **Guarantee**: none proved. A good item whose first epochs went badly may not come back for a
-    very long time, as its bound is narrow. Without the ``ceiling`` some runs do keep to a list with a
-    bad item: see `EpochUCBUnknown`.
+    very long time, as its bound is narrow. Without the ``ceiling`` some runs do keep to a list
+    with a bad item: see `EpochUCBUnknown`.
 
     Parameters
     ----------

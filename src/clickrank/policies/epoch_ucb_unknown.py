@@ -100,11 +100,11 @@ class EpochUCBUnknown(Policy):
     **Guarantee**: regret O(n_positions² √(n_items · T log(n_items · T²))) (grant2020,
     Proposition 10), for the supremum over all counts in place of β, and feedback at once.
 
-    **Observed**: on problem (c), 8,000 rounds and 40 runs, mean regret is 2,200, as of random lists;
-    without the ceiling 227 (from 109 to 573), where bad runs still go from one wrong item to the
-    next at the end. With the ceiling for estimates but not for indices, 2,358 to 3,959 in 4 runs.
-    `EpochUCBStar` has 124, and 101 without it, but then 5 of the 40 runs, instead of none, lose as
-    with a wrong item in the list all through the second half.
+    **Observed**: on problem (c), 8,000 rounds and 40 runs, mean regret is 2,200, as of random
+    lists; without the ceiling 227 (from 109 to 573), where bad runs still go from one wrong item to
+    the next at the end. With the ceiling for estimates but not for indices, 2,358 to 3,959 in 4
+    runs. `EpochUCBStar` has 124, and 101 without it, but then 5 of the 40 runs, instead of none,
+    lose as with a wrong item in the list all through the second half.
 
     Parameters
     ----------

@@ -23,9 +23,10 @@ def fed(spec: Any, log: list[tuple[list[int], list[int]]], n_items: int) -> Lear
     return learner
 
 
-def random_log(seed: int, n_items: int, n_positions: int, epochs: int) -> Any:
+def random_log(seed: int, n_items: int, n_positions: int, epochs: int, largest: float = 1.0) -> Any:
     rng = np.random.default_rng(seed)
-    model = MNL(rng.uniform(0.2, 1.0, n_items), np.r_[1.0, rng.uniform(0.2, 0.9, n_positions - 1)])
+    attraction = rng.uniform(0.2, largest, n_items)
+    model = MNL(attraction, np.r_[1.0, rng.uniform(0.2, 0.9, n_positions - 1)])
     log = []
     for _ in range(epochs):
         ranking = rng.permutation(n_items)[:n_positions]
@@ -85,19 +86,36 @@ def test_indices_are_those_of_the_paper(ceiling: bool) -> None:
             more[item, position] += 1
             square += m[item, position] * (by_general_method(more, m, *box) - alpha) ** 2
         want = alpha + width * np.sqrt(square * level)
+        if ceiling:
+            want = np.minimum(want, 1.0)
         np.testing.assert_allclose(learner.state.attraction, alpha, atol=1e-4)
         np.testing.assert_allclose(learner.state.bound, want, rtol=1e-3)
 
 
-def test_an_attraction_held_at_one_has_no_width() -> None:
-    """What the ceiling does: one more click moves nothing, so the best item gets the index 1."""
+def test_nothing_is_hoped_for_above_one() -> None:
+    """A click does not move an attraction held at 1: with other indices above it, it came last."""
     log = [([0, 1], [1, 0])] * 6 + [([0, 1], [0, 0]), ([1, 0], [0, 1]), ([1, 0], [0, 0])]
-    held = fed(EpochUCBStar(ceiling=True), log, 2).state
+    held = fed(EpochUCBUnknown(), log, 2).state
     assert held.attraction[0] == 1.0
-    assert held.bound[0] == 1.0
-    free = fed(EpochUCBStar(), log, 2).state
+    assert held.squares[0] == 0.0
+    assert held.bound.tolist() == [1.0, 1.0]
+    free = fed(EpochUCBUnknown(ceiling=False), log, 2).state
     assert free.attraction[0] > 1.0
-    assert free.bound[0] > free.bound[1]
+    assert free.bound.min() > 1.0
+
+
+def test_sums_that_are_enough_are_not_finished() -> None:
+    """Whether an index is 1 may be known early; those below 1 are of all terms."""
+    for seed in range(4):
+        log = random_log(seed, 5, 3, 150, largest=0.6)
+        kept, free = (fed(EpochUCBStar(ceiling=c), log, 5).state for c in (True, False))
+        assert kept.attraction.max() < 1.0  # so that both have the same estimates
+        assert kept.bound.min() < 1.0
+        np.testing.assert_array_equal(kept.bound, np.minimum(free.bound, 1.0))
+    early = random_log(0, 5, 3, 12)
+    kept, free = (fed(EpochUCBUnknown(ceiling=c), early, 5).state for c in (True, False))
+    assert (kept.bound == 1.0).all()
+    assert kept.squares.sum() < free.squares.sum()
 
 
 def test_items_without_an_epoch_come_first() -> None:
@@ -146,13 +164,14 @@ def test_positions_more_prominent_than_the_first() -> None:
     assert result.regret[:, -1].mean() < 0.5 * best.regret[:, -1].mean()
 
 
-def test_the_ceiling_ruins_the_wide_bound() -> None:
-    """Problem (c) of the source, its first 600 rounds: without the ceiling it learns."""
+def test_the_wide_bound_explores_evenly_for_long() -> None:
+    """Problem (c) of the source: hardly better than random lists, but no worse either.
+
+    With indices above 1 it was half as bad again: items held at 1 came last.
+    """
     model = MNL([1.0] * 4 + [0.8] * 2 + [0.1] * 24, [1.0, 0.9, 0.7, 0.3, 0.5, 0.7])
-    regret = {
-        ceiling: cr.simulate(EpochUCBUnknown(ceiling=ceiling), model, 600, runs=3, seed=0)
-        .regret[:, -1]
-        .mean()
-        for ceiling in (False, True)
-    }
-    assert regret[True] > 2.5 * regret[False]
+    ours, even = (
+        cr.simulate(name, model, 600, runs=4, seed=0).regret[:, -1].mean()
+        for name in ("epoch-ucb-unknown", "uniform")
+    )
+    assert 0.8 * even < ours < 1.1 * even

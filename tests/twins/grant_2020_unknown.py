@@ -108,6 +108,8 @@ class UnknownTwin(EpochTwin):
             l = len(self.ends()) + 1  # noqa: E741
             inside = self.n_items * (l**2 if self.squared else l)
             values[shown] = alpha + self.width * np.sqrt(square * math.log(inside))
+            if spec.ceiling:
+                values[shown] = np.minimum(values[shown], 1.0)
             y = best[shown.sum() :]
             values[shown] = np.floor(values[shown] / GRID + 0.5) * GRID
             y = np.floor(y / GRID + 0.5) * GRID
@@ -127,5 +129,5 @@ class StarTwin(UnknownTwin):
 TWINS = {"epoch-ucb-unknown": UnknownTwin, "epoch-ucb-star": StarTwin}
 
 SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "epoch-ucb-star": [{"ceiling": True, "least": 0.05, "most": 2.0, "whole_root": True}],
+    "epoch-ucb-star": [{"ceiling": False, "least": 0.05, "most": 2.0, "whole_root": True}],
 }

@@ -80,7 +80,8 @@ def minimise_scaling(
     """Move y to the minimum, and write the attractions; returns the steps taken.
 
     ``y`` holds the start, with y_0 = 0. All estimates but λ_0 stay in the box. ``room`` is work
-    space, see `room_shape`; ``near`` says that it is as another fit left it, whose minimum was y.
+    space, see `room_shape`; ``near`` says that it has the derivatives at y in row 1, and
+    the factor of the curvature near y.
     An item that was never shown has attraction 1. If no minimum was found in `MOST_STEPS` steps,
     these are what is returned.
     """
@@ -102,7 +103,8 @@ def minimise_scaling(
     size, reach, longest, error = 1.0, 1.0, 0.0, 0.0
     for step in range(1, MOST_STEPS):
         if again:
-            _slope(counts, item_epochs, position_epochs, box, pull, y, room)
+            if step > 1:
+                _slope(counts, item_epochs, position_epochs, box, pull, y, room)
             reach, longest = _old_direction(y, low, high, room)
             again = longest <= last * _SHRINK and reach == 1.0
             size = 1.0
@@ -137,8 +139,8 @@ def minimise_scaling(
 def room_shape(n_positions: int) -> tuple[int, int]:
     """Return the shape of the work space."""
     # weights, slope, step, marks of positions held at a bound; curvature, its factor, and copies of
-    # factor and marks
-    return 3 * n_positions + _ROWS + 1, n_positions
+    # factor, marks, weights and slope
+    return 3 * n_positions + _ROWS + 3, n_positions
 
 
 @inline_kernel
@@ -365,31 +367,46 @@ def add_sensitivities(
     other_y: Floats,
     other: Floats,
     room: Floats,
+    order: Ints,
+    enough: Floats,
     squares: Floats,
 ) -> None:
     """Write Σ Ñ_ks (α_j - α'_j)² for each item j, where α' is fitted to one more click in a cell.
 
-    The sum is over the cells (k, s) that were shown. ``y`` and ``attraction`` are the minimum; the
-    fits start from it. ``other_y`` and ``other`` are work space.
+    The sum is over the cells (k, s) that were shown. ``y`` and ``attraction`` are the minimum, and
+    the room as that fit left it; the fits start from there. ``other_y`` and ``other`` are work
+    space. Once no item has less than ``enough``, what is left of the sums is left out;
+    ``order`` has the positions by decreasing bias, of which the last add most.
     """
     n_items, n_positions = counts.shape
-    kept = _ROWS + 2 * n_positions
+    factor = _ROWS + n_positions
+    kept = factor + n_positions
+    marks = kept + n_positions
+    _slope(counts, item_epochs, position_epochs, box, pull, y, room)
     for j in range(n_items):
         squares[j] = 0.0
     for k in range(n_positions):
-        room[kept + n_positions, k] = room[3, k]
+        room[marks, k] = room[3, k]
+        room[marks + 1, k] = room[0, k]
+        room[marks + 2, k] = room[1, k]
         for m in range(n_positions):
-            room[kept + k, m] = room[_ROWS + n_positions + k, m]
-    for i in range(n_items):
-        for k in range(n_positions):
+            room[kept + k, m] = room[factor + k, m]
+    for place in range(n_positions - 1, -1, -1):
+        k = order[place]
+        for i in range(n_items):
             if epochs[i, k] == 0:
                 continue
             for m in range(n_positions):
                 other_y[m] = y[m]
-                room[3, m] = room[kept + n_positions, m]
+                room[3, m] = room[marks, m]
+                room[0, m] = room[marks + 1, m]
+                room[1, m] = room[marks + 2, m]
                 for n in range(m + 1):
-                    room[_ROWS + n_positions + m, n] = room[kept + m, n]
+                    room[factor + m, n] = room[kept + m, n]
+            # The click changes what its item adds to the slopes, and nothing else.
+            _add_slope(counts, i, item_epochs[i], box, pull, room, 1.0)
             counts[i, k] += 1.0
+            _add_slope(counts, i, item_epochs[i], box, pull, room, -1.0)
             minimise_scaling(
                 counts, item_epochs, position_epochs, box, pull, other_y, other, True, room
             )
@@ -397,3 +414,22 @@ def add_sensitivities(
             for j in range(n_items):
                 change = other[j] - attraction[j]
                 squares[j] += epochs[i, k] * change * change
+        done = True
+        for j in range(n_items):
+            done &= squares[j] >= enough[j]
+        if done:
+            return
+
+
+@inline_kernel
+def _add_slope(
+    counts: Floats, j: int, epochs: float, box: Box, pull: float, room: Floats, sign: float
+) -> None:
+    """Add an item's part of the slopes, given the weights, with this sign."""
+    n_positions = counts.shape[1]
+    scaled = 0.0
+    for k in range(n_positions):
+        scaled += counts[j, k] * room[0, k]
+    inverse = sign / _clipped((scaled + pull) / (epochs + pull), box)
+    for k in range(n_positions):
+        room[1, k] += counts[j, k] * room[0, k] * inverse

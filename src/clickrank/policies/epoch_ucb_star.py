@@ -10,7 +10,8 @@ from clickrank.policies.base import Assumes, KnownModel, Policy, register
 from clickrank.policies.epoch_ucb_unknown import (
     Params,
     bounds_of,
-    check_bounds,
+    check_guard,
+    check_switch,
     count_epochs,
     nothing_counted,
     rank_by_sensitivity,
@@ -36,6 +37,7 @@ class State(NamedTuple):
     attraction: FloatScratch  # (n_items,)
     other_bias: FloatScratch  # (n_positions,)
     other_attraction: FloatScratch  # (n_items,)
+    enough: FloatScratch  # (n_items,)
     squares: FloatScratch  # (n_items,)
     bound: FloatScratch  # (n_items,)
     best: IntScratch  # (n_positions,)
@@ -61,7 +63,8 @@ class EpochUCBStar(Policy):
     **Complexity**: as `EpochUCBUnknown`.
 
     **Guarantee**: none proved. A good item whose first epochs went badly may not come back for a
-    very long time, as its bound is narrow.
+    very long time, as its bound is narrow. Without the ``ceiling`` some runs do keep to a list
+    with a bad item: see `EpochUCBUnknown`.
 
     Parameters
     ----------
@@ -70,7 +73,7 @@ class EpochUCBStar(Policy):
     most
         The largest estimate of a bias, beside that of the first position: at least 1.
     ceiling
-        Whether attractions are kept at or below 1: see there for what it does.
+        Whether attractions and indices are kept at or below 1: see there for what it does.
     whole_root
         Whether the root covers l too: log(√(J l)).
 
@@ -87,12 +90,13 @@ class EpochUCBStar(Policy):
 
     least: float = 0.01
     most: float = 1.0
-    ceiling: bool = False
+    ceiling: bool = True
     whole_root: bool = False
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        check_bounds(self, self.least, self.most)
+        check_guard(self, self.least, self.most, self.ceiling)
+        check_switch("EpochUCBStar", "whole_root", self.whole_root)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

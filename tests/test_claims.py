@@ -94,7 +94,7 @@ def test_order_uses_only_runs_that_both_have() -> None:
     a = result(np.array([[1.0] * 6, [2.0] * 6, [50.0] * 6]), [0, 1, 2])
     b = result(np.array([[3.0] * 6, [2.5] * 6]), [1, 0])
     verdict = judge(claim, Evidence({"a": a, "b": b}, {}))
-    assert "a 1.5, b 2.8" in verdict.measured
+    assert "a 1.5, b 2.75" in verdict.measured
     assert "2 paired runs" in verdict.measured
     strangers = result(np.ones((2, 6)), [8, 9])
     assert judge(claim, Evidence({"a": a, "b": strangers}, {})).outcome == "undecided"

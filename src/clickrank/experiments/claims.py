@@ -50,6 +50,7 @@ from clickrank.experiments.statements import (
     curves_of,
 )
 from clickrank.simulate import Result
+from clickrank.simulate.compare import regret_text
 from clickrank.types import Floats
 
 LEVEL = 0.99
@@ -132,7 +133,7 @@ def _all_less(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> Verdict:
         gap = mean_interval(b - a, level)
         outcomes.append("holds" if gap.low > 0 else "fails" if gap.high < 0 else "undecided")
         texts.append(
-            f"{less} {a.mean():,.1f}, {more} {b.mean():,.1f}, difference {_range(gap)}, "
+            f"{less} {regret_text(a.mean())}, {more} {regret_text(b.mean())}, difference {_range(gap)}, "
             f"{a.size:,} paired runs"
         )
     return Verdict(_worst(outcomes), "; ".join(texts))
@@ -156,7 +157,7 @@ def near_best(claim: NearBest, evidence: Evidence) -> Verdict:
     means = _means(evidence)
     best = min(means, key=lambda curve: means[curve])
     if best == claim.policy:
-        return Verdict("holds", f"{best} has the smallest mean regret, {means[best]:,.1f}")
+        return Verdict("holds", f"{best} has the smallest mean regret, {regret_text(means[best])}")
     return _ratio_within((claim.policy, best), 0.0, claim.factor, evidence)
 
 
@@ -182,7 +183,7 @@ def _ratio_within(
         return Verdict("undecided", "the ratio needs two runs in common and regret above 0")
     found = ratio_interval(a, b, LEVEL)
     text = (
-        f"{' / '.join(policies)}: {a.mean():,.1f} / {b.mean():,.1f}, "
+        f"{' / '.join(policies)}: {regret_text(a.mean())} / {regret_text(b.mean())}, "
         f"ratio {_range(found, 2)}, allowed {_limits(low, high)}"
     )
     return Verdict(_inside(found, low, high), text)
@@ -213,8 +214,8 @@ def growth(claim: Growth, evidence: Evidence) -> Verdict:
     stopped = last.mean() <= 0
     found = Estimate(0.0, 0.0, 0.0) if stopped else ratio_interval(last, before, LEVEL)
     text = (
-        f"{claim.policy}: from round {end // 10:,} to {end:,} regret grows by {last.mean():,.1f}, "
-        f"from {end // 100:,} to {end // 10:,} by {before.mean():,.1f}, ratio {_range(found, 2)}; "
+        f"{claim.policy}: from round {end // 10:,} to {end:,} regret grows by {regret_text(last.mean())}, "
+        f"from {end // 100:,} to {end // 10:,} by {regret_text(before.mean())}, ratio {_range(found, 2)}; "
         f"1 is logarithmic, 10 linear, the limit {LOG_OR_LINEAR:.2f}"
     )
     limits = (-math.inf, LOG_OR_LINEAR)
@@ -230,12 +231,14 @@ def flattens(claim: Flattens, evidence: Evidence) -> Verdict:
     half = result.horizon // 2
     first, last = regret_at(result, half), gained(result, half, result.horizon)
     if min(first.mean(), last.mean()) <= 0:
-        text = f"{claim.policy}: the first {half:,} rounds add {first.mean():,.1f}, the last "
-        return Verdict("undecided", f"{text}{last.mean():,.1f}: no ratio")
+        text = (
+            f"{claim.policy}: the first {half:,} rounds add {regret_text(first.mean())}, the last "
+        )
+        return Verdict("undecided", f"{text}{regret_text(last.mean())}: no ratio")
     found = ratio_interval(last, first, LEVEL)
     text = (
-        f"{claim.policy}: the first {half:,} rounds add {first.mean():,.1f}, the last "
-        f"{last.mean():,.1f}, ratio {_range(found, 2)}, asked: below {FLAT:.2f}, as of √t"
+        f"{claim.policy}: the first {half:,} rounds add {regret_text(first.mean())}, the last "
+        f"{regret_text(last.mean())}, ratio {_range(found, 2)}, asked: below {FLAT:.2f}, as of √t"
     )
     return Verdict(_inside(found, 0.0, FLAT), text)
 
@@ -252,8 +255,8 @@ def catch_up(claim: CatchUp, evidence: Evidence) -> Verdict:
     end = _ratio_within(claim.policies, 0.0, claim.factor, evidence)
     before = _inside(gap, 0.0, math.inf)
     text = (
-        f"at round {at:,} {claim.policies[0]} {a.mean():,.1f}, {claim.policies[1]} "
-        f"{b.mean():,.1f}, difference {_range(gap)}, asked: above 0; at the end {end.measured}"
+        f"at round {at:,} {claim.policies[0]} {regret_text(a.mean())}, {claim.policies[1]} "
+        f"{regret_text(b.mean())}, difference {_range(gap)}, asked: above 0; at the end {end.measured}"
     )
     return Verdict(_worst([before, end.outcome]), text)
 
@@ -291,7 +294,7 @@ def below_bound(claim: BelowBound, evidence: Evidence) -> Verdict:
     limit = evidence.bound * math.log(result.horizon)
     text = (
         f"{claim.policy}: regret {_range(mean)} at round {result.horizon:,}, "
-        f"where the bound is {limit:,.1f}"
+        f"where the bound is {regret_text(limit)}"
     )
     return Verdict(_inside(mean, -math.inf, limit), text)
 
@@ -303,7 +306,7 @@ def near_bound(claim: NearBound, evidence: Evidence) -> Verdict:
     limit = evidence.bound * math.log(result.horizon)
     ratio = mean_interval(result.regret[:, -1] / limit, LEVEL)
     text = (
-        f"{claim.policy}: regret is {_range(ratio, 2)} times the bound of {limit:,.1f} at round "
+        f"{claim.policy}: regret is {_range(ratio, 2)} times the bound of {regret_text(limit)} at round "
         f"{result.horizon:,}, allowed {claim.low:g} to {claim.high:g}"
     )
     return Verdict(_inside(ratio, claim.low, claim.high), text)
@@ -497,8 +500,8 @@ def _worst(outcomes: Sequence[str]) -> Literal["holds", "fails", "undecided"]:
     return "undecided" if "undecided" in outcomes else "holds"
 
 
-def _range(x: Estimate, decimals: int = 1) -> str:
-    mean, low, high = (f"{v:,.{decimals}f}" for v in x)
+def _range(x: Estimate, decimals: int | None = None) -> str:
+    mean, low, high = (regret_text(v) if decimals is None else f"{v:,.{decimals}f}" for v in x)
     return f"{mean} [{low}, {high}]"
 
 

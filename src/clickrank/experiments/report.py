@@ -30,6 +30,7 @@ from clickrank.plots import (
     svg,
 )
 from clickrank.simulate import Comparison
+from clickrank.simulate.compare import regret_text
 
 HERE = Path(__file__).parent
 
@@ -242,9 +243,9 @@ def _results(outcome: Outcome) -> str:
             name += f' <span class="beyond">stopped at round {horizon:,}</span>'
         paper = known[row.policy].milliseconds
         numbers = (
-            _lost(row.mean),
-            f"{_lost(row.low)} – {_lost(row.high)}",
-            *(_lost(x) for x in (row.median, row.q05, row.q95)),
+            regret_text(row.mean),
+            f"{regret_text(row.low)} – {regret_text(row.high)}",
+            *(regret_text(x) for x in (row.median, row.q05, row.q95)),
             f"{row.runs:,}",
             f"{row.microseconds:.2f}",
             *(["–" if paper is None else f"{paper:g}"] if timed else []),
@@ -258,11 +259,6 @@ def _results(outcome: Outcome) -> str:
         f'<div class="wide"><table class="numbers"><caption>{caption}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
-
-
-def _lost(regret: float) -> str:
-    """Write a regret with one decimal, or with more if it is small."""
-    return f"{regret:,.1f}" if abs(regret) >= 10.0 or regret == 0.0 else f"{regret:.3g}"
 
 
 def _claim(claim: AnyClaim, outcome: str, measured: str) -> str:

@@ -36,6 +36,15 @@ class Row(NamedTuple):
     microseconds: float
 
 
+def regret_text(regret: float) -> str:
+    """Write a regret with one decimal, or with more if it is small.
+
+    >>> regret_text(1234.56), regret_text(0.18765), regret_text(0.0)
+    ('1,234.6', '0.188', '0.0')
+    """
+    return f"{regret:,.1f}" if abs(regret) >= 10.0 or regret == 0.0 else f"{regret:.3g}"
+
+
 class Summary(tuple[Row, ...]):
     """Rows by increasing mean regret; printing it shows a table.
 
@@ -59,9 +68,9 @@ class Summary(tuple[Row, ...]):
         for row in self:
             table.add_row(
                 row.policy,
-                f"{row.mean:,.1f}",
-                f"{row.low:,.1f} – {row.high:,.1f}",
-                *(f"{x:,.1f}" for x in (row.median, row.q05, row.q95)),
+                regret_text(row.mean),
+                f"{regret_text(row.low)} – {regret_text(row.high)}",
+                *(regret_text(x) for x in (row.median, row.q05, row.q95)),
                 f"{row.runs:,}",
                 f"{row.microseconds:.2f}",
             )

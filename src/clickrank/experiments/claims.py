@@ -133,7 +133,7 @@ def _all_less(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> Verdict:
         gap = mean_interval(b - a, level)
         outcomes.append("holds" if gap.low > 0 else "fails" if gap.high < 0 else "undecided")
         texts.append(
-            f"{less} {regret_text(a.mean())}, {more} {regret_text(b.mean())}, difference {_range(gap)}, "
+            f"{less} {_mean(a)}, {more} {_mean(b)}, difference {_range(gap)}, "
             f"{a.size:,} paired runs"
         )
     return Verdict(_worst(outcomes), "; ".join(texts))
@@ -183,7 +183,7 @@ def _ratio_within(
         return Verdict("undecided", "the ratio needs two runs in common and regret above 0")
     found = ratio_interval(a, b, LEVEL)
     text = (
-        f"{' / '.join(policies)}: {regret_text(a.mean())} / {regret_text(b.mean())}, "
+        f"{' / '.join(policies)}: {_mean(a)} / {_mean(b)}, "
         f"ratio {_range(found, 2)}, allowed {_limits(low, high)}"
     )
     return Verdict(_inside(found, low, high), text)
@@ -214,8 +214,8 @@ def growth(claim: Growth, evidence: Evidence) -> Verdict:
     stopped = last.mean() <= 0
     found = Estimate(0.0, 0.0, 0.0) if stopped else ratio_interval(last, before, LEVEL)
     text = (
-        f"{claim.policy}: from round {end // 10:,} to {end:,} regret grows by {regret_text(last.mean())}, "
-        f"from {end // 100:,} to {end // 10:,} by {regret_text(before.mean())}, ratio {_range(found, 2)}; "
+        f"{claim.policy}: from round {end // 10:,} to {end:,} regret grows by {_mean(last)}, "
+        f"from {end // 100:,} to {end // 10:,} by {_mean(before)}, ratio {_range(found, 2)}; "
         f"1 is logarithmic, 10 linear, the limit {LOG_OR_LINEAR:.2f}"
     )
     limits = (-math.inf, LOG_OR_LINEAR)
@@ -231,14 +231,12 @@ def flattens(claim: Flattens, evidence: Evidence) -> Verdict:
     half = result.horizon // 2
     first, last = regret_at(result, half), gained(result, half, result.horizon)
     if min(first.mean(), last.mean()) <= 0:
-        text = (
-            f"{claim.policy}: the first {half:,} rounds add {regret_text(first.mean())}, the last "
-        )
-        return Verdict("undecided", f"{text}{regret_text(last.mean())}: no ratio")
+        text = f"{claim.policy}: the first {half:,} rounds add {_mean(first)}, the last "
+        return Verdict("undecided", f"{text}{_mean(last)}: no ratio")
     found = ratio_interval(last, first, LEVEL)
     text = (
-        f"{claim.policy}: the first {half:,} rounds add {regret_text(first.mean())}, the last "
-        f"{regret_text(last.mean())}, ratio {_range(found, 2)}, asked: below {FLAT:.2f}, as of √t"
+        f"{claim.policy}: the first {half:,} rounds add {_mean(first)}, the last "
+        f"{_mean(last)}, ratio {_range(found, 2)}, asked: below {FLAT:.2f}, as of √t"
     )
     return Verdict(_inside(found, 0.0, FLAT), text)
 
@@ -255,8 +253,8 @@ def catch_up(claim: CatchUp, evidence: Evidence) -> Verdict:
     end = _ratio_within(claim.policies, 0.0, claim.factor, evidence)
     before = _inside(gap, 0.0, math.inf)
     text = (
-        f"at round {at:,} {claim.policies[0]} {regret_text(a.mean())}, {claim.policies[1]} "
-        f"{regret_text(b.mean())}, difference {_range(gap)}, asked: above 0; at the end {end.measured}"
+        f"at round {at:,} {claim.policies[0]} {_mean(a)}, {claim.policies[1]} "
+        f"{_mean(b)}, difference {_range(gap)}, asked: above 0; at the end {end.measured}"
     )
     return Verdict(_worst([before, end.outcome]), text)
 
@@ -306,8 +304,8 @@ def near_bound(claim: NearBound, evidence: Evidence) -> Verdict:
     limit = evidence.bound * math.log(result.horizon)
     ratio = mean_interval(result.regret[:, -1] / limit, LEVEL)
     text = (
-        f"{claim.policy}: regret is {_range(ratio, 2)} times the bound of {regret_text(limit)} at round "
-        f"{result.horizon:,}, allowed {claim.low:g} to {claim.high:g}"
+        f"{claim.policy}: regret is {_range(ratio, 2)} times the bound of {regret_text(limit)} "
+        f"at round {result.horizon:,}, allowed {claim.low:g} to {claim.high:g}"
     )
     return Verdict(_inside(ratio, claim.low, claim.high), text)
 
@@ -498,6 +496,10 @@ def _worst(outcomes: Sequence[str]) -> Literal["holds", "fails", "undecided"]:
     if "fails" in outcomes:
         return "fails"
     return "undecided" if "undecided" in outcomes else "holds"
+
+
+def _mean(regrets: Floats) -> str:
+    return regret_text(float(regrets.mean()))
 
 
 def _range(x: Estimate, decimals: int | None = None) -> str:

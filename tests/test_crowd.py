@@ -16,6 +16,7 @@ MODELS: dict[str, ClickModel] = {
     "pbm": PBM(ITEMS, np.linspace(1.0, 0.4, 5)),
     "many clicks": PBM(ITEMS, np.ones(8)),
     "cascade": Cascade(ITEMS / 3, 5),
+    "few positions": PBM(np.concatenate([ITEMS, ITEMS / 9]), np.ones(4)),
 }
 
 
@@ -33,9 +34,11 @@ def learner_of(settings: dict[str, Any], n_items: int, n_positions: int, log: in
 
 def same_pairs(learner: Learner, twin: TopRankTwin) -> None:
     """Compare S, N and edges, with the matrices written out."""
-    if learner.state.crowd[0] == 1:
+    if learner.state.crowd[0] > 0:
         crowd.write_pairs(learner.state)
     state = learner.state
+    assert not state.log.any()
+    assert not state.traces.any()
     same = state.block[:, None] == state.block[None, :]
     c = state.clicks
     n = state.disagreement + same * (c[:, None] + c[None, :])
@@ -53,9 +56,12 @@ def same_pairs(learner: Learner, twin: TopRankTwin) -> None:
     ("settings", "model", "log"),
     [
         ({"failure": 0.01}, "pbm", 5000),
-        ({"failure": 0.01}, "many clicks", 150),
+        ({"failure": 0.01}, "many clicks", 190),
         ({"failure": 1.0}, "many clicks", 5000),
-        ({"failure": 1.0}, "cascade", 90),
+        ({"failure": 1.0}, "cascade", 130),
+        ({"failure": 1.0}, "few positions", 5000),
+        ({"doubling": True, "guess": 300}, "few positions", 5000),
+        ({"failure": 0.003}, "few positions", 700),
         ({"doubling": True, "guess": 200}, "pbm", 400),
     ],
     ids=str,
@@ -66,7 +72,7 @@ def test_like_the_twin(settings: dict[str, Any], model: str, log: int) -> None:
     learner = learner_of(settings, users.n_items, users.n_positions, log)
     twin = TopRankTwin(learner.policy, users.n_items, np.ones(users.n_positions))
     ours, theirs = streams(1, 0), streams(1, 0)
-    crowds = divided = 0
+    crowds = divided = tables = 0
     for t in range(700):
         ranking, memo = learner.rank(ours.policy)
         want, want_memo = twin.rank(theirs.policy)
@@ -75,11 +81,17 @@ def test_like_the_twin(settings: dict[str, Any], model: str, log: int) -> None:
         clicks = users.sample(ranking, ours.users)
         learner.update(ranking, memo, clicks)
         twin.update(want, want_memo, clicks)
-        crowds += int(learner.state.crowd[0])
-        divided += int(learner.state.crowd[0] and learner.state.block.any())
+        state = learner.state
+        crowds += int(state.crowd[0] > 0)
+        divided += int(state.crowd[0] > 0 and state.block.any())
+        tables += int(state.crowd[0] == 2)
+        if state.rounds[0] == 0:
+            assert not state.log.any()  # of the epoch before
+            assert not state.traces.any()
     assert crowds > 15
+    assert tables > 50 or model != "few positions"
     assert divided > 0 or log < 5000
-    assert (crowds < 700) == (log < 5000 or model == "many clicks")
+    assert (crowds < 700) == (log < 5000 or (settings == {"failure": 1.0} and model != "cascade"))
     same_pairs(learner, twin)
 
 
@@ -117,7 +129,7 @@ def test_any_feedback_like_the_twin(seed: int) -> None:
             ranking, memo, clicks = flying.pop(int(rng.integers(len(flying))))
             learner.update(ranking, memo, clicks)
             twin.update(ranking.tolist(), memo.tolist(), clicks)
-        ends.append(int(learner.state.crowd[0]))
+        ends.append(int(learner.state.crowd[0] > 0))
     assert sum(ends) > 30
     same_pairs(learner, twin)
 
@@ -153,7 +165,7 @@ def test_many_items_touch_no_matrix() -> None:
         if learner.state.block.any():
             break
     state = learner.state
-    assert state.crowd[0] == 1
+    assert state.crowd[0] > 0
     assert state.block.tolist() == [0] + [1] * 2999
     assert not any(getattr(state, name).any() for name in ("difference", "disagreement", "beats"))
     learner.update([1, 2], state.block.copy(), [1, 0])  # of the second block

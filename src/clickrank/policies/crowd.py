@@ -18,7 +18,9 @@ no longer played, or when the log is full. Then S and N of all pairs are written
 (`write_pairs`).
 
 The log also holds, for each click beside others, where the item was last clicked beside others: so
-c_ij of one item with all others is found in the time that it takes to read its own lists.
+c_ij of one item with all others is found in the time that it takes to read its own lists. Those
+are short while many items share the clicks. Once fewer than a quarter of the items are left in the
+first block, the c_ij of these are counted as clicks come, in a table at the end of the log.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ LARGE = 2048
 _FIRST = 1 << 31
 _ITEM = _FIRST - 1
 #: Columns of the traces. The first ones of row i are the items that beat i; then
+PLACE = -3  # row and column of i in the table, from 1; 0 for those that had left before;
 LATEST = -2  # 1 + the last entry of the log that is a click on i beside others;
 LEFT = -1  # the item that left the first block as number i, of as many as are no longer in it.
 
@@ -46,8 +49,20 @@ def no_crowd(n_items: int, n_positions: int) -> dict[str, Ints]:
     return {
         "crowd": np.array([size > 0, 0], dtype=np.int64),
         "log": np.zeros(size * size // 4, dtype=np.int64),
-        "traces": np.zeros((size, n_positions + 2), dtype=np.int64),
+        "traces": np.zeros((size, n_positions + 3), dtype=np.int64),
     }
+
+
+@inline_kernel
+def _side(state: Any) -> int:
+    """Return the number of rows of the table, and of columns."""
+    return int(state.block.shape[0] // 4)
+
+
+@inline_kernel
+def _pair(state: Any, row: int, column: int) -> int:
+    """Return where the log has this entry of the table."""
+    return int(state.log.shape[0] + (row - _side(state)) * _side(state) + column)
 
 
 @inline_kernel
@@ -56,7 +71,7 @@ def _stays_crowd(state: Any, ranking: Ints, clicks: Ints) -> bool:
     lower = 0
     for position in range(ranking.shape[0]):
         lower += clicks[position] * state.block[ranking[position]]
-    room = state.log.shape[0] - state.crowd[1]
+    room = _pair(state, 0, 0) - state.crowd[1]
     fits = room >= ranking.shape[0] + state.block.shape[0]
     return bool(lower == 0 and fits)
 
@@ -81,7 +96,9 @@ def count_in_crowd(state: Any, ranking: Ints, clicks: Ints, present: bool) -> bo
         state.clicks[item] += 1
         at = state.crowd[1]
         state.log[at] = item | first
-        if together > 1:
+        if state.crowd[0] == 2:
+            _count_beside(state, at)
+        elif together > 1:
             state.log[at] |= state.traces[item, LATEST] << 32
             state.traces[item, LATEST] = at + 1
         state.crowd[1] = at + 1
@@ -89,9 +106,42 @@ def count_in_crowd(state: Any, ranking: Ints, clicks: Ints, present: bool) -> bo
     return True
 
 
+@inline_kernel
+def _count_beside(state: Any, at: int) -> None:
+    """Add a click of the log to the table, with each one before it in its list."""
+    row = state.traces[state.log[at] & _ITEM, PLACE]
+    before = at
+    while state.log[before] & _FIRST == 0:
+        before -= 1
+        other = state.traces[state.log[before] & _ITEM, PLACE]
+        state.log[_pair(state, row, other)] += 1
+        state.log[_pair(state, other, row)] += 1
+
+
+@lean_kernel
+def _begin_table(state: Any) -> None:
+    """Count all pairs of the first block; those of others share row and column 0, never read."""
+    place = 0
+    for item in range(state.block.shape[0]):
+        if state.block[item] == 0:
+            place += 1
+            state.traces[item, PLACE] = place
+    for at in range(state.crowd[1]):
+        if state.log[at] >= 0:
+            _count_beside(state, at)
+    state.crowd[0] = 2
+
+
 @lean_kernel
 def mark_together(state: Any, item: int, sign: int) -> None:
-    """Add to each item's mark the number of lists in which it was clicked beside an item."""
+    """Add to the marks of the first block in how many lists each was clicked beside an item."""
+    if state.crowd[0] == 2:
+        row = state.traces[item, PLACE]
+        for place in range(state.starts[1]):
+            other = state.order[place]
+            together = state.log[_pair(state, row, state.traces[other, PLACE])]
+            state.clicked[other] += sign * together
+        return
     end = state.crowd[1]
     at = state.traces[item, LATEST] - 1
     while at >= 0:
@@ -147,6 +197,8 @@ def leave_crowd(state: Any) -> None:
         if state.block[item] != state.depth[item]:
             state.block[item] = state.depth[item]
             state.due[item] = 0
+    if state.crowd[0] == 1 and n_items - left < _side(state):
+        _begin_table(state)
 
 
 @lean_kernel
@@ -187,8 +239,8 @@ def write_pairs(state: Any) -> None:
             if item != other and state.block[item] == state.block[other] > 0:
                 state.difference[item, other] -= state.clicks[item] - state.clicks[other]
                 state.disagreement[item, other] -= state.clicks[item] + state.clicks[other]
-    state.crowd[0] = 0
     forget_log(state)
+    state.crowd[0] = 0
 
 
 @lean_kernel
@@ -197,6 +249,9 @@ def forget_log(state: Any) -> None:
     for at in range(state.crowd[1]):
         state.log[at] = 0
     state.crowd[1] = 0
+    if state.crowd[0] == 2:
+        for at in range(_pair(state, 0, 0), state.log.shape[0]):
+            state.log[at] = 0
     for item in range(state.traces.shape[0]):
         for i in range(state.traces.shape[1]):
             state.traces[item, i] = 0

@@ -57,9 +57,9 @@ class State(NamedTuple):
     block: IntStatistic  # (n_items,), d with i in P_d, from 0
     order: IntStatistic  # (n_items,), the items by block
     starts: IntStatistic  # (n_items + 1,), where each block begins in it; n_items beyond the last
-    crowd: IntStatistic  # (2,), 1 as long as the log holds all pairs and the matrices 0; its length
-    log: IntStatistic  # (n_items² / 4,), clicked items by list, and those that left the first block
-    traces: IntStatistic  # (n_items, n_positions + 2), in a crowd: see `crowd`
+    crowd: IntStatistic  # (2,), 1 if the log holds all pairs, 2 with a table, else 0; its length
+    log: IntStatistic  # (n_items² / 4,), clicked items by list, who left the first block; the table
+    traces: IntStatistic  # (n_items, n_positions + 3), in a crowd: see `crowd`
     due: IntScratch  # (n_items,), clicks on i before which it cannot beat another one
     depth: IntScratch  # (n_items,), the next partition
     work: IntScratch  # (n_items,)
@@ -94,7 +94,8 @@ class TopRank(Policy):
     make its own item beat another, and not before a number of clicks on it that is computed from
     S and N; so the pairs of an item are rarely looked at. Pairs take 3 n_items² numbers; from 2,048
     items on, as long as feedback comes in time and the first block fills the list, a number a click
-    instead, n_items²/4 at most. The rest is reserved, but not written to.
+    instead, and n_items²/16 once fewer than a quarter of the items are in that block; n_items²/4 in
+    all at most. The rest is reserved, but not written to.
 
     **Guarantee**: for δ = 1/T, regret O(n_items · n_positions · log T / Δ), and whatever the gaps
     O(√(n_positions³ · n_items · T log T)) (lattimore2018). With doubling, log² T
@@ -223,7 +224,7 @@ def _learn(state: State, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
     moved = 0
     for item in range(state.block.shape[0]):
         moved |= memo[item] ^ state.block[item]
-    crowded = state.crowd[0] == 1 and count_in_crowd(state, ranking, clicks, moved == 0)
+    crowded = state.crowd[0] > 0 and count_in_crowd(state, ranking, clicks, moved == 0)
     if moved != 0:
         return _count_late(state, ranking, memo, clicks)
     if not crowded:
@@ -261,7 +262,7 @@ def _compare(state: State, item: int) -> bool:
     nearest_s, nearest_n = -_FAR, _FAR
     found = False
     block = state.block[item]
-    crowded = state.crowd[0] == 1
+    crowded = state.crowd[0] > 0
     if crowded:
         mark_together(state, item, 1)
     for place in range(state.starts[block], state.starts[block + 1]):
@@ -350,7 +351,7 @@ def _count_late(state: State, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
 def _divide(state: State) -> None:
     """Make the partition anew."""
     n_items = state.block.shape[0]
-    if state.crowd[0] == 1:
+    if state.crowd[0] > 0:
         leave_crowd(state)
     else:
         _peel(state)
@@ -440,7 +441,7 @@ def _forget(state: State) -> None:
     state.rounds[0] = 0
     state.scale[0] *= 2.0
     state.clicks[:] = 0
-    if state.crowd[0] == 1:
+    if state.crowd[0] > 0:
         forget_log(state)
     else:
         state.difference[:, :] = 0

@@ -1,6 +1,8 @@
 """Estimates of the multinomial logit model: each the optimum of its own objective."""
 
 import math
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -247,3 +249,14 @@ def test_a_thousand_items_take_no_time() -> None:
     assert fit.converged
     assert fit.iterations < 40
     assert np.corrcoef(fit.attraction, alpha)[0, 1] > 0.5
+
+
+def test_page_on_fitting_choices() -> None:
+    page = Path(__file__).parent.parent / "docs" / "howto" / "fit-choices.md"
+    names: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+        exec(block, names)
+    truth, fit = names["truth"], names["fit"]
+    # Lists are not epochs here, so the errors are approximate: 6 of them instead of 5.
+    assert (abs(fit.attraction - truth.attraction) < 6 * fit.attraction_error).all()
+    assert (abs(fit.position_bias - truth.position_bias) <= 6 * fit.position_bias_error).all()

@@ -11,6 +11,7 @@ from clickrank.policies import POLICIES, Policy
 _MODULES = {cls.__module__.rpartition(".")[2]: name for name, cls in POLICIES.items()}
 
 
+@pytest.hookimpl(tryfirst=True)  # before the plugin reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put each test into the group of the policy that it is about, else into that of its file.
 

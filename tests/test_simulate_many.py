@@ -18,6 +18,7 @@ import pytest
 import clickrank as cr
 from benchmarks import many as benchmark
 from clickrank._rng import streams
+from clickrank.checks.policies import matched_model
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.simulate import PartialResults, many
 from clickrank.simulate.many import LostSlice, QueryFailed
@@ -576,5 +577,6 @@ def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("name", sorted(cr.policies.POLICIES))
 def test_policies_can_be_sent_to_workers(name: str) -> None:
     settings = {"scores": [0.5, 0.1]} if name == "ensemble" else {}
-    spec = cr.policy(name, model=MODELS[17], horizon=10, **settings)
+    model = matched_model(cr.policies.POLICIES[name], 2, 1)
+    spec = cr.policy(name, model=model, horizon=10, **settings)
     assert pickle.loads(pickle.dumps(spec)) == spec

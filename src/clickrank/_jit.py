@@ -76,7 +76,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     Its machine code becomes part of what calls it, and is kept on disk there alone: an entry of its
     own would name the classes of whoever calls it, and fail where those are not installed.
     """
-    return _Kernel(function)
+    return _kernel(function)
 
 
 def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -85,7 +85,7 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
     Numba counts a reference to each array of a state wherever the state lives on beyond a branch:
     some 5 ns for each of its fields and each call, more than many a round takes.
     """
-    return _Kernel(function, _nrt=False)
+    return _kernel(function, _nrt=False)
 
 
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -94,7 +94,12 @@ def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
     A state is passed by copying the descriptions of all its arrays, which takes longer than reading
     a few numbers of it.
     """
-    return _Kernel(function, _nrt=False, forceinline=True)
+    return _kernel(function, _nrt=False, forceinline=True)
+
+
+def _kernel(function: Callable[P, R], **options: bool) -> Callable[P, R]:
+    # Numba may be switched off for debugging.
+    return function if vars(numba.config)["DISABLE_JIT"] else _Kernel(function, **options)
 
 
 class _Kernel(Generic[P, R]):
@@ -222,8 +227,12 @@ def tell_apart(named_tuple: type) -> None:
     """Give a NamedTuple class a name of its own.
 
     Numba's dispatcher takes classes of one name and the same fields for one type, wherever they are
-    defined: it would run the kernels of the one on the other.
+    defined: it would run the kernels of the one on the other, or, where another argument tells them
+    apart, look for the right ones anew in each call, which takes a millisecond.
     """
+    if named_tuple in _told_apart:
+        return
+    _told_apart.add(named_tuple)
     name = re.sub(r"\W", "_", f"{named_tuple.__module__}.{named_tuple.__qualname__}")
     _named[name] += 1
     # Defined again, in a notebook or by reloading: another class of the same name.
@@ -231,6 +240,7 @@ def tell_apart(named_tuple: type) -> None:
 
 
 _named: Counter[str] = Counter()
+_told_apart: set[type] = set()
 
 
 @functools.cache

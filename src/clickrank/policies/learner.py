@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clickrank._jit import kernel_for
+from clickrank._jit import kernel_for, tell_apart
 from clickrank.errors import InvalidValue, invalid
 from clickrank.policies.base import Policy, rank, source_of, update
 from clickrank.types import Ints, clicks_of, memo_of, ranking_of, shape, statistic_fields, whole
@@ -42,6 +42,7 @@ class Learner:
         self.seed = None if seed is None else whole("Learner", "seed", seed, 0)
         self.n_items, self.n_positions = shape(type(policy).__name__, n_items, n_positions)
         self.params = policy.params(self.n_items, self.n_positions)
+        tell_apart(type(self.params))
         self.state = policy.init(self.n_items, self.n_positions)
         self.memo_size = policy.memo_size(self.n_items, self.n_positions)
 

@@ -26,7 +26,7 @@ demo: $(STAMP) ## Run the quick experiments and write report/
 	$(BIN)/clickrank reproduce --scale quick --out report
 
 test: $(STAMP) ## Run the tests (PYTEST_ARGS="..." adds arguments)
-	$(BIN)/pytest -n 2 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder $(PYTEST_ARGS)
 
 check: $(STAMP) ## Run the linters, the type checker, the import contracts and the tests
 	$(BIN)/ruff check .

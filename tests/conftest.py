@@ -2,34 +2,53 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from clickrank.policies import POLICIES, Policy
+from clickrank.policies import POLICIES
 
-_MODULES = {cls.__module__.rpartition(".")[2]: name for name, cls in POLICIES.items()}
+#: Policies by what names them: their modules, their classes, and the files of tests about one.
+_FILES = {cls.__module__.replace(".", "/"): name for name, cls in POLICIES.items()}
+_FILES |= {cls.__name__: name for name, cls in POLICIES.items()}
+_FILES |= {
+    "tests/test_batch_and_bubble.py": "batchrank",
+    "tests/test_block_policies.py": "unirank",
+    "tests/test_cascade_linear.py": "cascade-lin-ucb",
+    "tests/test_cascade_policies.py": "cascade-kl-ucb",
+    "tests/test_crowd.py": "toprank",
+    "tests/test_exploration_program.py": "pmed",
+    "tests/test_mcmc.py": "pb-mhb",
+    "tests/test_mnl_policies.py": "epoch-ucb",
+    "tests/test_mnl_unknown.py": "epoch-ucb-unknown",
+    "tests/test_pmed.py": "pmed",
+    "tests/test_rank_one.py": "epsilon-greedy",
+    "tests/test_recurrank.py": "recurrank",
+}
+# The longest first: "epoch-ucb" is part of "epoch-ucb-star".
+_NAMES = re.compile("|".join(sorted([*POLICIES, *_FILES], key=len, reverse=True)))
 
 
-@pytest.hookimpl(tryfirst=True)  # before the plugin reads the groups
+def _group(nodeid: str) -> str:
+    """Return the policy that a test is about, by its parameters or its file, else the file."""
+    file, _, test = nodeid.partition("::")
+    where = file if file.startswith("src/") else test.partition("[")[2]
+    found = _NAMES.search(where)
+    name = found[0] if found else file
+    return _FILES.get(name, name)
+
+
+class _ByPolicy(LoadScopeScheduling):  # type: ignore[misc]
+    def _split_scope(self, nodeid: str) -> str:
+        return _group(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _ByPolicy:
+    """Hand out the tests of a policy together."""
+    return _ByPolicy(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put each test into the group of the policy that it is about, else into that of its file.
-
-    Policies come first: what they compile, the other tests find on disk.
-    """
-    groups = {item: _policy(item) or item.path.name for item in items}
-    for item, group in groups.items():
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: groups[item] not in set(POLICIES))
-
-
-def _policy(item: pytest.Item) -> str | None:
-    if isinstance(item, pytest.DoctestItem):
-        return _MODULES.get(Path(item.path).stem)
-    callspec = getattr(item, "callspec", None)
-    for value in callspec.params.values() if callspec else ():
-        if isinstance(value, type) and issubclass(value, Policy):
-            return value.name
-        if isinstance(value, str) and value in POLICIES:
-            return value
-    return None
+    """Begin with the policies: what they compile, the other tests find on disk."""
+    items.sort(key=lambda item: _group(item.nodeid) not in set(POLICIES))

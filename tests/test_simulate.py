@@ -340,13 +340,14 @@ def test_policies_run_on_every_click_model() -> None:
 
 PARITY = """
 import clickrank as cr
-model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
-for name in cr.policies.POLICIES:
+from clickrank.checks.policies import matched_model
+for name, cls in cr.policies.POLICIES.items():
     if name == "skeleton":
         continue
+    model = matched_model(cls, 5, 3)
     given = {"scores": [0.3, 0.1, 0.5, 0.2, 0.4]} if name == "ensemble" else {}
     policy = cr.policy(name, model=model, horizon=150, **given)
-    result = cr.simulate(policy, model, 150, 2, seed=0, delay=1, batch=2, allow_mismatch=True)
+    result = cr.simulate(policy, model, 150, 2, seed=0, delay=1, batch=2)
     print(name, [x.hex() for x in result.regret[:, -1].tolist()])
 """
 

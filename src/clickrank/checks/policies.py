@@ -214,7 +214,7 @@ def check_relabelling(cls: type[Policy], make: Make) -> None:
     Compared by a normal test for each item and position; with all cells together a false alarm has
     a probability below 1e-6.
     """
-    n_items, n_positions, runs, horizon = 5, 2, 300, 40
+    n_items, n_positions, runs, horizon = 5, 2, 150, 40
     model = matched_model(cls, n_items, n_positions)
     order = np.array([3, 0, 4, 1, 2])
     shown = []

@@ -260,3 +260,8 @@ def test_page_on_fitting_choices() -> None:
     # Lists are not epochs here, so the errors are approximate: 6 of them instead of 5.
     assert (abs(fit.attraction - truth.attraction) < 6 * fit.attraction_error).all()
     assert (abs(fit.position_bias - truth.position_bias) <= 6 * fit.position_bias_error).all()
+
+
+def test_no_click_tells_nothing() -> None:
+    with pytest.raises(InvalidValue, match="mnl_geometric: clicks must not all be 0"):
+        mnl_geometric([[0, 0], [0, 0]], [[3, 4], [1, 2]])

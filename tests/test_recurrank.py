@@ -237,3 +237,14 @@ def test_as_many_features_as_before() -> None:
     spec = RecurRank(Features(np.eye(3)), failure=1.0)
     with pytest.raises(InvalidValue, match="features must have as many columns as before"):
         change_catalogue(spec, spec.init(3, 2), np.eye(4), [0, 1, 2, -1])
+
+
+def test_policy_and_state_belong_together() -> None:
+    spec, larger = (RecurRank(Features(np.eye(n)), failure=1.0) for n in (3, 4))
+    for policy, state, rule in (
+        (larger, spec.init(3, 2), "state must be of the policy's 4 items, got 3"),
+        (spec, Learner(spec, 3, 2), "state must be that of its learner"),
+        (object(), spec.init(3, 2), "policy must be a RecurRank"),
+    ):
+        with pytest.raises(InvalidValue, match=f"change_catalogue: {rule}"):
+            change_catalogue(policy, state, np.eye(3), [0, 1, 2])  # type: ignore[arg-type]

@@ -96,10 +96,10 @@ def mnl_lower_bound(position_bias: ArrayLike, n_items: int, horizon: int) -> flo
 
     Notes
     -----
-    000, Proposition 9 has no constants; `mnl_lower_rate` is its order of growth. This is its proof
-    with constants. The attractions are 1/S, and ε λ_k/S₂ more for the items of one list, which may
-    be any. Two steps differ. The divergence of one round that shows item j, moved from 1/S to
-    1/S + ε λ_m/S₂, at position k is at most d²/(2 w (1 + W)) ≤ ε² λ_m² λ_k S/(4 S₂²), where
+    grant2020, Proposition 9 has no constants; `mnl_lower_rate` is its order of growth. This is its
+    proof with constants. The attractions are 1/S, and ε λ_k/S₂ more for the items of one list,
+    which may be any. Two steps differ. The divergence of one round that shows item j, moved from
+    1/S to 1/S + ε λ_m/S₂, at position k is at most d²/(2 w (1 + W)) ≤ ε² λ_m² λ_k S/(4 S₂²), where
     d = ε λ_m λ_k/S₂, w = λ_k/S and W ≥ 1 is the weight of the list: less than in Lemma 17, and in
     the direction whose expectations are of one law for all j, so that they add up to S T. And no
     constant C > K/S₂ is needed, which would make S₂/S a constant, too. It has S₂/S where the print
@@ -128,9 +128,9 @@ def mnl_lower_bound(position_bias: ArrayLike, n_items: int, horizon: int) -> flo
 def mnl_lower_rate(position_bias: ArrayLike, n_items: int, horizon: int) -> float:
     """Return √(J T S₂/S), to which regret is at least proportional, multinomial logit model.
 
-    The order of growth of 000, Proposition 9, for J items, T rounds, S = Σ λ_k and S₂ = Σ λ_k². The
-    paper proves it for S₂ > 1 and J ≥ 4K; the factor is not known, so that this is no bound by
-    itself. See `mnl_lower_bound` for one.
+    The order of growth of grant2020, Proposition 9, for J items, T rounds, S = Σ λ_k and
+    S₂ = Σ λ_k². The paper proves it for S₂ > 1 and J ≥ 4K; the factor is not known, so that this is
+    no bound by itself. See `mnl_lower_bound` for one.
 
     >>> round(mnl_lower_rate([1.0, 0.9, 0.7, 0.3, 0.5, 0.7], n_items=30, horizon=8000), 1)
     428.0

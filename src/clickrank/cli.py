@@ -201,7 +201,8 @@ def reproduce(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PAPER[/FIGURE]]", help="What to run, as in lagree-2016/figure-1a; or all."
+            metavar="[PAPER[/FIGURE]]",
+            help="What to run, as in lagree-2016/figure-1a; all if left out.",
         ),
     ] = None,
     scale: Annotated[
@@ -210,7 +211,10 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for results and report.")] = Path("report"),
     data: Annotated[
         Path | None,
-        typer.Option(help="Judged queries (train.txt, test.txt), as a fold of MSLR-WEB30K."),
+        typer.Option(
+            help="Folder for experiments on data: judged queries (train.txt, test.txt), as a fold "
+            "of MSLR-WEB30K, or MovieLens's ratings.csv."
+        ),
     ] = None,
     list_only: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
     only_estimate: Annotated[
@@ -233,7 +237,7 @@ def reproduce(
     if list_only:
         rows = []
         for e in select(target, list_experiments()):
-            each = "each model: " if e.figure.drawn or e.figure.judged else ""
+            each = "each model: " if e.figure.many else ""
             scales = (f"{each}{s.runs:,} × {s.horizon:,}" for s in e.figure.scale.values())
             rows.append((e.name, e.figure.title, *scales, str(len(e.claims))))
         heads = [f"{name}: runs × rounds" for name in ("quick", "paper")]

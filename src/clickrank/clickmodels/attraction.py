@@ -10,7 +10,7 @@ from clickrank.types import Floats, frozen, numbers, probabilities
 
 
 class LinearAttraction:
-    """Attraction of item a = ⟨features of a, weights⟩ (002, eq. 3).
+    """Attraction of item a = ⟨features of a, weights⟩ (li2019, eq. 3).
 
     Any click model takes one in place of a vector of attractions.
 
@@ -19,7 +19,7 @@ class LinearAttraction:
     features
         Matrix of shape (n_items, n_features).
     weights
-        Vector of length n_features (θ* in 002).
+        Vector of length n_features (θ* in li2019).
 
     Examples
     --------
@@ -51,7 +51,7 @@ class LinearAttraction:
     def normalised(cls, vectors: ArrayLike, weights: ArrayLike) -> LinearAttraction:
         """Map vectors and weights by x ↦ (x/(√2‖x‖), 1/√2), so attractions are in [0, 1].
 
-        This is eq. 12 of 002.
+        This is eq. 12 of li2019.
 
         >>> LinearAttraction.normalised(
         ...     [[3.0, 0.0], [0.0, 2.0], [-1.0, 0.0]], [5.0, 0.0]

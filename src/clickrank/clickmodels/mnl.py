@@ -38,7 +38,7 @@ class MNL(ClickModel):
     Parameters
     ----------
     attraction
-        Weight of item k, between 0 and 1 (α_k in 000); or a `LinearAttraction`.
+        Weight of item k, between 0 and 1 (α_k in grant2020); or a `LinearAttraction`.
     position_bias
         Prominence of position l, above 0 and at most 1 (λ_l); it need not decrease.
 

@@ -92,7 +92,7 @@ def select(target: str | None, experiments: list[Experiment]) -> list[Experiment
         raise unknown("paper", paper, names)
     chosen = [e for e in of_paper if not figure or figure in (e.figure_id, e.part_of)]
     if not chosen:
-        known = [n for e in of_paper for n in (e.figure_id, e.part_of) if n]
+        known = {n for e in of_paper for n in (e.figure_id, e.part_of) if n}
         raise unknown(f"figure of {of_paper[0].paper_id}", figure, known)
     return chosen
 

@@ -1,4 +1,4 @@
-"""MovieLens ratings as click models: movies described by some users, rated by others (002)."""
+"""MovieLens ratings as click models: movies described by some users, rated by others (li2019)."""
 
 from __future__ import annotations
 

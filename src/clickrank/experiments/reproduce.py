@@ -78,13 +78,15 @@ def reproduce(
     out = Path(out)
     known = with_data(list_experiments() if experiments is None else experiments, data)
     plan = {}
+    missing: Exception | None = None
     for e in select(target, known):
         try:
             plan[e.name] = cells(e, scale_of(e, scale), out)
         except (MissingExtra, MissingData) as error:
-            if target is not None:
-                raise
             say(f"{e.name} is left out: {error}")
+            missing = error
+    if not plan and missing is not None:
+        raise missing
     interrupted = False
     try:
         _run(plan, threads, progress, say)
@@ -97,7 +99,7 @@ def reproduce(
     for e in there:
         try:
             outcomes.append(collect(e, scale_of(e, scale), out, say))
-        except MissingExtra as error:  # an experiment of an earlier call, made where it was there
+        except (MissingExtra, MissingData) as error:  # of an earlier call, when it was there
             say(f"{e.name} is left out of the report: {error}")
     shown = [o for o in outcomes if o.experiment.name in plan or o.results]
     report = write_report(out, shown, scale if isinstance(scale, str) else "custom")

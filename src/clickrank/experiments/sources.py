@@ -82,7 +82,7 @@ class Drawn(Spec, frozen=True, kw_only=True):
 
 
 class Linear(Spec, frozen=True, kw_only=True):
-    """Click models with attractions linear in features, items and weights drawn (002, section 5).
+    """Click models with attractions linear in features, drawn (li2019, section 5).
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Linear(Spec, frozen=True, kw_only=True):
         The registered name of the kind, and its parameters besides the attraction.
     items, features
         How many items there are, and by how many numbers each is described: Gaussian ones, put on
-        a sphere, and a constant (002, eq. 12).
+        a sphere, and a constant (li2019, eq. 12).
     draws
         How many models are drawn.
     """
@@ -110,10 +110,10 @@ class Linear(Spec, frozen=True, kw_only=True):
 class MovieLens(Spec, frozen=True, kw_only=True):
     """Movies as items: features from the ratings of some users, attraction from those of others.
 
-    002, section 5: the movies with most ratings, and the users who rate most of them, are kept; the
-    users are split at random. A singular-value decomposition of what the first ones rated describes
-    the movies (eq. 12), and a least-squares fit of the share of the others who rated a movie gives
-    the weights.
+    li2019, section 5: the movies with most ratings, and the users who rate most of them, are kept;
+    the users are split at random. A singular-value decomposition of what the first ones rated
+    describes the movies (eq. 12), and a least-squares fit of the share of the others who rated a
+    movie gives the weights.
 
     Parameters
     ----------

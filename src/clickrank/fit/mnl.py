@@ -78,7 +78,7 @@ def mnl_em(
     tolerance: float = 1e-10,
     iterations: int = 100_000,
 ) -> MNLFit:
-    """Estimate attraction and position bias as the alternating scheme of 000 does.
+    """Estimate attraction and position bias as the alternating scheme of grant2020 does.
 
     Given attractions, λ_k = Σ_j N_jk / α_j / Ñ_k; given biases, α_j = Σ_k N_jk / λ_k / Ñ_j; and so
     on in turn. Both steps lower the same convex objective,
@@ -94,8 +94,8 @@ def mnl_em(
     **Differences**: 1. Newton's method goes to the scheme's limit, which is unique, in some 10
     steps; ``solver="alternate"`` takes the printed ones. 2. Estimates are kept at or above
     ``least``, which the source offers as a remedy for items without clicks; such an item counts in
-    the epochs Ñ_k, as printed. 3. The source calls the limit the maximum of the geometric
-    likelihood (Lemma 2), which it is not.
+    the epochs Ñ_k, as printed, and biases all else: leave it out, or use `mnl_geometric`. 3. The
+    source calls the limit the maximum of the geometric likelihood (Lemma 2), which it is not.
 
     Parameters
     ----------
@@ -192,6 +192,8 @@ def mnl_geometric(clicks: ArrayLike, epochs: ArrayLike, *, reference: int = 0) -
     """
     counts, shown = _counts("mnl_geometric", clicks, epochs)
     first = whole("mnl_geometric", "reference", reference, 0, counts.shape[1] - 1)
+    if not counts.any():
+        raise invalid("mnl_geometric", "clicks must not all be 0", "no click")
     _check_identified("mnl_geometric", counts, first)
     items, positions = counts.sum(axis=1) > 0, counts.sum(axis=0) > 0
     n, m = counts[np.ix_(items, positions)], shown[np.ix_(items, positions)]

@@ -1,6 +1,6 @@
 """Attraction and position bias from clicks by item and position: the scaling of a matrix.
 
-The alternating scheme of 000, eq. 5 and 6, is descent by blocks on
+The alternating scheme of grant2020, eq. 5 and 6, is descent by blocks on
 
     Σ_jk N_jk / (α_j λ_k) + Σ_j Ñ_j log α_j + Σ_k Ñ_k log λ_k,
 

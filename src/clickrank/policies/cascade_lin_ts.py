@@ -61,7 +61,9 @@ class CascadeLinTS(Policy):
     **Differences**: 1. M is kept and factorised in every round, not its inverse updated: that takes
     no longer beside the scores, and no error adds up. 2. If there are several clicks, which no
     cascade has, those after the first are not looked at. 3. Ties, which only items of the same
-    features have, are broken at random.
+    features have, are broken at random. 4. The prior of θ is N(0, I) whatever the scale of the
+    features: if they are far below 1, attractions of θ are near 0 until much was seen. Rescale them
+    so that rows have norms of about 1.
 
     **Complexity**: O(d³) a round, and O(d) for each item that may reach the list: a small part of a
     large catalogue but for the first rounds, as bounds show.

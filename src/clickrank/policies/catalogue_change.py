@@ -46,6 +46,13 @@ def change_catalogue(
     >>> learner.state = state
     """
     owner = "change_catalogue"
+    if not isinstance(policy, RecurRank):
+        raise invalid(owner, "policy must be a RecurRank", policy)
+    if not isinstance(state, State):
+        raise invalid(owner, "state must be that of its learner, learner.state", type(state))
+    if state.order.size != policy.features.n_items:
+        rule = f"state must be of the policy's {policy.features.n_items} items"
+        raise invalid(owner, rule, state.order.size)
     changed = dataclasses.replace(policy, features=Features(features))
     n_features = policy.features.n_features
     if changed.features.n_features != n_features:

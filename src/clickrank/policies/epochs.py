@@ -7,7 +7,7 @@ for every list without a click, on average, whatever else is shown: in each roun
 
 So clicks on an item, divided by the biases of its positions summed over the lists without a click,
 estimate α. If one list is shown until the first round without a click, its clicks until then are
-geometric with mean λα (000, Lemma 1), and their sum over epochs is what the paper's bounds are for.
+geometric with mean λα (grant2020, Lemma 1); their sum over epochs is what its bounds are for.
 
 An epoch ends when a list comes back without a click, and nothing is decided before. With feedback
 at once this is the paper's scheme. With late feedback lists of several epochs are on their way:

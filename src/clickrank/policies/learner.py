@@ -43,8 +43,26 @@ class Learner:
         self.n_items, self.n_positions = shape(type(policy).__name__, n_items, n_positions)
         self.params = policy.params(self.n_items, self.n_positions)
         tell_apart(type(self.params))
-        self.state = policy.init(self.n_items, self.n_positions)
+        self._state = policy.init(self.n_items, self.n_positions)
         self.memo_size = policy.memo_size(self.n_items, self.n_positions)
+
+    @property
+    def state(self) -> Any:
+        """What it has learned, with its working space; another one must be of the same shape."""
+        return self._state
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        own = self._state
+        if type(state) is not type(own):
+            rule = f"state must be a {type(own).__qualname__} of {type(own).__module__}"
+            raise invalid(type(self.policy).__name__, rule, type(state))
+        for name, array in own._asdict().items():
+            given = getattr(state, name)
+            if given.shape != array.shape or given.dtype != array.dtype:
+                rule = f"state.{name} must be {array.dtype} of shape {array.shape}"
+                raise invalid(type(self.policy).__name__, rule, (str(given.dtype), given.shape))
+        self._state = state
 
     # Made when first asked for: the simulator needs none of the three, and makes many learners.
 

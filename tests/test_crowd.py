@@ -28,7 +28,7 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def learner_of(settings: dict[str, Any], n_items: int, n_positions: int, log: int) -> Learner:
     learner = Learner(TopRank(**settings), n_items, n_positions)
-    learner.state = learner.state._replace(log=np.zeros(log, dtype=np.int64))
+    learner._state = learner.state._replace(log=np.zeros(log, dtype=np.int64))
     return learner
 
 

@@ -10,9 +10,9 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 from clickrank.policies import POLICIES
 
 #: Policies by what names them: their modules, their classes, and the files of tests about one.
-_FILES = {cls.__module__.replace(".", "/"): name for name, cls in POLICIES.items()}
-_FILES |= {cls.__name__: name for name, cls in POLICIES.items()}
-_FILES |= {
+_ABOUT = {cls.__module__.replace(".", "/"): name for name, cls in POLICIES.items()}
+_ABOUT |= {cls.__name__: name for name, cls in POLICIES.items()}
+_ABOUT |= {
     "tests/test_batch_and_bubble.py": "batchrank",
     "tests/test_block_policies.py": "unirank",
     "tests/test_cascade_linear.py": "cascade-lin-ucb",
@@ -27,7 +27,7 @@ _FILES |= {
     "tests/test_recurrank.py": "recurrank",
 }
 # The longest first: "epoch-ucb" is part of "epoch-ucb-star".
-_NAMES = re.compile("|".join(sorted([*POLICIES, *_FILES], key=len, reverse=True)))
+_NAMES = re.compile("|".join(sorted([*POLICIES, *_ABOUT], key=len, reverse=True)))
 
 
 def _group(nodeid: str) -> str:
@@ -36,7 +36,7 @@ def _group(nodeid: str) -> str:
     where = file if file.startswith("src/") else test.partition("[")[2]
     found = _NAMES.search(where)
     name = found[0] if found else file
-    return _FILES.get(name, name)
+    return _ABOUT.get(name, name)
 
 
 class _ByPolicy(LoadScopeScheduling):  # type: ignore[misc]
@@ -50,6 +50,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _ByPolicy
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest alone, then the policies: what they compile is on disk then."""
+    """Begin with the policies, whose machine code is on disk then, and with what takes longest."""
     first = ["tests/test_skeleton.py", "tests/test_clusters.py", *POLICIES]
     items.sort(key=lambda item: _group(item.nodeid) not in first)

@@ -11,6 +11,7 @@ import pytest
 from scipy import optimize
 
 from clickrank.numerics.birkhoff import birkhoff
+from clickrank.numerics.cholesky import solve_positive
 from clickrank.numerics.exploration_program import (
     Workspace,
     cell_divergence,
@@ -30,7 +31,6 @@ from clickrank.numerics.pbm_likelihood import (
     PRIOR,
     maximise_likelihood,
     rounded,
-    solve_positive,
     start_likelihood,
 )
 from clickrank.types import Floats, Ints

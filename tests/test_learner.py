@@ -97,7 +97,7 @@ def test_another_state_must_fit() -> None:
     own = cr.Learner(cr.policy("toprank", horizon=100), n_items=4, n_positions=2)
     other = cr.Learner(cr.policy("toprank", horizon=100), n_items=5, n_positions=2)
     for wrong, rule in (
-        (other.state, r"TopRank: state\.clicks must be int64 of shape \(4,\)"),
+        (other.state, r"TopRank: the state's clicks must be int64 of shape \(4,\)"),
         (None, "TopRank: state must be a State of clickrank.policies.top_rank"),
     ):
         with pytest.raises(InvalidValue, match=rule):

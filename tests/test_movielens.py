@@ -5,9 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clickrank.errors import InvalidValue
+from clickrank.errors import InvalidValue, MissingData
+from clickrank.experiments import list_experiments, reproduce
+from clickrank.experiments.estimate import estimate
+from clickrank.experiments.listing import select
 from clickrank.experiments.movielens import most_rated, movie_attraction, movie_instances
 from clickrank.experiments.sources import MovieLens
+from clickrank.experiments.spec import Scale
 from clickrank.types import Floats
 
 
@@ -92,3 +96,18 @@ def test_too_few_ratings_are_told(tmp_path: Path) -> None:
     (tmp_path / "ratings.csv").write_text("userId,movieId\n1,two\n")
     with pytest.raises(InvalidValue, match="lines must be userId,movieId"):
         movie_instances(source(tmp_path, movies=2), seed=5)
+
+
+def test_without_ratings_the_rest_of_the_paper_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where none are found
+    tiny = Scale(horizon=10, runs=1, models=1)
+    paper = select("002", list_experiments())
+    movies = [e for e in paper if e.figure.movielens is not None]
+    left_out = estimate(paper, tiny, tmp_path).notes
+    assert [note.partition(" ")[0] for note in left_out] == ["li-2019/figure-2c"]
+    with pytest.raises(MissingData, match="add --data FOLDER"):
+        estimate(movies, tiny, tmp_path)
+    with pytest.raises(MissingData, match="add --data FOLDER"):
+        reproduce("002/figure-2c", scale=tiny, out=tmp_path / "out", progress=False)

@@ -120,6 +120,18 @@ def whole(owner: str, name: str, value: object, low: int, high: int | None = Non
     return found
 
 
+def switch(owner: str, name: str, value: object) -> bool:
+    """Check that a setting is True or False.
+
+    >>> switch("PMED", "hinge", 1)
+    Traceback (most recent call last):
+    clickrank.errors.InvalidValue: PMED: hinge must be True or False, got 1.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise invalid(owner, f"{name} must be True or False", value)
+    return bool(value)
+
+
 def shape(owner: str, n_items: object, n_positions: object) -> tuple[int, int]:
     """Check the number of items and of positions: 1 ≤ n_positions ≤ n_items."""
     items = whole(owner, "n_items", n_items, 1)

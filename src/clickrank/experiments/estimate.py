@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 from rich.table import Table
 
 from clickrank.clickmodels import ClickModel
+from clickrank.errors import MissingData
 from clickrank.experiments.cells import AnyCell, ManyCell, cells, many_cell
 from clickrank.experiments.judged import instance, load_test_queries
 from clickrank.experiments.models import Instance, drawing
@@ -84,7 +85,7 @@ def _duration(hours: float) -> str:
     return f"{60 * hours:.1f} minutes" if hours >= 0.01 else f"{3600 * hours:.1f} seconds"
 
 
-def estimate(experiments: Iterable[Experiment], scale: str | Scale, out: Path) -> Estimate:
+def estimate(experiments: Sequence[Experiment], scale: str | Scale, out: Path) -> Estimate:
     """Time every curve on a few of its models, one run each on one thread, and multiply.
 
     For judged queries no ranker is trained: scores are made up to be like theirs, and without data
@@ -109,7 +110,14 @@ def estimate(experiments: Iterable[Experiment], scale: str | Scale, out: Path) -
                 "counted."
             )
             continue
-        costs += [_cost(experiment, parts) for parts in cells(experiment, size, out).values()]
+        try:
+            planned = cells(experiment, size, out)
+        except MissingData as error:
+            if len(experiments) == 1:  # asked for by its name
+                raise
+            notes.append(f"{experiment.name} is left out: {error}")
+            continue
+        costs += [_cost(experiment, parts) for parts in planned.values()]
     return Estimate(costs, notes)
 
 

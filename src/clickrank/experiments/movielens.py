@@ -56,7 +56,9 @@ def most_rated(path: Path, source: MovieLens) -> Floats:
     try:
         table = np.loadtxt(path, delimiter=",", skiprows=1, usecols=(0, 1), dtype=np.float64)
     except ValueError as error:
-        raise InvalidValue(f"{path}: lines must be userId,movieId,…: {error}.") from error
+        raise InvalidValue(
+            f"{path}: lines must be userId,movieId,…: {str(error).rstrip('.')}."
+        ) from error
     movies = _most_frequent(table[:, 1], source.movies)
     kept = np.isin(table[:, 1], movies)
     users = _most_frequent(table[kept, 0], source.describing + source.rating)

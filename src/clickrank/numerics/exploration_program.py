@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._jit import lean_kernel
+from clickrank.numerics.cholesky import solve_positive
 from clickrank.numerics.linear_program import OPTIMAL, add_constraint, drop_row, dual_simplex, pivot
-from clickrank.numerics.pbm_likelihood import solve_positive
 from clickrank.types import Floats, FloatScratch, IntScratch
 
 #: Part of the mean amount that every cell gets when the most confusing μ' is looked for: first the

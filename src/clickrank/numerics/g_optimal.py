@@ -10,7 +10,6 @@ vectors, and a design that attains it is also D-optimal (kiefer1960).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike
 from clickrank._jit import inline_kernel, kernel_for, lean_kernel
 from clickrank.errors import invalid
 from clickrank.features import Features
+from clickrank.numerics.cholesky import invert_positive
 from clickrank.numerics.design_start import spread_items
 from clickrank.numerics.design_support import keep_weighted, reduce_support
 from clickrank.types import Floats, Ints, frozen, number
@@ -208,31 +208,6 @@ def _invert(points: Floats, weights: Floats, size: int, rank: int, squares: Floa
                 total += weights[i] * points[i, a] * points[i, b]
             factor[a, b] = total
     invert_positive(factor, rank, squares[1])
-
-
-@lean_kernel
-def invert_positive(matrix: Floats, rank: int, inverse: Floats) -> None:
-    """Invert a positive definite matrix, of which the lower half is given and overwritten."""
-    for a in range(rank):  # Cholesky's factor
-        for b in range(a + 1):
-            total = matrix[a, b]
-            for c in range(b):
-                total -= matrix[a, c] * matrix[b, c]
-            matrix[a, b] = math.sqrt(total) if a == b else total / matrix[b, b]
-    for a in range(rank):  # and its inverse
-        matrix[a, a] = 1.0 / matrix[a, a]
-        for b in range(a):
-            total = 0.0
-            for c in range(b, a):
-                total -= matrix[a, c] * matrix[c, b]
-            matrix[a, b] = total * matrix[a, a]
-    for a in range(rank):
-        for b in range(a + 1):
-            total = 0.0
-            for c in range(a, rank):
-                total += matrix[c, a] * matrix[c, b]
-            inverse[a, b] = total
-            inverse[b, a] = total
 
 
 @lean_kernel

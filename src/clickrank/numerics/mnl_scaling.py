@@ -22,7 +22,7 @@ import math
 from typing import NamedTuple
 
 from clickrank._jit import inline_kernel, lean_kernel
-from clickrank.numerics.pbm_likelihood import solve_positive
+from clickrank.numerics.cholesky import solve_positive
 from clickrank.types import Floats, Ints
 
 PULL = 1e-3

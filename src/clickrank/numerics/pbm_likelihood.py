@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 
 from clickrank._jit import lean_kernel
+from clickrank.numerics.cholesky import solve_positive
 from clickrank.types import Floats, Ints
 
 PRIOR = 0.05
@@ -187,38 +188,6 @@ def _loss(
             total -= (clicks[i, k] + PRIOR) * z
             total -= (misses[i, k] + PRIOR) * math.log(-math.expm1(z))
     return total
-
-
-@lean_kernel
-def solve_positive(matrix: Floats, right: Floats) -> bool:
-    """Solve matrix · x = right in place by Cholesky; of the matrix the lower half is read.
-
-    A pivot that is not positive but for rounding counts as infinite: x is 0 there.
-    """
-    n = right.shape[0]
-    good = True
-    for j in range(n):
-        largest = matrix[j, j]
-        for k in range(j):
-            matrix[j, j] -= matrix[j, k] * matrix[j, k]
-        if matrix[j, j] > 1e-14 * largest:
-            root = math.sqrt(matrix[j, j])
-        else:
-            root = math.inf
-            good = False
-        matrix[j, j] = root
-        for i in range(j + 1, n):
-            for k in range(j):
-                matrix[i, j] -= matrix[i, k] * matrix[j, k]
-            matrix[i, j] /= root
-        for k in range(j):
-            right[j] -= matrix[j, k] * right[k]
-        right[j] /= root
-    for j in range(n - 1, -1, -1):
-        for k in range(j + 1, n):
-            right[j] -= matrix[k, j] * right[k]
-        right[j] /= matrix[j, j]
-    return good
 
 
 @lean_kernel

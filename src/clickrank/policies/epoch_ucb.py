@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -108,7 +108,18 @@ class EpochUCB(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(**nothing_known(n_items, n_positions))
+        return State(
+            **no_epochs(n_positions),
+            clicks=np.zeros(n_items, dtype=np.int64),
+            exposure=np.zeros(n_items),
+            mean=np.full(n_items, math.inf),
+            share=np.zeros(n_items),
+            width=np.zeros(n_items),
+            bound=np.zeros(n_items),
+            best=np.arange(n_positions),
+            room=np.zeros((2, n_items), dtype=np.int64),
+            kept=np.zeros(n_positions),
+        )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
         """Return one whole number: the epoch."""
@@ -117,22 +128,6 @@ class EpochUCB(Policy):
     def memo_limit(self, n_items: int) -> int:
         """Return what it is below."""
         return EPOCHS
-
-
-def nothing_known(n_items: int, n_positions: int) -> dict[str, Any]:
-    """Return the fields of a state before the first round."""
-    return {
-        **no_epochs(n_positions),
-        "clicks": np.zeros(n_items, dtype=np.int64),
-        "exposure": np.zeros(n_items),
-        "mean": np.full(n_items, math.inf),
-        "share": np.zeros(n_items),
-        "width": np.zeros(n_items),
-        "bound": np.zeros(n_items),
-        "best": np.arange(n_positions),
-        "room": np.zeros((2, n_items), dtype=np.int64),
-        "kept": np.zeros(n_positions),
-    }
 
 
 def rank_by_bounds(

@@ -4,49 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from clickrank.policies.base import Assumes, KnownModel, Policy, register
+from clickrank.policies.base import register
 from clickrank.policies.epoch_ucb_unknown import (
+    EpochUCBUnknown,
     Params,
-    bounds_of,
-    check_guard,
-    check_switch,
+    State,
     count_epochs,
-    nothing_counted,
     rank_by_sensitivity,
-    too_prominent,
 )
-from clickrank.policies.epochs import EPOCHS
-from clickrank.types import FloatScratch, IntScratch, IntStatistic
-
-
-class State(NamedTuple):
-    """As the state of `EpochUCBUnknown`."""
-
-    epoch: IntStatistic  # (1,)
-    begun: IntStatistic  # (1,)
-    current: IntStatistic  # (n_positions,)
-    clicks: IntStatistic  # (n_items, n_positions)
-    epochs: IntStatistic  # (n_items, n_positions)
-    stale: IntScratch  # (1,)
-    counts: FloatScratch  # (n_items, n_positions)
-    item_epochs: FloatScratch  # (n_items,)
-    position_epochs: FloatScratch  # (n_positions,)
-    log_bias: FloatScratch  # (n_positions,)
-    attraction: FloatScratch  # (n_items,)
-    other_bias: FloatScratch  # (n_positions,)
-    other_attraction: FloatScratch  # (n_items,)
-    enough: FloatScratch  # (n_items,)
-    squares: FloatScratch  # (n_items,)
-    bound: FloatScratch  # (n_items,)
-    best: IntScratch  # (n_positions,)
-    order: IntScratch  # (n_positions,)
-    room: FloatScratch  # see `minimise_scaling`
+from clickrank.types import switch
 
 
 @dataclass(frozen=True)
-class EpochUCBStar(Policy):
+class EpochUCBStar(EpochUCBUnknown):
     """Epoch-UCB* is Epoch-UCB for unknown position biases with a bound a seventeenth as wide.
 
     α_j + 0.5 √(β_j² log(√J · l)) in epoch l, with J items; α_j and β_j as in `EpochUCBUnknown`.
@@ -86,40 +57,18 @@ class EpochUCBStar(Policy):
     """
 
     name = "epoch-ucb-star"
-    assumes = Assumes(click_models=("mnl",))
-
-    least: float = 0.01
-    most: float = 1.0
-    ceiling: bool = True
     whole_root: bool = False
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        check_guard(self, self.least, self.most, self.ceiling)
-        check_switch("EpochUCBStar", "whole_root", self.whole_root)
+        super().__post_init__()
+        switch("EpochUCBStar", "whole_root", self.whole_root)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
         # log(√J · l) = log(J l²)/2, log(√(J l)) = log(J l)/2.
-        squared = 0 if self.whole_root else 1
-        bounds = bounds_of(self.least, self.most, self.ceiling)
-        return Params(0.5 * math.sqrt(0.5), squared, *bounds)
-
-    def init(self, n_items: int, n_positions: int) -> State:
-        """Return the state before the first round."""
-        return State(**nothing_counted(n_items, n_positions))
-
-    def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number: the epoch."""
-        return 1
-
-    def memo_limit(self, n_items: int) -> int:
-        """Return what it is below."""
-        return EPOCHS
-
-    def why_not(self, model: KnownModel) -> str | None:
-        """Say why the assumptions do not hold for a click model; None if they do."""
-        return super().why_not(model) or too_prominent(model, self.most)
+        narrower = super().params(n_items, n_positions)
+        return narrower._replace(width=0.5 * math.sqrt(0.5), squared=0 if self.whole_root else 1)
 
 
 register(EpochUCBStar, State, rank_by_sensitivity, count_epochs, lean=True)

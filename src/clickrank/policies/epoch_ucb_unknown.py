@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from clickrank._jit import lean_kernel
 from clickrank._select import place, top_k
-from clickrank.errors import invalid
 from clickrank.numerics.mnl_scaling import (
     PULL,
     Box,
@@ -22,7 +21,7 @@ from clickrank.numerics.mnl_scaling import (
 from clickrank.numerics.pbm_likelihood import rounded
 from clickrank.policies.base import Assumes, KnownModel, Policy, register
 from clickrank.policies.epochs import EPOCHS, ends_epoch, goes_on, no_epochs
-from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number
+from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number, switch
 
 
 class Params(NamedTuple):
@@ -132,15 +131,38 @@ class EpochUCBUnknown(Policy):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        check_guard(self, self.least, self.most, self.ceiling)
+        owner = type(self).__name__
+        number(owner, "least", self.least, 1e-12, 1.0)
+        number(owner, "most", self.most, 1.0)
+        switch(owner, "ceiling", self.ceiling)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        return Params(6.0, 1, *bounds_of(self.least, self.most, self.ceiling))
+        most_attraction = 1.0 if self.ceiling else math.inf
+        return Params(6.0, 1, float(self.least), most_attraction, float(self.most))
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(**nothing_counted(n_items, n_positions))
+        cells = (n_items, n_positions)
+        return State(
+            **no_epochs(n_positions),
+            clicks=np.zeros(cells, dtype=np.int64),
+            epochs=np.zeros(cells, dtype=np.int64),
+            stale=np.ones(1, dtype=np.int64),
+            counts=np.zeros(cells),
+            item_epochs=np.zeros(n_items),
+            position_epochs=np.zeros(n_positions),
+            log_bias=np.zeros(n_positions),
+            attraction=np.ones(n_items),
+            other_bias=np.zeros(n_positions),
+            other_attraction=np.ones(n_items),
+            enough=np.zeros(n_items),
+            squares=np.zeros(n_items),
+            bound=np.zeros(n_items),
+            best=np.zeros(n_positions, dtype=np.int64),
+            order=np.arange(n_positions),
+            room=np.zeros(room_shape(n_positions)),
+        )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
         """Return one whole number: the epoch."""
@@ -152,59 +174,16 @@ class EpochUCBUnknown(Policy):
 
     def why_not(self, model: KnownModel) -> str | None:
         """Say why the assumptions do not hold for a click model; None if they do."""
-        return super().why_not(model) or too_prominent(model, self.most)
+        return super().why_not(model) or _too_prominent(model, self.most)
 
 
-def check_guard(spec: Policy, least: float, most: float, ceiling: bool) -> None:
-    """Check the bounds of estimates."""
-    owner = type(spec).__name__
-    number(owner, "least", least, 1e-12, 1.0)
-    number(owner, "most", most, 1.0)
-    check_switch(owner, "ceiling", ceiling)
-
-
-def check_switch(owner: str, field: str, value: bool) -> None:
-    """Check that a setting is True or False."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise invalid(owner, f"{field} must be True or False", value)
-
-
-def bounds_of(least: float, most: float, ceiling: bool) -> tuple[float, float, float]:
-    """Return the least estimate, the largest attraction and the largest bias."""
-    return float(least), 1.0 if ceiling else math.inf, float(most)
-
-
-def too_prominent(model: KnownModel, most: float) -> str | None:
+def _too_prominent(model: KnownModel, most: float) -> str | None:
     """Say which position is more prominent, beside the first, than estimates may be."""
     bias = [float(x) for x in getattr(model, "position_bias", ())]
     if bias and max(bias) > most * bias[0] * (1.0 + 1e-12):
         limit = "more" if most == 1.0 else f"more than {most:g} times more"
         return f"it assumes that no position is {limit} prominent than the first, not {bias}"
     return None
-
-
-def nothing_counted(n_items: int, n_positions: int) -> dict[str, Any]:
-    """Return the fields of a state before the first round."""
-    cells = (n_items, n_positions)
-    return {
-        **no_epochs(n_positions),
-        "clicks": np.zeros(cells, dtype=np.int64),
-        "epochs": np.zeros(cells, dtype=np.int64),
-        "stale": np.ones(1, dtype=np.int64),
-        "counts": np.zeros(cells),
-        "item_epochs": np.zeros(n_items),
-        "position_epochs": np.zeros(n_positions),
-        "log_bias": np.zeros(n_positions),
-        "attraction": np.ones(n_items),
-        "other_bias": np.zeros(n_positions),
-        "other_attraction": np.ones(n_items),
-        "enough": np.zeros(n_items),
-        "squares": np.zeros(n_items),
-        "bound": np.zeros(n_items),
-        "best": np.zeros(n_positions, dtype=np.int64),
-        "order": np.arange(n_positions),
-        "room": np.zeros(room_shape(n_positions)),
-    }
 
 
 def rank_by_sensitivity(

@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import numpy as np
-
-from clickrank._select import prominence
-from clickrank.errors import invalid
-from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
-from clickrank.policies.epoch_ucb import Params, count_clicks, nothing_known, rank_by_bounds
-from clickrank.policies.epochs import EPOCHS
-from clickrank.types import FloatScratch, FloatStatistic, IntScratch, IntStatistic, Vector
-
-
-class State(NamedTuple):
-    """The same as in Epoch-UCB."""
-
-    epoch: IntStatistic  # (1,), l - 1; this and the next two: see `epochs`
-    begun: IntStatistic  # (1,)
-    current: IntStatistic  # (n_positions,)
-    clicks: IntStatistic  # (n_items,), Σ n
-    exposure: FloatStatistic  # (n_items,), Λ_j: biases of its positions in lists without a click
-    mean: FloatStatistic  # (n_items,), ᾱ_j; infinite before the first such list
-    share: FloatStatistic  # (n_items,), 1/Λ_j; 0 before it
-    width: FloatStatistic  # (n_items,), √(min(1, 2ᾱ_j)/Λ_j); 0 before it
-    bound: FloatScratch  # (n_items,), the index
-    best: IntScratch  # (n_positions,), items by decreasing index, tied ones by number
-    room: IntScratch  # (2, n_items); this and the next: see `contenders`
-    kept: FloatScratch  # (n_positions,)
+from clickrank.policies.base import register
+from clickrank.policies.epoch_ucb import EpochUCB, Params, State, count_clicks, rank_by_bounds
+from clickrank.types import switch
 
 
 @dataclass(frozen=True)
-class EpochUCBW(Policy):
+class EpochUCBW(EpochUCB):
     """Epoch-UCB-W is Epoch-UCB with larger constants, for comparison.
 
     ᾱ_j + √(48 min(1, 2ᾱ_j) log(√J·l/√2) / Λ_j) + 48 log(√J·l/√2) / Λ_j in epoch l; the rest is as
@@ -67,34 +44,18 @@ class EpochUCBW(Policy):
     """
 
     name = "epoch-ucb-w"
-    assumes = Assumes(click_models=("mnl",), known=("position_bias",))
-
-    position_bias: Vector
     whole_root: bool = False
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        set_probabilities(self, "position_bias")
-        if not isinstance(self.whole_root, (bool, np.bool_)):
-            raise invalid("EpochUCBW", "whole_root must be True or False", self.whole_root)
+        super().__post_init__()
+        switch("EpochUCBW", "whole_root", self.whole_root)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        bias = check_length(self, "position_bias", n_positions)
         # 48 log √x = 24 log x, for x = J l²/2 or J l/2.
-        return Params(bias, prominence(bias), 24.0, n_items / 2.0, 0 if self.whole_root else 1)
-
-    def init(self, n_items: int, n_positions: int) -> State:
-        """Return the state before the first round."""
-        return State(**nothing_known(n_items, n_positions))
-
-    def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number: the epoch."""
-        return 1
-
-    def memo_limit(self, n_items: int) -> int:
-        """Return what it is below."""
-        return EPOCHS
+        wider = super().params(n_items, n_positions)
+        return wider._replace(exploration=24.0, squared=0 if self.whole_root else 1)
 
 
 register(EpochUCBW, State, rank_by_bounds, count_clicks, lean=True)

@@ -57,11 +57,7 @@ class Learner:
         if type(state) is not type(own):
             rule = f"state must be a {type(own).__qualname__} of {type(own).__module__}"
             raise invalid(type(self.policy).__name__, rule, type(state))
-        for name, array in own._asdict().items():
-            given = getattr(state, name)
-            if given.shape != array.shape or given.dtype != array.dtype:
-                rule = f"state.{name} must be {array.dtype} of shape {array.shape}"
-                raise invalid(type(self.policy).__name__, rule, (str(given.dtype), given.shape))
+        self._check_fields(state._asdict(), "the state's")
         self._state = state
 
     # Made when first asked for: the simulator needs none of the three, and makes many learners.
@@ -138,16 +134,20 @@ class Learner:
             raise InvalidValue(f"{owner}: the saved state must be of {own}, got {saved}.")
         if label["checksum"] != _checksum(arrays):
             raise invalid(owner, "the saved state must be unchanged", "another checksum")
+        self._check_fields(arrays, "saved")
+        self.rng.bit_generator.state = label["generator"]
+        for name, own in self.state._asdict().items():
+            own[...] = arrays[name]
+
+    def _check_fields(self, arrays: Mapping[str, NDArray[Any]], whose: str) -> None:
+        owner = type(self.policy).__name__
         for name, own in self.state._asdict().items():
             if name not in arrays:
                 raise invalid(owner, f"the saved state must have a field {name!r}", sorted(arrays))
             given = arrays[name]
             if given.shape != own.shape or given.dtype != own.dtype:
-                rule = f"saved {name} must be {own.dtype} of shape {own.shape}"
+                rule = f"{whose} {name} must be {own.dtype} of shape {own.shape}"
                 raise invalid(owner, rule, (str(given.dtype), given.shape))
-        self.rng.bit_generator.state = label["generator"]
-        for name, own in self.state._asdict().items():
-            own[...] = arrays[name]
 
 
 def _around_difference(one: str, two: str, context: int = 60) -> tuple[str, str]:

@@ -26,6 +26,7 @@ from clickrank._jit import inline_kernel, lean_kernel
 from clickrank._select import contenders, draw_ties, enter
 from clickrank.errors import invalid
 from clickrank.features import Features
+from clickrank.numerics.cholesky import factorise
 from clickrank.policies.base import Policy
 from clickrank.policies.observation import FIRST_CLICK, positions_seen
 from clickrank.types import Floats, Ints, number
@@ -110,12 +111,7 @@ def fit(params: Any, state: Any) -> None:
     n = state.gram.shape[0]
     factor = state.factor
     inverse = state.inverse
-    for i in range(n):
-        for j in range(i + 1):
-            rest = state.gram[i, j]
-            for k in range(j):
-                rest -= factor[i, k] * factor[j, k]
-            factor[i, j] = math.sqrt(rest) if i == j else rest / factor[j, j]
+    factorise(state.gram, n, factor)
     for j in range(n):
         inverse[j, j] = 1.0 / factor[j, j]
         for i in range(j + 1, n):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from clickrank._jit import lean_kernel
-from clickrank.numerics.g_optimal import invert_positive
+from clickrank.numerics.cholesky import invert_positive
 from clickrank.types import Floats, Ints
 
 # Estimates are rounded to multiples of this, so that what is equal in theory is equal: ties, and

@@ -10,7 +10,6 @@ import numpy as np
 
 from clickrank._jit import lean_kernel
 from clickrank._select import top_k
-from clickrank.errors import invalid
 from clickrank.numerics.birkhoff import birkhoff, fill_up
 from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
 from clickrank.numerics.pbm_likelihood import fit_likelihood
@@ -23,6 +22,7 @@ from clickrank.types import (
     IntScratch,
     IntStatistic,
     number,
+    switch,
 )
 
 #: The amounts of exploration are computed to this relative error.
@@ -168,8 +168,7 @@ class PMED(Policy):
         """Check the parameters."""
         for field in ("alpha", "beta", "gamma", "renewal"):
             number("PMED", field, getattr(self, field), 0.0, 1000.0)
-        if not isinstance(self.hinge, bool):
-            raise invalid("PMED", "hinge must be True or False", self.hinge)
+        switch("PMED", "hinge", self.hinge)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

@@ -20,7 +20,7 @@ from clickrank.policies.crowd import (
     no_crowd,
     note_superior,
 )
-from clickrank.types import FloatStatistic, Ints, IntScratch, IntStatistic, number, whole
+from clickrank.types import FloatStatistic, Ints, IntScratch, IntStatistic, number, switch, whole
 
 #: c of the confidence width.
 WIDTH = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
@@ -132,8 +132,7 @@ class TopRank(Policy):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        if not isinstance(self.doubling, (bool, np.bool_)):
-            raise invalid("TopRank", "doubling must be True or False", self.doubling)
+        switch("TopRank", "doubling", self.doubling)
         object.__setattr__(self, "guess", whole("TopRank", "guess", self.guess, 1))
         if self.horizon is not None:
             object.__setattr__(self, "horizon", whole("TopRank", "horizon", self.horizon, 1))

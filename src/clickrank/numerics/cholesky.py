@@ -1,0 +1,71 @@
+"""Positive definite matrices, of which the lower half is given, by their Cholesky factors."""
+
+from __future__ import annotations
+
+import math
+
+from clickrank._jit import lean_kernel
+from clickrank.types import Floats
+
+
+@lean_kernel
+def factorise(matrix: Floats, size: int, factor: Floats) -> None:
+    """Write the lower factor of the first rows and columns; it may take the matrix's place."""
+    for i in range(size):
+        for j in range(i + 1):
+            rest = matrix[i, j]
+            for k in range(j):
+                rest -= factor[i, k] * factor[j, k]
+            factor[i, j] = math.sqrt(rest) if i == j else rest / factor[j, j]
+
+
+@lean_kernel
+def invert_positive(matrix: Floats, rank: int, inverse: Floats) -> None:
+    """Invert a positive definite matrix, of which the lower half is given and overwritten."""
+    factorise(matrix, rank, matrix)
+    for a in range(rank):  # the factor's inverse
+        matrix[a, a] = 1.0 / matrix[a, a]
+        for b in range(a):
+            total = 0.0
+            for c in range(b, a):
+                total -= matrix[a, c] * matrix[c, b]
+            matrix[a, b] = total * matrix[a, a]
+    for a in range(rank):
+        for b in range(a + 1):
+            total = 0.0
+            for c in range(a, rank):
+                total += matrix[c, a] * matrix[c, b]
+            inverse[a, b] = total
+            inverse[b, a] = total
+
+
+@lean_kernel
+def solve_positive(matrix: Floats, right: Floats) -> bool:
+    """Solve matrix · x = right in place by Cholesky; of the matrix the lower half is read.
+
+    A pivot that is not positive but for rounding counts as infinite: x is 0 there.
+    """
+    n = right.shape[0]
+    good = True
+    for j in range(n):
+        largest = matrix[j, j]
+        for k in range(j):
+            matrix[j, j] -= matrix[j, k] * matrix[j, k]
+        if matrix[j, j] > 1e-14 * largest:
+            root = math.sqrt(matrix[j, j])
+        else:
+            root = math.inf
+            good = False
+        matrix[j, j] = root
+        for i in range(j + 1, n):
+            for k in range(j):
+                matrix[i, j] -= matrix[i, k] * matrix[j, k]
+            matrix[i, j] /= root
+        for k in range(j):
+            right[j] -= matrix[j, k] * right[k]
+        right[j] /= root
+    for j in range(n - 1, -1, -1):
+        for k in range(j + 1, n):
+            right[j] -= matrix[k, j] * right[k]
+        right[j] /= matrix[j, j]
+    return good

@@ -1,0 +1,1 @@
+"""The service: rankers over HTTP, their log, their reports and a dashboard."""

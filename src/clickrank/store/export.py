@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer as Buffer
 
 #: Impressions in a row group, which is all of the log that is in memory at a time.
 GROUP = 10_000
@@ -63,28 +67,24 @@ class Shown(NamedTuple):
     would_show: Sequence[str] | None = None
 
 
-class _Sink:
+class _Sink(io.RawIOBase):
     """A file to write to, whose content is taken out piece by piece."""
 
-    closed = False
-
     def __init__(self) -> None:
+        super().__init__()
         self._pieces: list[bytes] = []
         self._written = 0
 
-    def write(self, data: bytes) -> int:
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer, /) -> int:
         self._pieces.append(bytes(data))
-        self._written += len(data)
-        return len(data)
+        self._written += len(self._pieces[-1])
+        return len(self._pieces[-1])
 
     def tell(self) -> int:
         return self._written
-
-    def flush(self) -> None:
-        pass
-
-    def close(self) -> None:
-        self.closed = True
 
     def taken(self) -> bytes:
         pieces, self._pieces = self._pieces, []

@@ -61,14 +61,23 @@ class Counts:
     same_items: int = 0
 
 
-def best_list(views: Ints, clicks: Ints, active: Flags) -> Ints:
-    """Return the best list by what is known, as item numbers.
+class Best:
+    """Which list is the best by what is known, of all items or of some.
 
-    The active items of the highest estimates, best where examination is highest; equal ones, and
+    The items of the highest estimates, best where examination is highest; equal ones, and
     items not shown, which come last, in the order they were added.
     """
-    fit = pbm_fit(views, clicks)
-    return _best(fit, attraction(fit, views, clicks), views.sum(axis=1) > 0, active)
+
+    def __init__(self, views: Ints, clicks: Ints) -> None:
+        """Estimate."""
+        self.n_items = views.shape[0]
+        self._fit = pbm_fit(views, clicks)
+        self._known = attraction(self._fit, views, clicks)
+        self._shown = views.sum(axis=1) > 0
+
+    def among(self, active: Flags) -> Ints:
+        """Return the best list of the active items, as their numbers."""
+        return _best(self._fit, self._known, self._shown, active)
 
 
 def report(name: str, context: str, items: Sequence[str], retired: Flags, counts: Counts) -> Report:

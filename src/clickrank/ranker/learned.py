@@ -92,6 +92,12 @@ class Learned:
         none = np.zeros((0, self.memo_size), dtype=np.int64)
         return self.policy.memos_for(none, np.arange(self.n_items)) is not None
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that its arrays take."""
+        state: Any = self._learner.state
+        return sum(array.nbytes for array in (*state, self.views, self.clicks))
+
     def prepare(self) -> None:
         """Compile, or find in the cache, what `rank` and `fold` need; this can take seconds."""
         self._entered(np.random.default_rng(0))

@@ -12,7 +12,7 @@ from clickrank.clickmodels import PBM
 from clickrank.errors import InvalidValue
 from clickrank.fit import pbm_fit
 from clickrank.fit.pbm import CELL_MISSES, ITEM_WEIGHT, POSITION_WEIGHT
-from clickrank.serve.report import Attraction, Counts, best_list, best_probabilities, report
+from clickrank.serve.report import Attraction, Best, Counts, best_probabilities, report
 from clickrank.serve.schemas import Report
 from clickrank.types import Floats, Ints
 
@@ -207,9 +207,9 @@ def test_report_finds_the_best_list_and_the_positions() -> None:
 def test_the_best_item_goes_to_the_most_examined_position() -> None:
     kappa = np.array([1.0, 1.6, 0.5])
     views, clicks = counted(2, 20_000, np.array([0.5, 0.4, 0.3, 0.1]), kappa)
-    assert best_list(views, clicks, np.ones(4, dtype=bool)).tolist() == [1, 0, 2]
-    assert best_list(views, clicks, np.array([False, True, True, True])).tolist() == [2, 1, 3]
-    assert best_list(views, clicks, np.array([True, False, False, True])).tolist() == [3, 0]
+    assert Best(views, clicks).among(np.ones(4, dtype=bool)).tolist() == [1, 0, 2]
+    assert Best(views, clicks).among(np.array([False, True, True, True])).tolist() == [2, 1, 3]
+    assert Best(views, clicks).among(np.array([True, False, False, True])).tolist() == [3, 0]
 
 
 def test_showing_the_best_list_costs_nothing_more() -> None:
@@ -227,7 +227,7 @@ def test_luck_does_not_make_the_best_list() -> None:
     rng = np.random.default_rng(4)
     theta, kappa = rng.uniform(0.05, 0.6, 1000), np.arange(1.0, 11.0) ** -0.7
     views, clicks = counted(4, 20_000, theta, kappa, best=0.9)
-    best = best_list(views, clicks, np.ones(1000, dtype=bool))
+    best = Best(views, clicks).among(np.ones(1000, dtype=bool))
     assert theta[best].mean() > 0.5
     assert theta[best].mean() > theta[np.argsort(-pbm_fit(views, clicks).attraction)[:10]].mean()
 
@@ -351,7 +351,7 @@ def test_cost() -> None:
     unit = best_of(9, lambda: np.sort(numbers))
     views, clicks = counted(8, 5000)
     active = np.ones(20, dtype=bool)
-    assert best_of(9, lambda: best_list(views, clicks, active)) < 10 * unit
+    assert best_of(9, lambda: Best(views, clicks).among(active)) < 10 * unit
     theta = np.random.default_rng(8).uniform(0.05, 0.6, 1000)
     views, clicks = counted(8, 1000, theta, 1.0 / np.arange(1, 11))
     assert best_of(3, lambda: reported(views, clicks)) < 500 * unit

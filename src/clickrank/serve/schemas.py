@@ -98,9 +98,8 @@ class Start(Request):
 
     ranking: ItemIds
     weight: Annotated[
-        float,
-        Meta(gt=0, le=1e6, description="How many views of each item it is worth."),
-    ] = 10.0
+        int, Meta(ge=1, le=1_000_000, description="How many views of each item it is worth.")
+    ] = 10
 
 
 class NewRanker(Request):
@@ -158,6 +157,13 @@ class NewItems(Request):
 
     items: ItemIds
     prior: Prior | None = None
+    features: (
+        Annotated[
+            list[Annotated[list[float], Meta(max_length=1000)]],
+            Meta(max_length=MOST_ITEMS, description="A row an item, for policies that need them."),
+        ]
+        | None
+    ) = None
 
 
 class RetiredItems(Request):

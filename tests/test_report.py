@@ -309,7 +309,7 @@ def test_shadow_mode_compares_lists_by_the_same_estimates() -> None:
     views, clicks = counted(6, 4000)
     own = np.zeros_like(views)
     own[np.arange(5), np.arange(5)] = 4000  # the ranker has found the best list
-    counts = Counts(views, clicks, 4000, 4000, 3000, 100, 25, own, same_items=5000)
+    counts = Counts(views, clicks, 4000, 4000, 3000, 100, 25, own, views, same_items=5000)
     done = report("shop", "q", [str(i) for i in range(20)], np.zeros(20, dtype=bool), counts)
     assert done.shadow is not None
     assert done.shadow.impressions == 4000

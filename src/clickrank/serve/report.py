@@ -44,10 +44,11 @@ class Counts:
         Settled impressions, and those of them with a click.
     recent, exploring
         How many of the last impressions were looked at, and how many did not show the best list.
-    own_views
-        In shadow mode: how often the ranker would have shown each item at each position.
+    own_views, page_views
+        In shadow mode, over the same impressions: how often the ranker would have shown each item
+        at each position, and how often the page did.
     same_items
-        In shadow mode: how many of the page's items were in the ranker's own list too.
+        In shadow mode: how many of the page's items there were in the ranker's own list too.
     """
 
     views: Ints
@@ -58,6 +59,7 @@ class Counts:
     recent: int = 0
     exploring: int = 0
     own_views: Ints | None = None
+    page_views: Ints | None = None
     same_items: int = 0
 
 
@@ -302,14 +304,13 @@ def _regret(fit: PBMFit, known: Attraction, views: Ints, best: Ints) -> float:
 
 
 def _shadow(fit: PBMFit, known: Attraction, counts: Counts) -> ShadowReport | None:
-    own = counts.own_views
-    if own is None:
+    own, page = counts.own_views, counts.page_views
+    if own is None or page is None or not page.any():
         return None
-    n, page = int(own[:, 0].sum()), int(counts.views[:, 0].sum())
-    placed = int(counts.views.sum())
+    n = int(page[:, 0].sum())
     return ShadowReport(
         impressions=n,
-        same_items=counts.same_items / placed if placed else None,
-        own_value=_value(fit, known, own) / n if n else None,
-        page_value=_value(fit, known, counts.views) / page if page else None,
+        same_items=counts.same_items / int(page.sum()),
+        own_value=_value(fit, known, own) / n,
+        page_value=_value(fit, known, page) / n,
     )

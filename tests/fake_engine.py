@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -20,10 +21,9 @@ SECRETS: dict[str, s.Role] = {"a-rank-key": "rank", "an-admin-key": "admin"}
 class FakeEngine:
     """Answers with examples; some names of rankers make it fail in a way of their own."""
 
-    queue_length = 3
-    folded = 7
-
     def __init__(self) -> None:
+        self.writer = SimpleNamespace(waiting=3)
+        self.folder = SimpleNamespace(folded=7)
         self.closed = False
         self.asked_roles = 0
         self.problem: str | None = None
@@ -77,7 +77,8 @@ class FakeEngine:
         self.calls.append(("items", name, after, limit))
         return e.ITEM_PAGE
 
-    async def contexts(self, name: str, after: str, limit: int) -> s.ContextPage:
+    async def contexts(self, name: str, after: str | None, limit: int) -> s.ContextPage:
+        self.calls.append(("contexts", name, after, limit))
         return e.CONTEXT_PAGE
 
     async def rank(self, name: str, request: s.RankRequest) -> s.Impression:
@@ -97,7 +98,7 @@ class FakeEngine:
         return e.FEEDBACK
 
     async def click_batch(self, batch: s.ClickBatch) -> s.FeedbackBatch:
-        wrong = s.FeedbackOf("unknown0", error=s.Problem("unknown", "There is no such impression."))
+        wrong = s.FeedbackOf("unknown0", error=s.Problem("unknown_impression", "There is no such impression."))
         return s.FeedbackBatch([*e.FEEDBACK_BATCH.results, wrong])
 
     async def report(self, name: str, context: str) -> s.Report:
@@ -118,9 +119,6 @@ class FakeEngine:
         self._find(name)
         for chunk in (b"PAR1", b"rows", b"PAR1"):
             yield chunk
-
-    def policies(self) -> s.Policies:
-        return e.POLICIES
 
     async def keys(self) -> s.Keys:
         return e.KEYS

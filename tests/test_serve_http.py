@@ -85,7 +85,11 @@ def test_what_the_engine_is_asked(served: Served) -> None:
     assert client.get("/v1/rankers?after=b&limit=2").status_code == 200
     assert calls.pop() == ("rankers", "b", 2)
     assert client.get("/v1/rankers/shop/items").status_code == 200
-    assert calls.pop() == ("items", "shop", -1, 1000)
+    assert calls.pop() == ("items", "shop", 0, 1000)
+    assert client.get("/v1/rankers/shop/contexts?after=").status_code == 200
+    assert calls.pop() == ("contexts", "shop", "", 100)
+    assert client.get("/v1/rankers/shop/contexts").status_code == 200
+    assert calls.pop() == ("contexts", "shop", None, 100)
     assert client.get("/v1/rankers/shop/activity?context=a%20b&seconds=60").status_code == 200
     assert calls.pop() == ("activity", "shop", "a b", 60)
     assert client.get("/v1/rankers/shop/activity").status_code == 200

@@ -23,7 +23,7 @@ from clickrank.serve.pages import page_reply, read_pages
 from clickrank.serve.queries import PATH_PARAMETERS
 from clickrank.serve.replies import Rejected, Reply, Stream, problem_of, send_reply
 from clickrank.serve.routes import ROUTES, Route
-from clickrank.serve.schemas import Policies, Role
+from clickrank.serve.schemas import Role
 
 if TYPE_CHECKING:
     from clickrank.serve.engine import Engine
@@ -60,16 +60,12 @@ class Service:
         self._note()
         return self.metrics.text()
 
-    def policies(self) -> Policies:
-        """Return all policies."""
-        return self.engine.policies()
-
     async def _role_of(self, secret: str) -> Role | None:
         return await self.engine.role_of(secret)
 
     def _note(self) -> None:
         if self._engine is not None:
-            self.metrics.note(self._engine.queue_length, self._engine.folded)
+            self.metrics.note(self._engine.writer.waiting, self._engine.folder.folded)
 
     async def _open(self) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import importlib.util
 import re
 import threading
@@ -156,6 +157,89 @@ def revoke_key(
     if found is None:
         raise invalid("keys", "the number must be of a key in the store", key)
     typer.echo(f"Key {found.id} ({found.name}, {found.role}) is revoked.")
+
+
+def compact(
+    store: Store = DEFAULT_STORE,
+    before: Annotated[
+        str | None, typer.Option(help="Day (UTC) as in 2026-10-01.", metavar="DATE")
+    ] = None,
+    older_than: Annotated[
+        str | None, typer.Option(help="Age as in 30d or 12h.", metavar="AGE")
+    ] = None,
+) -> None:
+    """Drop settled impressions that are old and that a snapshot covers."""
+    if (before is None) == (older_than is None):
+        raise InvalidValue("compact: give either --before or --older-than.")
+    limit = _start_of(before) if before is not None else time.time() - _age(older_than or "")
+    with _database(store) as database:
+        from clickrank.store import compact as run
+
+        done = run(database, int(limit * 1e6))
+    typer.echo(f"Dropped {done.impressions:,} impressions of {done.streams:,} streams.")
+
+
+def verify(store: Store = DEFAULT_STORE) -> None:
+    """Check that folding the log from its beginning gives every snapshot, bit for bit."""
+    with _database(store) as database:
+        from clickrank.store import verify as run
+
+        found = run(database)
+    for problem in found.problems:
+        typer.echo(problem)
+    typer.echo(
+        f"{found.streams:,} streams, {found.impressions:,} impressions, "
+        f"{found.snapshots:,} snapshots: {len(found.problems)} problems."
+    )
+    if found.problems:
+        raise typer.Exit(1)
+
+
+def export(
+    name: Annotated[str, typer.Argument(help="The ranker.")],
+    out: Annotated[Path, typer.Option(help="File to write.")],
+    store: Store = DEFAULT_STORE,
+) -> None:
+    """Write a ranker's log to a Parquet file."""
+    with _database(store) as database:
+        from clickrank.serve.views import export as chunks_of
+        from clickrank.store.rankers import find_ranker
+
+        with database.reading() as connection:
+            row = find_ranker(connection, name)
+        if row is None:
+            raise invalid("export", "name must be of a ranker in the store", name)
+        part = out.with_name(out.name + ".part")  # half a file must not look like a whole one
+        with part.open("wb") as file:
+            for chunk in chunks_of(database, row, time.time_ns() // 1000):
+                file.write(chunk)
+        part.replace(out)
+    typer.echo(f"Wrote {out} ({out.stat().st_size:,} bytes).")
+
+
+def _start_of(day: str) -> float:
+    """Return the first second of a day.
+
+    >>> _start_of("1970-01-02")
+    86400.0
+    """
+    try:
+        found = datetime.datetime.strptime(day, "%Y-%m-%d")
+    except ValueError:
+        raise invalid("compact", "--before must be a day as in 2026-10-01", day) from None
+    return found.replace(tzinfo=datetime.UTC).timestamp()
+
+
+def _age(text: str) -> float:
+    """Return an age in seconds.
+
+    >>> _age("30d"), _age("12h")
+    (2592000.0, 43200.0)
+    """
+    found = re.fullmatch(r"([0-9]{1,6})([dh])", text)
+    if found is None:
+        raise invalid("compact", "--older-than must be as in 30d or 12h", text)
+    return float(found[1]) * (86400.0 if found[2] == "d" else 3600.0)
 
 
 def _day(microseconds: int) -> str:

@@ -10,7 +10,15 @@ from msgspec import UNSET
 from clickrank.serve import schemas as s
 from clickrank.serve.errors import Refused
 from clickrank.serve.metrics import MEDIA as METRICS_MEDIA
-from clickrank.serve.queries import ActivityQuery, LoggedQuery, NumberPage, OfContext, Page
+from clickrank.serve.queries import (
+    ActivityQuery,
+    ContextsPage,
+    LoggedQuery,
+    NumberPage,
+    OfContext,
+    Page,
+)
+from clickrank.serve.policies import policy_infos
 from clickrank.serve.replies import Reply, Stream, as_json, of_type, stream
 
 if TYPE_CHECKING:
@@ -65,9 +73,10 @@ async def retire_items(service: Service, at: Path, body: s.RetiredItems, query: 
     return as_json(await service.engine.retire_items(at["name"], body))
 
 
-async def list_contexts(service: Service, at: Path, body: None, query: Page) -> Reply:
+async def list_contexts(service: Service, at: Path, body: None, query: ContextsPage) -> Reply:
     """List the contexts of a ranker."""
-    return as_json(await service.engine.contexts(at["name"], query.after, query.limit))
+    after = None if query.after is UNSET else query.after
+    return as_json(await service.engine.contexts(at["name"], after, query.limit))
 
 
 async def rank(service: Service, at: Path, body: s.RankRequest, query: None) -> Reply:
@@ -128,7 +137,7 @@ async def export_log(service: Service, at: Path, body: None, query: None) -> Str
 
 async def list_policies(service: Service, at: Path, body: None, query: None) -> Reply:
     """List the policies."""
-    return as_json(service.policies())
+    return as_json(s.Policies(policy_infos()))
 
 
 async def list_keys(service: Service, at: Path, body: None, query: None) -> Reply:

@@ -14,7 +14,7 @@ FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the workers of one service add up t
 MEDIA = b"text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0)
 #: Why clicks are refused, by the code of the error.
-REASONS = {"late": "late", "unknown": "unknown", "impossible": "impossible"}
+REASONS = {"late": "late", "unknown_impression": "unknown", "not_shown": "impossible"}
 
 
 class Metrics:

@@ -22,12 +22,19 @@ class Page(msgspec.Struct, forbid_unknown_fields=True):
     limit: Limit = 100
 
 
+class ContextsPage(msgspec.Struct, forbid_unknown_fields=True):
+    """Which part of the contexts, of which the first may be ""."""
+
+    after: s.Context | UnsetType = UNSET
+    limit: Limit = 100
+
+
 class NumberPage(msgspec.Struct, forbid_unknown_fields=True):
     """Which part of a list by number."""
 
     after: Annotated[
-        int, Meta(ge=-1, le=2**31 - 1, description="``next`` of the page before.", examples=[0])
-    ] = -1
+        int, Meta(ge=0, le=2**31 - 1, description="``next`` of the page before.", examples=[0])
+    ] = 0
     limit: Limit = 1000
 
 

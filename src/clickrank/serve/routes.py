@@ -107,7 +107,7 @@ ROUTES = (
     ),
     Route(
         "GET", f"{_ONE}/contexts", h.list_contexts,
-        s.ContextPage, query=q.Page, answer_example=e.CONTEXT_PAGE,
+        s.ContextPage, query=q.ContextsPage, answer_example=e.CONTEXT_PAGE,
     ),
     Route(
         "GET", f"{_ONE}/report", h.show_report, s.Report,

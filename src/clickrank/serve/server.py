@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import logging
 import multiprocessing
 import os
 import signal
@@ -101,8 +100,7 @@ def app_of(settings: Settings) -> ASGIApp:
     from clickrank.serve.app import make_app
     from clickrank.serve.engine import Engine
 
-    say = logging.getLogger("clickrank.serve").info
-    return make_app(partial(Engine.open, settings.store, say=say), settings.keys_required)
+    return make_app(partial(Engine.open, settings.store), settings.keys_required)
 
 
 def worker_app() -> ASGIApp:

@@ -98,7 +98,9 @@ class FakeEngine:
         return e.FEEDBACK
 
     async def click_batch(self, batch: s.ClickBatch) -> s.FeedbackBatch:
-        wrong = s.FeedbackOf("unknown0", error=s.Problem("unknown_impression", "There is no such impression."))
+        wrong = s.FeedbackOf(
+            "unknown0", error=s.Problem("unknown_impression", "There is no such impression.")
+        )
         return s.FeedbackBatch([*e.FEEDBACK_BATCH.results, wrong])
 
     async def report(self, name: str, context: str) -> s.Report:
@@ -109,9 +111,7 @@ class FakeEngine:
         self.calls.append(("activity", name, context, seconds))
         return e.ACTIVITY
 
-    async def impressions(
-        self, name: str, context: str | None, limit: int
-    ) -> s.LoggedImpressions:
+    async def impressions(self, name: str, context: str | None, limit: int) -> s.LoggedImpressions:
         self.calls.append(("impressions", name, context, limit))
         return e.LOGGED
 
@@ -190,15 +190,15 @@ class Client:
         return self.request("DELETE", path)
 
     def ask(
-        self, receive: Callable[[], Awaitable[dict[str, Any]]], path: str
+        self, receive: Callable[[], Awaitable[dict[str, Any]]], path: str, method: str = "POST"
     ) -> list[dict[str, Any]]:
-        """Post JSON message by message, as a server does; return what was sent back."""
+        """Ask message by message, as a server does; return what was sent back."""
         sent: list[dict[str, Any]] = []
 
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)
 
         headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
-        scope = {"type": "http", "method": "POST", "path": path, "query_string": b""}
+        scope = {"type": "http", "method": method, "path": path, "query_string": b""}
         self._runner.run(self._app({**scope, "headers": headers}, receive, send))
         return sent

@@ -140,13 +140,11 @@ class Endpoint:
             if isinstance(error, Unavailable):
                 self._service.metrics.unavailable.inc()
             reply = problem_of(error)
-        await send_reply(send, reply, head)
+        await send_reply(send, reply, receive, head)
         label = self.label if ready is None else ready.label
         self._service.metrics.answered(label, reply.status, time.perf_counter() - began)
 
-    async def _answer(
-        self, ready: _Ready | None, scope: Scope, receive: Receive
-    ) -> Reply | Stream:
+    async def _answer(self, ready: _Ready | None, scope: Scope, receive: Receive) -> Reply | Stream:
         service = self._service
         headers = dict(scope["headers"])
         service.gate.check_host(headers)
@@ -201,9 +199,7 @@ class Pages(Endpoint):
         super().__init__(service, ())
         self._pages = read_pages()
 
-    async def _answer(
-        self, ready: _Ready | None, scope: Scope, receive: Receive
-    ) -> Reply | Stream:
+    async def _answer(self, ready: _Ready | None, scope: Scope, receive: Receive) -> Reply | Stream:
         headers = dict(scope["headers"])
         self._service.gate.check_host(headers)
         if scope["method"] not in ("GET", "HEAD"):

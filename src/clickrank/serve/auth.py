@@ -66,6 +66,10 @@ class Gate:
             rule = f"This route needs a key with the role 'admin', got {held!r}."
             raise Rejected("wrong_role", rule, 403)
 
+    def forget(self) -> None:
+        """Ask about every key again: one was revoked."""
+        self._known.clear()
+
     async def _role(self, secret: bytes) -> Role | None:
         now = self._clock()
         until, role = self._known.get(secret, (now, None))

@@ -19,7 +19,15 @@ from clickrank.errors import InvalidValue, MissingExtra, invalid
 if TYPE_CHECKING:
     from clickrank.store.database import Database
 
-NEEDS = ("alembic", "httptools", "prometheus_client", "pyarrow", "sqlalchemy", "starlette", "uvicorn")
+NEEDS = (
+    "alembic",
+    "httptools",
+    "prometheus_client",
+    "pyarrow",
+    "sqlalchemy",
+    "starlette",
+    "uvicorn",
+)
 START_SECONDS = 120.0
 
 Store = Annotated[
@@ -69,7 +77,9 @@ def serve(
     host: Annotated[
         str, typer.Option(help="Address to listen on; any but a loopback one needs keys.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 for any that is free.", min=0, max=65535)] = 8765,
+    port: Annotated[
+        int, typer.Option(help="Port; 0 for any that is free.", min=0, max=65535)
+    ] = 8765,
     workers: Annotated[
         int, typer.Option(help="Processes; more than one needs PostgreSQL.", min=1, max=256)
     ] = 1,
@@ -89,9 +99,7 @@ def serve(
         thread = threading.Thread(target=_when_ready, args=(address, demo), daemon=True)
         thread.start()
 
-    run(
-        store, host, port, workers=workers, require_keys=require_keys, on_bound=announce
-    )
+    run(store, host, port, workers=workers, require_keys=require_keys, on_bound=announce)
 
 
 def _when_ready(address: str, demo: bool) -> None:

@@ -10,6 +10,7 @@ from msgspec import UNSET
 from clickrank.serve import schemas as s
 from clickrank.serve.errors import Refused
 from clickrank.serve.metrics import MEDIA as METRICS_MEDIA
+from clickrank.serve.policies import policy_infos
 from clickrank.serve.queries import (
     ActivityQuery,
     ContextsPage,
@@ -18,7 +19,6 @@ from clickrank.serve.queries import (
     OfContext,
     Page,
 )
-from clickrank.serve.policies import policy_infos
 from clickrank.serve.replies import Reply, Stream, as_json, of_type, stream
 
 if TYPE_CHECKING:
@@ -152,7 +152,9 @@ async def make_key(service: Service, at: Path, body: s.NewKey, query: None) -> R
 
 async def revoke_key(service: Service, at: Path, body: None, query: None) -> Reply:
     """Revoke a key."""
-    return as_json(await service.engine.revoke_key(int(at["key"])))
+    key = await service.engine.revoke_key(int(at["key"]))
+    service.gate.forget()
+    return as_json(key)
 
 
 async def show_metrics(service: Service, at: Path, body: None, query: None) -> Reply:
@@ -172,7 +174,7 @@ async def show_readiness(service: Service, at: Path, body: None, query: None) ->
 
 
 async def show_description(service: Service, at: Path, body: None, query: None) -> Reply:
-    """This description."""
+    """Describe the API, as here."""
     from clickrank.serve.openapi import description_text
 
     return Reply(200, description_text())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from clickrank.serve.replies import problem
@@ -17,7 +19,7 @@ class JsonErrors(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Take what came; the head of a request may come in pieces, but not for ever."""
         super().data_received(data)
-        scope = self.scope
+        scope: Any = self.scope  # None before the first request
         if scope is None or "method" not in scope:  # the head is not complete
             self._head_size += len(data)
             if self._head_size > LARGEST_HEAD and not self.transport.is_closing():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
-from starlette.types import Send
+from starlette.types import Receive, Send
 
 from clickrank.errors import ClickRankError, UnknownName
 from clickrank.serve.errors import Refused, Unavailable
@@ -96,10 +97,12 @@ def problem_of(error: Exception) -> Reply:
     return problem(500, "internal", "The service failed; its log says why.")
 
 
-async def send_reply(send: Send, reply: Reply | Stream, head: bool = False) -> None:
+async def send_reply(
+    send: Send, reply: Reply | Stream, receive: Receive, head: bool = False
+) -> None:
     """Send an answer; to HEAD all but the body."""
     if isinstance(reply, Stream):
-        await _send_stream(send, reply, head)
+        await _send_stream(send, reply, receive, head)
         return
     status, body, headers = reply
     start: list[Header] = [*headers]
@@ -109,12 +112,22 @@ async def send_reply(send: Send, reply: Reply | Stream, head: bool = False) -> N
     await send({"type": "http.response.body", "body": b"" if head else body})
 
 
-async def _send_stream(send: Send, reply: Stream, head: bool) -> None:
+async def _send_stream(send: Send, reply: Stream, receive: Receive, head: bool) -> None:
+    """Send chunks as they are made, as long as someone listens."""
     chunk, rest, headers, status = reply
-    await send({"type": "http.response.start", "status": status, "headers": list(headers)})
-    while chunk and not head:
-        await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        chunk = await anext(rest, b"")
-    if isinstance(rest, AsyncGenerator):
-        await rest.aclose()
-    await send({"type": "http.response.body", "body": b""})
+    gone = asyncio.ensure_future(_wait_until_gone(receive))
+    try:
+        await send({"type": "http.response.start", "status": status, "headers": list(headers)})
+        while chunk and not head and not gone.done():
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            chunk = await anext(rest, b"")
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        gone.cancel()
+        if isinstance(rest, AsyncGenerator):
+            await rest.aclose()
+
+
+async def _wait_until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import multiprocessing
 import os
 import signal
@@ -26,6 +27,7 @@ from clickrank.store.keys import has_admin
 
 SETTINGS = "CLICKRANK_SERVE"  # how the workers are told theirs
 STOP_SECONDS = 30  # for which a stop waits for requests under way
+HUNG_SECONDS = 30  # after which a worker that does not move is replaced; some policies compile
 
 _LOGGING: dict[str, Any] = {
     "version": 1,
@@ -34,7 +36,7 @@ _LOGGING: dict[str, Any] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "loggers": {
         "clickrank": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
-        "uvicorn": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        "uvicorn": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
     },
 }
 
@@ -76,7 +78,8 @@ def run(settings: Settings, listener: socket.socket, workers: int) -> None:
     """Run one worker here, or several in processes of their own and replace those that die."""
     config = partial(
         uvicorn.Config, http=JsonErrors, ws="none", lifespan="on", access_log=False,
-        log_config=_LOGGING, server_header=False, timeout_graceful_shutdown=STOP_SECONDS,
+        log_config=_LOGGING, server_header=False, proxy_headers=False,
+        timeout_graceful_shutdown=STOP_SECONDS, timeout_worker_healthcheck=HUNG_SECONDS,
     )  # fmt: skip
     # uvicorn ends with the signal that stopped it; that is no failure.
     before = signal.signal(signal.SIGTERM, lambda *_: None)
@@ -105,6 +108,7 @@ def app_of(settings: Settings) -> ASGIApp:
 
 def worker_app() -> ASGIApp:
     """Return the application of a worker process, which ends with the one that started it."""
+    logging.getLogger("clickrank.serve").info("Worker %d starts.", os.getpid())
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_after, args=(parent,), daemon=True).start()

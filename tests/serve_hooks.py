@@ -48,7 +48,7 @@ def map_body(context: Any, body: Any) -> Any:
     elif path.endswith("/clicks") and body.get("clicked"):
         body["clicked"] = _shown[-1][1][: 1 + _chance(body, 2)]
     elif path == "/v1/rankers" and isinstance(body.get("items"), list):
-        body["policy"] = ("thompson", "uniform", "pb-mhb")[_chance(body, 3)]
+        body["policy"] = ("toprank", "uniform", "pb-mhb")[_chance(body, 3)]
         body["settings"] = {}
     elif path.endswith("/items/retire") and _chance(body, 2):
         body["items"] = [ITEMS[_chance(body, 5)]]

@@ -34,7 +34,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         found = line_of(started).removeprefix("clickrank serves ")
         for name in RANKERS:
             new: dict[str, Any] = {"name": name, "items": ITEMS, "n_positions": 2}
-            new["policy"] = "uniform" if name == "live" else "thompson"
+            new["policy"] = "uniform" if name == "live" else "pb-mhb"
             new["mode"] = "shadow" if name == "shadow" else "live"
             assert httpx.post(f"{found}/v1/rankers", json=new, timeout=60).status_code == 201
         yield found

@@ -52,7 +52,7 @@ def test_a_few_cases_of_each_route(case: schemathesis.Case, address: str) -> Non
     case.call_and_validate(base_url=address, excluded_checks=NOT_SAID)
 
 
-@pytest.mark.ci
+@pytest.mark.proof
 def test_ten_thousand_cases(address: str, tmp_path: Path) -> None:
     excluded = "positive_data_acceptance,negative_data_rejection,ignored_auth"
     command = [

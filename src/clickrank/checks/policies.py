@@ -89,7 +89,8 @@ def check_inputs_untouched(cls: type[Policy], make: Make) -> None:
         ranking, memo = learner.rank(rng.policy)
         clicks = model.sample(ranking, rng.users)
         given = (ranking.copy(), memo.copy(), clicks.copy())
-        learner._update(learner.params, learner.state, ranking, memo, clicks)
+        one = ranking[None], memo[None], clicks[None]
+        learner._fold(learner.params, learner.state, *one)
         for now, then in zip((ranking, memo, clicks), given, strict=True):
             assert np.array_equal(now, then), f"{cls.__name__}: update changed {then} to {now}"
         before = learner.arrays()

@@ -14,6 +14,7 @@ from clickrank.errors import invalid
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.walk import best_by, take_over
 from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
 
 PROPOSALS = ("truncated-gaussian", "logit-gaussian", "pseudo-view", "max-pos")
@@ -112,6 +113,7 @@ class PBMHB(Policy):
 
     name = "pb-mhb"
     assumes = Assumes(click_models=("pbm",), positions="first")
+    by_item = ("clicks", "misses", "item_clicks")
 
     proposal: str = "truncated-gaussian"
     width: float = 1000.0
@@ -149,6 +151,16 @@ class PBMHB(Policy):
             best=np.zeros(n_positions, dtype=np.int64),
             order=np.zeros(n_positions, dtype=np.int64),
         )
+
+    def walk_on(self, state: State, former: State) -> None:
+        """Take over the particle."""
+        wins, losses = state.item_clicks, state.misses.sum(axis=1)
+        take_over(state, former, (1.0 + wins) / (2.0 + wins + losses))
+        state.miss_logs[...] = np.log1p(-np.outer(state.attraction, state.examination))
+
+    def best_of(self, state: State, allowed: Ints) -> Ints:
+        """Return the best list of some items by the particle that `rank` drew."""
+        return best_by(state.attraction, state.order, allowed)
 
 
 def _rank(

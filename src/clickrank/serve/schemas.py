@@ -166,6 +166,13 @@ class NewItems(Request):
 
     items: ItemIds
     prior: Prior | None = None
+    features: (
+        Annotated[
+            list[Annotated[list[float], Meta(max_length=1000)]],
+            Meta(max_length=MOST_ITEMS, description="A row an item, for policies that need them."),
+        ]
+        | None
+    ) = None
 
 
 class RetiredItems(Request):

@@ -1,0 +1,5 @@
+"""A policy at work on a page: the caller's own items, which come and go, and what was learned."""
+
+from clickrank.ranker.learned import Learned, candidate_policies, takes_candidates
+
+__all__ = ["Learned", "candidate_policies", "takes_candidates"]

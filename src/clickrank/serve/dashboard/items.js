@@ -49,7 +49,7 @@ export function itemsTable(retire) {
     "div",
     {},
     el("div", { class: "tools" }, filter.node, shownText),
-    table,
+    el("div", { class: "items-frame", tabindex: "0", role: "region", "aria-label": "Items, table" }, table),
     none,
     el("div", { class: "more" }, more),
   );

@@ -1,7 +1,7 @@
 // A share over time: a line with its 95 % band, read point by point with mouse or arrow keys.
 
 import { el, keyed, setAttribute, setText, svg } from "./dom.js";
-import { count, percent, tick, time, timeAndDay } from "./format.js";
+import { count, percent, tick, time, timeOfYear } from "./format.js";
 import { interval, steps, times } from "./scale.js";
 
 const HEIGHT = 220;
@@ -75,7 +75,7 @@ export function lineChart({ title, hits, word, tone }) {
   }
 
   function describe(point) {
-    return `${timeAndDay(point.at)}: ${percent(point.value)}, ${count(point.hits)} of ${count(point.n)} impressions`;
+    return `${timeOfYear(point.at)}: ${percent(point.value)}, ${count(point.hits)} of ${count(point.n)} impressions`;
   }
 
   /** The points without a gap between them, run by run. */
@@ -152,7 +152,7 @@ export function lineChart({ title, hits, word, tone }) {
     const newestFirst = [...data.points].reverse();
     const make = () => el("tr", {}, heads.map(() => el("td")));
     keyed(body, newestFirst, (point) => point.at, make, (row, point) => {
-      const cells = [timeAndDay(point.at), count(point.n), count(point.hits), percent(point.value)];
+      const cells = [timeOfYear(point.at), count(point.n), count(point.hits), percent(point.value)];
       cells.forEach((text, i) => setText(row.children[i], text));
     });
   }

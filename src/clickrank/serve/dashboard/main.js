@@ -64,7 +64,7 @@ function open() {
 
 async function refresh() {
   clearTimeout(timer);
-  if (running) {
+  if (running || stop.signal.aborted) {
     // The answers on their way are of another page or context: let them go, then ask again.
     stop.abort();
     stop = new AbortController();
@@ -105,7 +105,6 @@ function complain(error) {
     prompt(key() !== null);
   } else if (error.status === 404 && page.missing) {
     page.missing(error);
-    paused || clearTimeout(timer);
   } else if (error.status === 0) {
     showBanner("The service does not answer. What you see is what was last known.", "Try now", refresh);
   } else {
@@ -211,6 +210,10 @@ document.addEventListener("visibilitychange", () => {
 });
 window.addEventListener("hashchange", open);
 window.addEventListener("clickrank:changed", () => refresh());
+window.addEventListener("clickrank:hold", () => {
+  clearTimeout(timer);
+  stop.abort();
+});
 window.addEventListener("clickrank:key", () => prompt(key() !== null));
 setInterval(showStatus, 5000);
 

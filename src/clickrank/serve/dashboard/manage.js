@@ -6,6 +6,8 @@ import { announce, el, field, lines, setText } from "./dom.js";
 import { duration, plural } from "./format.js";
 import { windowField } from "./window.js";
 
+const say = (event) => window.dispatchEvent(new Event(event));
+
 /** Do something to the service, then say so or say why not, at `place`. */
 async function act(place, doing, done) {
   place.hidden = true;
@@ -17,15 +19,14 @@ async function act(place, doing, done) {
     place.dataset.kind = "done";
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    if (error.status === 401) window.dispatchEvent(new CustomEvent("clickrank:key"));
+    if (error.status === 401) say("clickrank:key");
     announce(error.message);
     setText(place, error.message);
     place.dataset.kind = "failed";
-    return false;
-  } finally {
     place.hidden = false;
-    window.dispatchEvent(new Event("clickrank:changed"));
+    return false;
   }
+  place.hidden = false;
   return true;
 }
 
@@ -79,6 +80,7 @@ export function managePanel(name) {
       (now) => `Done: the ranker has ${plural(now.n_items, "item")} now.`,
     );
     if (ok) added.control.value = "";
+    say("clickrank:changed");
   });
 
   for (const control of windowForm.querySelectorAll("input, select")) {
@@ -99,6 +101,7 @@ export function managePanel(name) {
       (now) => `The window is ${duration(now.window)} now.`,
     );
     if (ok) touched = false;
+    say("clickrank:changed");
   });
 
   modeButton.addEventListener("click", async () => {
@@ -116,17 +119,20 @@ export function managePanel(name) {
       () => patch(path(["rankers", name]), { mode: live ? "live" : "shadow" }),
       (now) => `The ranker is ${now.mode === "live" ? "live" : "in shadow"} now.`,
     );
+    say("clickrank:changed");
   });
 
   deleteButton.addEventListener("click", async () => {
     const text = "This cannot be undone.";
     if (!(await confirmByName(`Delete ${name}?`, text, name, "Delete"))) return;
+    say("clickrank:hold"); // nobody asks for what is about to go
     const ok = await act(
       deleteOutcome,
       () => remove(path(["rankers", name])),
       () => `${name} is deleted.`,
     );
     if (ok) location.hash = "#/";
+    else say("clickrank:changed");
   });
 
   return {
@@ -140,6 +146,7 @@ export function managePanel(name) {
         () => post(path(["rankers", name, "items", "retire"]), { items: [item] }),
         () => `“${item}” is retired.`,
       );
+      say("clickrank:changed");
     },
     update(now) {
       ranker = now;

@@ -169,7 +169,7 @@ export function newPage() {
       setText(error, problem.status === 401 ? "The service wants a key." : problem.message);
       error.hidden = false;
       error.focus();
-      if (problem.status === 401) window.dispatchEvent(new CustomEvent("clickrank:key"));
+      if (problem.status === 401) window.dispatchEvent(new Event("clickrank:key"));
     } finally {
       submit.disabled = false;
     }

@@ -54,7 +54,7 @@ export function rankerPage(name, firstContext) {
     regret: figure("Regret, estimated", "Clicks lost so far against always showing the best list, by today's estimates."),
   };
   const best = el("ol", { class: "best", tabindex: "0", "aria-label": "Best list now" });
-  const rate = lineChart({ title: "Click rate over time", hits: (bucket) => bucket.clicked, word: "With a click", tone: "first" });
+  const rate = lineChart({ title: "Click rate over time", hits: (bucket) => bucket.clicked, word: "Clicked", tone: "first" });
   const exploring = lineChart({ title: "Share of exploring impressions over time", hits: (bucket) => bucket.exploring, word: "Exploring", tone: "second" });
   const manage = managePanel(name);
   const items = itemsTable((item) => manage.retire(item));
@@ -97,12 +97,8 @@ export function rankerPage(name, firstContext) {
     traffic,
   );
   const missing = el("div", { class: "empty", hidden: true }, el("h2", {}, "No such ranker"), el("p", {}, el("a", { class: "button", href: "#/" }, "See all rankers")));
-  const head = el(
-    "div",
-    { class: "page-head" },
-    el("div", { class: "names" }, el("h1", { tabindex: "-1" }, name), badges),
-    el("div", { class: "head-tools" }, contextField.node, otherForm, save, downloadOutcome),
-  );
+  const tools = el("div", { class: "head-tools", hidden: true }, contextField.node, otherForm, save, downloadOutcome);
+  const head = el("div", { class: "page-head" }, el("div", { class: "names" }, el("h1", { tabindex: "-1" }, name), badges), tools);
   const rest = el("div", { hidden: true }, usePanel, learned, useDetails, panel("Change", null, manage.element));
   const element = el("div", {}, el("nav", { "aria-label": "Breadcrumb", class: "crumbs" }, el("a", { href: "#/" }, "Rankers")), head, missing, rest);
 
@@ -153,7 +149,7 @@ export function rankerPage(name, firstContext) {
       get(path(["rankers", name, "impressions"], { ...query, limit: LAST }), signal),
     ]);
     missing.hidden = true;
-    head.hidden = false;
+    tools.hidden = false;
     rest.hidden = false;
     showRanker(ranker);
     showContexts(known, query.context);
@@ -246,7 +242,7 @@ export function rankerPage(name, firstContext) {
       context = to.context;
     },
     missing(error) {
-      head.hidden = false;
+      tools.hidden = true;
       rest.hidden = true;
       missing.hidden = false;
       setText(missing.firstChild, error.message);

@@ -17,10 +17,12 @@ function curl(ranker, items) {
     "visit=visit-$(date +%s)",
     "# 1. Ask for a list, and show it.",
     `curl -s ${origin}/v1/rankers/${ranker.name}/rank${head} \\`,
-    `  -H 'Content-Type: application/json' -d ${asked}`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d ${asked}`,
     "# 2. Say what was clicked: [] for nothing.",
     `curl -s ${origin}/v1/impressions/$visit/clicks${head} \\`,
-    `  -H 'Content-Type: application/json' -d '{"clicked": [], "final": true}'`,
+    `  -H 'Content-Type: application/json' \\`,
+    `  -d '{"clicked": [], "final": true}'`,
   ].join("\n");
 }
 

@@ -7,8 +7,8 @@ import time
 import numpy as np
 import typer
 
-from clickrank.client import Client, ServiceError
 from clickrank.clickmodels import PBM
+from clickrank.client import Client, ServiceError
 from clickrank.serve.schemas import ClicksOf, Impression, RankRequest
 
 NAME = "demo"

@@ -34,6 +34,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         thread = threading.Thread(target=service.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
+            while not service.started:
+                assert thread.is_alive()
+                time.sleep(0.01)
             yield server.address_of(listener)
         finally:
             service.should_exit = True

@@ -48,7 +48,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-def test_a_few_cases_of_each_route(case: schemathesis.Case, address: str) -> None:
+def test_a_few_cases_of_each_route(case: schemathesis.Case[Any], address: str) -> None:
     case.call_and_validate(base_url=address, excluded_checks=NOT_SAID)
 
 

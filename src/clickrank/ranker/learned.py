@@ -178,12 +178,20 @@ class Learned:
         tally = {VIEWS: self.views.copy(), CLICKS: self.clicks.copy()}
         return {**self._learner.statistics(), **tally}
 
+    def everything(self) -> dict[str, NDArray[Any]]:
+        """Return the same with the work space, for `restored` to go on as if nothing happened."""
+        self._active_learner = None  # which is work space too, but can be made anew
+        state = self._learner.state._asdict()
+        return {**{name: array.copy() for name, array in state.items()}, **self.statistics()}
+
     def restored(self, arrays: Mapping[str, NDArray[Any]]) -> Learned:
-        """Return the same with what `statistics` returned once; all else begins anew."""
-        policy = self._learner.policy
+        """Return the same with what `statistics` or `everything` returned once."""
         other = self._copy(None)
-        fields = statistic_fields(type(other._learner.state))
-        wanted = {name: getattr(other._learner.state, name) for name in fields}
+        state = other._learner.state
+        fields = statistic_fields(type(state))
+        # With all the work space, or none of it.
+        names = state._fields if set(state._fields) <= set(arrays) else fields
+        wanted = {name: getattr(state, name) for name in names}
         wanted |= {VIEWS: other.views, CLICKS: other.clicks}
         if set(wanted) != set(arrays):
             rule = f"the statistics must be {', '.join(wanted)}"
@@ -191,7 +199,7 @@ class Learned:
         for name, own in wanted.items():
             given = arrays[name]
             if given.shape != own.shape or given.dtype != own.dtype:
-                rule = f"{name} of {policy.name} must be {own.dtype} of shape {own.shape}"
+                rule = f"{name} must be {own.dtype} of shape {own.shape}"
                 raise invalid(self._owner, rule, (str(given.dtype), given.shape))
             own[...] = given
         return other

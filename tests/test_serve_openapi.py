@@ -17,7 +17,9 @@ FOUND = description()
 
 def check(value: Any, schema: dict[str, Any]) -> None:
     """Check a value against a schema of the description."""
-    jsonschema_rs.Draft202012Validator({**schema, "components": FOUND["components"]}).validate(value)
+    jsonschema_rs.Draft202012Validator({**schema, "components": FOUND["components"]}).validate(
+        value
+    )
 
 
 def operation(route: Route) -> dict[str, Any]:

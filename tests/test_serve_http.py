@@ -249,6 +249,7 @@ def test_what_the_engine_says_no_to(served: Served, caplog: pytest.LogCaptureFix
     gone = client.get("/v1/rankers/unavailable")
     problem(gone, 503, "unavailable")
     assert gone.headers["retry-after"] == "7"
+    problem(client.get("/v1/rankers/store/report"), 503, "unavailable")
     problem(client.get("/v1/rankers/refused/log.parquet"), 404, "unknown_ranker")
     assert not caplog.records
     assert "secret" not in problem(client.get("/v1/rankers/broken"), 500, "internal")

@@ -137,9 +137,9 @@ class Endpoint:
         except Gone:
             return
         except Exception as error:
-            if isinstance(error, Unavailable):
-                self._service.metrics.unavailable.inc()
             reply = problem_of(error)
+            if reply.status == 503:
+                self._service.metrics.unavailable.inc()
         await send_reply(send, reply, receive, head)
         label = self.label if ready is None else ready.label
         self._service.metrics.answered(label, reply.status, time.perf_counter() - began)

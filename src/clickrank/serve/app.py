@@ -182,7 +182,7 @@ class _Ready:
 
     def __init__(self, route: Route) -> None:
         self.route = route
-        self.label = f"{route.method} {route.path}"
+        self.label = route.label
         self.decode: Callable[[bytes], Any] | None = None
         if route.body is not None:
             self.decode = msgspec.json.Decoder(route.body).decode

@@ -27,7 +27,8 @@ function curl(ranker, items) {
 }
 
 function python(ranker, items) {
-  const withKey = key() === null ? "" : `, headers={"Authorization": f"Bearer {os.environ['CLICKRANK_KEY']}"}`;
+  const withKey =
+    key() === null ? "" : `, headers={"Authorization": f"Bearer {os.environ['CLICKRANK_KEY']}"}`;
   const current = ranker.mode === "shadow" ? `{"current": ${JSON.stringify(items)}}` : "{}";
   return [
     ...(key() === null ? [] : ["import os", ""]),
@@ -62,9 +63,18 @@ async function copy(code, button) {
 function block(title) {
   const code = el("code");
   const click = (event) => copy(code, event.currentTarget);
-  const button = el("button", { type: "button", class: "small", "aria-label": `Copy the ${title} snippet`, on: { click } }, "Copy");
+  const button = el(
+    "button",
+    { type: "button", class: "small", "aria-label": `Copy the ${title} snippet`, on: { click } },
+    "Copy",
+  );
   const pre = el("pre", { tabindex: "0", role: "region", "aria-label": `${title} snippet` }, code);
-  const element = el("div", { class: "snippet" }, el("div", { class: "snippet-head" }, el("h3", {}, title), button), pre);
+  const element = el(
+    "div",
+    { class: "snippet" },
+    el("div", { class: "snippet-head" }, el("h3", {}, title), button),
+    pre,
+  );
   return { element, code };
 }
 

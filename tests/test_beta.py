@@ -70,8 +70,8 @@ def test_relabelled_and_sampled() -> None:
         (lambda: Beta(1, 1).updated([1, 2], [1]), "clicks and misses must be of as many items"),
         (lambda: Beta.from_mean([0.1, 0.2], [1, 2, 3]), "mean and weight must be of as many"),
         (lambda: Beta().quantile(2.0), "Beta: p must be a number between 0 and 1, got 2.0."),
-        (lambda: Beta([1, 2], 1).relabelled(np.array([1, 1])), "each of the 2 items once"),
-        (lambda: Beta([1, 2], 1).relabelled(np.array([1])), "each of the 2 items once"),
+        (lambda: Beta([1, 2], 1).relabelled(np.array([1, 1])), "of 2 items, each once at most"),
+        (lambda: Beta([1, 2], 1).relabelled(np.array([2])), "of 2 items, each once at most"),
     ],
 )
 def test_errors_say_what_is_wrong(make, message: str) -> None:  # type: ignore[no-untyped-def]

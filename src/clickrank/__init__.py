@@ -2,6 +2,7 @@
 
 from clickrank import bounds, checks, clickmodels, fit, kernels, policies, priors
 from clickrank.policies import Learner, policy
+from clickrank.ranker import Ranker, Shown
 from clickrank.simulate import Comparison, ManyResults, Result, compare, simulate, simulate_many
 
 __version__ = "0.1.0"
@@ -10,7 +11,9 @@ __all__ = [
     "Comparison",
     "Learner",
     "ManyResults",
+    "Ranker",
     "Result",
+    "Shown",
     "bounds",
     "checks",
     "clickmodels",

@@ -148,6 +148,22 @@ def _compiled(function: Callable[..., Any], keys: tuple[str, ...] | None) -> Cal
         settings["CACHE_DIR"] = before
 
 
+def entry_point(compiled: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Callable[P, R]:
+    """Return the machine code of a kernel for arguments like these, to be called directly.
+
+    Numba finds out the types of all arguments in each call, which for the arrays of a large state
+    takes longer than many a round. Whoever calls this must always give the same types.
+    """
+    if not isinstance(compiled, numba.core.dispatcher.Dispatcher):  # switched off
+        return compiled
+    typeof: Any = numba.typeof
+    types = tuple(typeof(arg) for arg in args)
+    dispatcher: Any = compiled
+    dispatcher.compile(types)
+    found: Callable[P, R] = dispatcher.overloads[types].entry_point
+    return found
+
+
 def source_key(cls: type) -> str | None:
     """Name the source of a class's kernels: empty for clickrank's own, else a hash.
 

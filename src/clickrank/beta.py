@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from clickrank.errors import invalid
-from clickrank.types import Floats, Ints, Vector, number, numbers, whole
+from clickrank.types import LARGEST, Floats, Ints, Vector, number, numbers, origin_of, whole
 
 #: What a parameter may be at most; beyond, the distribution is a point for all purposes.
 LARGEST_WEIGHT = 1e15
@@ -112,17 +112,27 @@ class Beta:
         """Return the prior of the same means that is worth ``factor`` times less."""
         return self.sharpened(1.0 / _factor(factor))
 
-    def relabelled(self, order: Ints) -> Beta:
-        """Return the prior for a catalogue whose item i is this one's item ``order[i]``."""
-        if self.n_items is None:
+    def relabelled(self, origin: Ints, new: Beta | None = None) -> Beta:
+        """Return the prior for a catalogue whose item i is this one's item ``origin[i]``.
+
+        -1 stands for an item that is new. ``new`` is the prior of these, in their order; left out,
+        they have what holds for every item, or else α = β = 1.
+
+        >>> Beta([1.0, 8.0], [9.0, 2.0]).relabelled(np.array([1, -1]))
+        Beta(alpha=(8.0, 1.0), beta=(2.0, 1.0))
+        """
+        if self.n_items is None and new is None:
             return self
-        if len(order) != self.n_items or len(set(np.asarray(order).tolist())) != self.n_items:
-            rule = f"order must hold each of the {self.n_items} items once"
-            raise invalid("Beta", rule, np.asarray(order).tolist())
+        origin = origin_of("Beta", origin, self.n_items or LARGEST)
+        fresh = np.flatnonzero(origin < 0)
         # Every run of a simulation does this: without the checks, which are passed already.
         made = object.__new__(Beta)
-        for name in ("alpha", "beta"):
-            object.__setattr__(made, name, tuple(np.array(getattr(self, name))[order].tolist()))
+        given = (new or UNIFORM).for_items(fresh.size, "Beta") if fresh.size else ((), ())
+        for name, values in zip(("alpha", "beta"), given, strict=True):
+            own = np.asarray(getattr(self, name))
+            found = own[origin] if own.ndim else np.full(origin.size, own)
+            found[fresh] = values
+            object.__setattr__(made, name, tuple(found.tolist()))
         return made
 
     def for_items(self, n_items: int, owner: str = "Beta") -> tuple[Floats, Floats]:

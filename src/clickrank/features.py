@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank.errors import invalid
-from clickrank.types import Floats, Ints, frozen
+from clickrank.types import Floats, Ints, frozen, origin_of
 
 
 class Features:
@@ -56,9 +56,22 @@ class Features:
         """How many numbers describe an item."""
         return int(self.values.shape[1])
 
-    def relabelled(self, order: Ints) -> Features:
-        """Return the features of a catalogue whose item i is this one's item ``order[i]``."""
-        return Features(self.values[order])
+    def relabelled(self, origin: Ints, new: Features | None = None) -> Features:
+        """Return the features of a catalogue whose item i is this one's item ``origin[i]``.
+
+        -1 stands for an item that is new; ``new`` has the features of these, in their order.
+        """
+        origin = origin_of("Features", origin, self.n_items)
+        fresh = np.flatnonzero(origin < 0)
+        values = self.values[origin]
+        if fresh.size:
+            if new is None:
+                raise invalid("Features", "those of new items must be given", None)
+            if new.values.shape != (fresh.size, self.n_features):
+                rule = f"those of new items must have shape ({fresh.size}, {self.n_features})"
+                raise invalid("Features", rule, new.values.shape)
+            values[fresh] = new.values
+        return Features(values)
 
     def for_items(self, owner: str, n_items: int) -> Floats:
         """Return the matrix, checking that it is of so many items."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias, get_type_hints
@@ -40,6 +41,7 @@ def scratch_fields(state_class: type) -> tuple[str, ...]:
     return _fields_marked(state_class, "scratch")
 
 
+@functools.cache
 def _fields_marked(state_class: type, mark: str) -> tuple[str, ...]:
     hints = get_type_hints(state_class, include_extras=True)
     return tuple(k for k, hint in hints.items() if mark in getattr(hint, "__metadata__", ()))
@@ -179,6 +181,77 @@ def _whole_vector(owner: str, name: str, values: ArrayLike, length: int) -> Ints
     if array.shape != (length,) or array.dtype.kind not in "iub":
         raise invalid(owner, rule, values if isinstance(values, Sequence) else array.tolist())
     return array.astype(np.int64)
+
+
+def rankings_of(owner: str, rankings: ArrayLike, n_items: int, n_positions: int) -> Ints:
+    """Check and copy rankings, one a row: n_positions distinct items each."""
+    array = _whole_matrix(owner, "rankings", rankings, None, n_positions)
+    ordered = np.sort(array, axis=1)
+    good = (ordered[:, 0] >= 0) & (ordered[:, -1] < n_items)
+    good &= (ordered[:, 1:] > ordered[:, :-1]).all(axis=1)
+    if not good.all():
+        row = int(np.argmin(good))
+        rule = f"rankings[{row}] must hold distinct items between 0 and {n_items - 1}"
+        raise invalid(owner, rule, array[row].tolist())
+    return array
+
+
+def clicks_of_many(owner: str, clicks: ArrayLike, rows: int, n_positions: int) -> Ints:
+    """Check and copy click vectors, one a row: n_positions entries, each 0 or 1."""
+    array = _whole_matrix(owner, "clicks", clicks, rows, n_positions)
+    good = ((array == 0) | (array == 1)).all(axis=1)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise invalid(owner, f"clicks[{row}] must be 0 or 1", array[row].tolist())
+    return array
+
+
+def memos_of(owner: str, memos: ArrayLike, rows: int, size: int, limit: int) -> Ints:
+    """Check and copy memos, one a row: ``size`` whole numbers of at least 0 and below ``limit``."""
+    if size == 0 and np.size(memos) == 0:
+        return np.zeros((rows, 0), dtype=np.int64)
+    array = _whole_matrix(owner, "memos", memos, rows, size)
+    good = ((array >= 0) & (array < limit)).all(axis=1)
+    if not good.all():
+        row = int(np.argmin(good))
+        rule = f"memos[{row}] must be the one that rank returned, numbers from 0 to {limit - 1}"
+        raise invalid(owner, rule, array[row].tolist())
+    return array
+
+
+def _whole_matrix(owner: str, name: str, values: ArrayLike, rows: int | None, columns: int) -> Ints:
+    count = "" if rows is None else f"{rows} "
+    rule = f"{name} must be {count}rows of {columns} whole numbers"
+    try:
+        array = np.asarray(values)
+    except ValueError:  # ragged
+        raise invalid(owner, rule, values) from None
+    if array.size == 0 and not rows:
+        return np.zeros((0, columns), dtype=np.int64)
+    fits = array.ndim == 2 and array.shape == (array.shape[0] if rows is None else rows, columns)
+    if not fits or array.dtype.kind not in "iub":
+        raise invalid(owner, rule, (str(array.dtype), array.shape))
+    return np.array(array, dtype=np.int64, order="C")
+
+
+def origin_of(owner: str, origin: ArrayLike, n_before: int) -> Ints:
+    """Check where the items of a catalogue come from: old items, each once at most, or -1."""
+    array = np.asarray(origin)
+    rule = f"origin must hold numbers of {n_before} items, each once at most, or -1 for new ones"
+    if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
+        raise invalid(owner, rule, origin)
+    known = array[array >= 0]
+    if array.min() < -1 or array.max() >= n_before or np.unique(known).size < known.size:
+        raise invalid(owner, rule, array.tolist())
+    return array.astype(np.int64)
+
+
+def numbers_of(origin: Ints, n_before: int) -> Ints:
+    """Return the number that each old item has in a catalogue of this origin; -1 if it is gone."""
+    numbers = np.full(n_before, -1, dtype=np.int64)
+    kept = np.flatnonzero(origin >= 0)
+    numbers[origin[kept]] = kept
+    return numbers
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -82,6 +82,10 @@ class Policy(abc.ABC):
     beats_uniform: ClassVar[bool] = True
     #: In how many rounds of the checks' easy instance that must show.
     learns_within: ClassVar[int] = 3000
+    #: Fields of the state that have a row an item, if rows can be added and left out: what was
+    #: learned is then what would have been learned with any other items beside these. All other
+    #: statistics are the same for all catalogues, or set by `mend`. None if it is not so.
+    by_item: ClassVar[tuple[str, ...] | None] = None
 
     @abc.abstractmethod
     def params(self, n_items: int, n_positions: int) -> Any:
@@ -99,9 +103,43 @@ class Policy(abc.ABC):
         """Return what the numbers of a memo are below: they come from outside, and are checked."""
         return n_items
 
-    def relabelled(self: P, order: Ints) -> P:
-        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
+    def relabelled(self: P, origin: Ints, new: Any = None) -> P:
+        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``.
+
+        -1 stands for an item that is new. ``new`` is what the spec must know of these, in their
+        order: their prior, features or scores.
+        """
+        if new is not None:
+            takers = sorted(name for name, cls in POLICIES.items() if _tells_items_apart(cls))
+            rule = f"nothing can be told of new items (only to {', '.join(takers)})"
+            raise invalid(type(self).__name__, rule, new)
         return self
+
+    def mend(self, state: Any, numbers: Ints) -> None:  # noqa: B027 (nothing to do is an answer)
+        """Set what is neither by item nor the same for all catalogues, in a state just carried.
+
+        ``numbers[i]`` is what the old item i has become, -1 if it is gone. See `by_item`.
+        """
+
+    def walk_on(self, state: Any, former: Any) -> None:  # noqa: B027 (nothing to do is an answer)
+        """Take over scratch that is more than a cache, from a state of the first of its items.
+
+        ``former`` may be in use by another thread, so that what is read of it may not fit.
+        """
+
+    def best_of(self, state: Any, allowed: Ints) -> Ints | None:
+        """Return the best list of some items by what `rank` drew last.
+
+        None if for that the policy must rank with a state of these items alone.
+        """
+        return None
+
+    def memos_for(self, memos: Ints, numbers: Ints) -> Ints | None:
+        """Return memos, one a row, with item i called ``numbers[i]``; -1 if any item is gone.
+
+        None if a memo says something only to the catalogue that it was made for.
+        """
+        return memos if self.by_item is not None or memos.shape[1] == 0 else None
 
     def why_not(self, model: KnownModel) -> str | None:
         """Say why the policy's assumptions do not hold for a click model; None if they do."""
@@ -115,6 +153,10 @@ class Policy(abc.ABC):
         if order == "decreasing" and any(b > a for a, b in itertools.pairwise(examination)):
             return f"it assumes that examination decreases, not {examination}"
         return None
+
+
+def _tells_items_apart(cls: type[Policy]) -> bool:
+    return bool({"prior", "features", "scores"} & {field.name for field in dataclasses.fields(cls)})
 
 
 POLICIES: Registry[Policy] = Registry("policy")

@@ -90,11 +90,10 @@ class BayesianPolicy(Policy):
                     raise invalid(owner, rule, self.satisfaction)
                 object.__setattr__(self, "satisfaction", None)
 
-    def relabelled(self: P, order: Ints) -> P:
-        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
-        if self.prior.n_items is None:
-            return self
-        return dataclasses.replace(self, prior=self.prior.relabelled(order))
+    def relabelled(self: P, origin: Ints, new: Beta | None = None) -> P:
+        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
+        prior = self.prior.relabelled(origin, new)
+        return self if prior is self.prior else dataclasses.replace(self, prior=prior)
 
     def why_not(self, model: KnownModel) -> str | None:
         """Say why the clicks that it was told of are not those of a click model."""

@@ -76,6 +76,7 @@ class BCMPTS(Policy):
 
     name = "bc-mp-ts"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
+    by_item = ("clicks", "seen", "wins", "losses")
 
     examination: Vector
 

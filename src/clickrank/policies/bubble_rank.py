@@ -12,7 +12,7 @@ import numpy as np
 from clickrank._jit import lean_kernel
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy, register
-from clickrank.types import Ints, IntScratch, IntStatistic, number, whole
+from clickrank.types import Ints, IntScratch, IntStatistic, number, numbers_of, whole
 
 
 class Params(NamedTuple):
@@ -149,13 +149,20 @@ class BubbleRank(Policy):
         """Return what the numbers are below."""
         return n_items + 1
 
-    def relabelled(self, order: Ints) -> BubbleRank:
-        """Return the spec for a catalogue whose item i is this one's item ``order[i]``."""
+    def relabelled(self, origin: Ints, new: None = None) -> BubbleRank:
+        """Return the spec for a catalogue whose item i is this one's item ``origin[i]``."""
+        changed = super().relabelled(origin, new)
         if self.initial is None:
-            return self
-        label = np.argsort(order)
-        items = [int(label[i]) if i < label.size else i for i in self.initial]
-        return BubbleRank(self.horizon, items, self.power)
+            return changed
+        numbers = numbers_of(origin, max(*self.initial, *origin) + 1)[list(self.initial)]
+        return BubbleRank(self.horizon, numbers[numbers >= 0], self.power)
+
+    def memos_for(self, memos: Ints, numbers: Ints) -> Ints:
+        """Return memos with the item left out, if any, called by another number."""
+        left_out = memos[:, -1]
+        found = np.append(0, 1 + numbers)[left_out]
+        found[(left_out > 0) & (found == 0)] = -1
+        return np.column_stack([memos[:, :-1], found])
 
 
 @lean_kernel

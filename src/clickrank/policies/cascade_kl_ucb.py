@@ -74,6 +74,7 @@ class CascadeKLUCB(Policy):
 
     name = "cascade-kl-ucb"
     assumes = Assumes(click_models=("cascade",))
+    by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

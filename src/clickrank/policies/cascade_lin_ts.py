@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from clickrank.features import Features
 from clickrank.policies.base import Assumes, Policy, register
@@ -88,6 +89,7 @@ class CascadeLinTS(Policy):
 
     name = "cascade-lin-ts"
     assumes = Assumes(click_models=("cascade",), features=True)
+    by_item = ()
 
     features: Features
     sigma: float = 1.0
@@ -106,9 +108,10 @@ class CascadeLinTS(Policy):
         """Return the state before the first round."""
         return State(**no_regression(n_items, self.features.n_features, n_positions))
 
-    def relabelled(self, order: Ints) -> CascadeLinTS:
-        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
-        return CascadeLinTS(self.features.relabelled(order), self.sigma)
+    def relabelled(self, origin: Ints, new: ArrayLike | Features | None = None) -> CascadeLinTS:
+        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
+        features = self.features.relabelled(origin, None if new is None else Features(new))
+        return CascadeLinTS(features, self.sigma)
 
 
 def _rank(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from clickrank.errors import invalid
 from clickrank.features import Features
@@ -101,6 +102,7 @@ class CascadeLinUCB(Policy):
 
     name = "cascade-lin-ucb"
     assumes = Assumes(click_models=("cascade",), horizon=True, features=True)
+    by_item = ()
 
     features: Features
     horizon: int | None = None
@@ -132,9 +134,9 @@ class CascadeLinUCB(Policy):
         """Return the state before the first round."""
         return State(**no_regression(n_items, self.features.n_features, n_positions))
 
-    def relabelled(self, order: Ints) -> CascadeLinUCB:
-        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
-        features = self.features.relabelled(order)
+    def relabelled(self, origin: Ints, new: ArrayLike | Features | None = None) -> CascadeLinUCB:
+        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
+        features = self.features.relabelled(origin, None if new is None else Features(new))
         return CascadeLinUCB(features, self.horizon, self.width, self.sigma)
 
 

@@ -69,6 +69,7 @@ class CascadeUCB1(Policy):
 
     name = "cascade-ucb1"
     assumes = Assumes(click_models=("cascade",))
+    by_item = ("clicks", "views", "mean", "width")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

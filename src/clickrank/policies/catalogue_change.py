@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.policies.recurrank import EPOCHS, PHASES, RecurRank, State
-from clickrank.types import Ints, shape
+from clickrank.types import numbers_of, origin_of, shape
 
 # Statistics that do not say anything about the number of items.
 _KEPT = ("alive", "end", "phase", "number", "epoch", "support", "missing", "rank", "coordinates")
@@ -60,13 +60,14 @@ def change_catalogue(
         raise invalid(owner, rule, changed.features.n_features)
     n_positions = state.end.size
     n_items, _ = shape(owner, changed.features.n_items, n_positions)
-    before = _origin(owner, origin, n_items, policy.features.n_items)
+    before = origin_of(owner, origin, policy.features.n_items)
+    if before.size != n_items:
+        raise invalid(owner, f"origin must hold {n_items} numbers", before.size)
 
     same = before >= 0
     old, new = policy.features.values, changed.features.values
     same[same] = (old[before[same]] == new[same]).all(axis=1)
-    number = np.full(policy.features.n_items, -1)  # of old items in the new catalogue
-    number[before[same]] = np.flatnonzero(same)
+    number = numbers_of(np.where(same, before, -1), policy.features.n_items)
     alive = int(state.alive[0])
     order = number[state.order[:alive]]
     if not same.all() or (order < 0).any():
@@ -84,14 +85,3 @@ def change_catalogue(
             getattr(gone, name)[first, :size] = getattr(state, name)[first, :size]
         gone.chosen[first, :size] = number[state.chosen[first, :size]]
     return changed, gone
-
-
-def _origin(owner: str, origin: ArrayLike, n_items: int, n_before: int) -> Ints:
-    array = np.asarray(origin)
-    rule = f"origin must hold {n_items} numbers of old items, each once, or -1"
-    if array.shape != (n_items,) or array.dtype.kind not in "iu":
-        raise invalid(owner, rule, origin)
-    known = array[array >= 0]
-    if array.min() < -1 or array.max() >= n_before or np.unique(known).size < known.size:
-        raise invalid(owner, rule, origin)
-    return array.astype(np.int64)

@@ -73,6 +73,7 @@ class CombUCB1(Policy):
 
     name = "comb-ucb1"
     assumes = Assumes(click_models=("pbm",))
+    by_item = ("clicks", "misses", "mean", "width")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -91,6 +92,10 @@ class CombUCB1(Policy):
             bound=np.zeros(cells),
             **no_assignment(n_items, n_positions),
         )
+
+    def mend(self, state: State, numbers: Ints) -> None:
+        """Count the rotations to play anew."""
+        state.unstarted[0] = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
 
 
 def _rank(

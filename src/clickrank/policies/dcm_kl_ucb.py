@@ -98,6 +98,7 @@ class DCMKLUCB(Policy):
 
     name = "dcm-kl-ucb"
     assumes = Assumes(click_models=("dcm",), known=("satisfaction",))
+    by_item = ("clicks", "misses")
 
     satisfaction: Vector | None = None
     observe: Literal["last-click", "first-click"] = "last-click"

@@ -11,7 +11,16 @@ import numpy as np
 from clickrank._select import copy, renew_top_k
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy, check_items, register
-from clickrank.types import Floats, Ints, IntScratch, IntStatistic, Matrix, Vector, numbers
+from clickrank.types import (
+    Floats,
+    Ints,
+    IntScratch,
+    IntStatistic,
+    Matrix,
+    Vector,
+    numbers,
+    origin_of,
+)
 
 
 class Params(NamedTuple):
@@ -63,6 +72,7 @@ class Ensemble(Policy):
 
     name = "ensemble"
     assumes = Assumes(priors=True, positions="decreasing")
+    by_item = ()
 
     scores: Vector | Matrix
 
@@ -89,9 +99,18 @@ class Ensemble(Policy):
         """Return the state before the first round."""
         return State(rounds=np.zeros(1, dtype=np.int64), best=np.zeros(n_positions, dtype=np.int64))
 
-    def relabelled(self, order: Ints) -> Ensemble:
-        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
-        return dataclasses.replace(self, scores=np.asarray(self.scores)[order])
+    def relabelled(self, origin: Ints, new: Vector | Matrix | None = None) -> Ensemble:
+        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
+        origin = origin_of("Ensemble", origin, len(self.scores))
+        scores = np.asarray(self.scores)[origin]
+        fresh = np.flatnonzero(origin < 0)
+        if fresh.size:
+            given = () if new is None else Ensemble(new).scores
+            if len(given) != fresh.size:
+                rule = f"scores of the {fresh.size} new items must be given"
+                raise invalid("Ensemble", rule, new)
+            scores[fresh] = given
+        return dataclasses.replace(self, scores=scores)
 
 
 def _rank(

@@ -10,7 +10,7 @@ import numpy as np
 from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.gamma import gamma_constants, plain_gamma_constants, sample_gamma
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
-from clickrank.policies.epochs import EPOCHS, ends_epoch, goes_on, no_epochs
+from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import (
     Floats,
     FloatScratch,
@@ -92,6 +92,7 @@ class EpochTS(Policy):
 
     name = "epoch-ts"
     assumes = Assumes(click_models=("mnl",), known=("position_bias",))
+    by_item = ("clicks", "exposure", "squares", "wins", "losses")
 
     position_bias: Vector
 
@@ -125,6 +126,10 @@ class EpochTS(Policy):
     def memo_limit(self, n_items: int) -> int:
         """Return what it is below."""
         return EPOCHS
+
+    def mend(self, state: State, numbers: Ints) -> None:
+        """Go on with the epoch if all items of its list are there."""
+        carry_epoch(state, numbers)
 
 
 def _rank(

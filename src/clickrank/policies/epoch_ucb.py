@@ -11,7 +11,7 @@ import numpy as np
 from clickrank._jit import inline_kernel
 from clickrank._select import contenders, draw_ties, enter, prominence
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
-from clickrank.policies.epochs import EPOCHS, ends_epoch, goes_on, no_epochs
+from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import (
     Floats,
     FloatScratch,
@@ -94,6 +94,7 @@ class EpochUCB(Policy):
 
     name = "epoch-ucb"
     assumes = Assumes(click_models=("mnl",), known=("position_bias",))
+    by_item = ("clicks", "exposure", "mean", "share", "width")
 
     position_bias: Vector
 
@@ -128,6 +129,10 @@ class EpochUCB(Policy):
     def memo_limit(self, n_items: int) -> int:
         """Return what it is below."""
         return EPOCHS
+
+    def mend(self, state: State, numbers: Ints) -> None:
+        """Go on with the epoch if all items of its list are there."""
+        carry_epoch(state, numbers)
 
 
 def rank_by_bounds(

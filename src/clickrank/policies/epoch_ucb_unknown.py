@@ -20,7 +20,7 @@ from clickrank.numerics.mnl_scaling import (
 )
 from clickrank.numerics.pbm_likelihood import rounded
 from clickrank.policies.base import Assumes, KnownModel, Policy, register
-from clickrank.policies.epochs import EPOCHS, ends_epoch, goes_on, no_epochs
+from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number, switch
 
 
@@ -124,6 +124,7 @@ class EpochUCBUnknown(Policy):
 
     name = "epoch-ucb-unknown"
     assumes = Assumes(click_models=("mnl",))
+    by_item = ("clicks", "epochs")
 
     least: float = 0.01
     most: float = 1.0
@@ -175,6 +176,10 @@ class EpochUCBUnknown(Policy):
     def why_not(self, model: KnownModel) -> str | None:
         """Say why the assumptions do not hold for a click model; None if they do."""
         return super().why_not(model) or _too_prominent(model, self.most)
+
+    def mend(self, state: State, numbers: Ints) -> None:
+        """Go on with the epoch if all items of its list are there."""
+        carry_epoch(state, numbers)
 
 
 def _too_prominent(model: KnownModel, most: float) -> str | None:

@@ -63,6 +63,15 @@ def no_epochs(n_positions: int) -> dict[str, Any]:
     }
 
 
+def carry_epoch(state: Epochs, numbers: Ints) -> None:
+    """Call the items of the epoch's list by other numbers; choose anew if one is gone (-1)."""
+    current = numbers[state.current]
+    if (current < 0).any():
+        state.begun[0] = 0
+        current = np.zeros_like(current)
+    state.current[:] = current
+
+
 @inline_kernel
 def goes_on(state: Epochs, ranking: Ints, memo: Ints) -> bool:
     """Write the memo and, if the epoch has begun, its list; return whether it has."""

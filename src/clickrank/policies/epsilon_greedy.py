@@ -86,6 +86,7 @@ class EpsilonGreedy(Policy):
 
     name = "epsilon-greedy"
     assumes = Assumes(click_models=("pbm",))
+    by_item = ("clicks", "views", "rates")
 
     exploration: float = 1000.0
 

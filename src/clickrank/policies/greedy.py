@@ -63,6 +63,7 @@ class Greedy(Policy):
 
     name = "greedy"
     assumes = Assumes(priors=True, positions="decreasing")
+    by_item = ()
     beats_uniform = False  # without a prior
 
     prior: Beta = UNIFORM
@@ -81,9 +82,9 @@ class Greedy(Policy):
         """Return the state before the first round."""
         return State(rounds=np.zeros(1, dtype=np.int64), best=np.zeros(n_positions, dtype=np.int64))
 
-    def relabelled(self, order: Ints) -> Greedy:
-        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
-        return dataclasses.replace(self, prior=self.prior.relabelled(order))
+    def relabelled(self, origin: Ints, new: Beta | None = None) -> Greedy:
+        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
+        return dataclasses.replace(self, prior=self.prior.relabelled(origin, new))
 
 
 def _rank(

@@ -76,6 +76,7 @@ class KLCombUCB(Policy):
 
     name = "kl-comb-ucb"
     assumes = Assumes(click_models=("pbm",))
+    by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -90,6 +91,10 @@ class KLCombUCB(Policy):
             bound=np.zeros((n_items, n_positions)),
             **no_assignment(n_items, n_positions),
         )
+
+    def mend(self, state: State, numbers: Ints) -> None:
+        """Count the rotations to play anew."""
+        state.unstarted[0] = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
 
 
 def _rank(

@@ -15,7 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 from clickrank._jit import kernel_for, tell_apart
 from clickrank.errors import InvalidValue, invalid
 from clickrank.policies.base import Policy, rank, source_of, update
-from clickrank.types import Ints, clicks_of, memo_of, ranking_of, shape, statistic_fields, whole
+from clickrank.types import (
+    Ints,
+    clicks_of,
+    clicks_of_many,
+    memo_of,
+    memos_of,
+    ranking_of,
+    rankings_of,
+    shape,
+    statistic_fields,
+    whole,
+)
 
 
 class Learner:
@@ -72,8 +83,8 @@ class Learner:
         return kernel_for(_rank_once, source_of(self.policy))
 
     @functools.cached_property
-    def _update(self) -> Callable[..., None]:
-        return kernel_for(_update_once, source_of(self.policy))
+    def _fold(self) -> Callable[..., None]:
+        return kernel_for(_fold_all, source_of(self.policy))
 
     def rank(self, rng: np.random.Generator | None = None) -> tuple[Ints, Ints]:
         """Choose a ranking; returns it with the memo that `update` will need.
@@ -86,7 +97,7 @@ class Learner:
             rng = self.rng
         elif not isinstance(rng, np.random.Generator):
             raise invalid("Learner", "rng must be a numpy.random.Generator", rng)
-        self._rank(self.params, self.state, rng, ranking, memo)
+        self._rank(self.params, self._state, rng, ranking, memo)
         return ranking, memo
 
     def update(self, ranking: ArrayLike, memo: ArrayLike, clicks: ArrayLike) -> None:
@@ -95,7 +106,20 @@ class Learner:
         shown = ranking_of(owner, ranking, self.n_items, self.n_positions)
         vector = clicks_of(owner, clicks, self.n_positions)
         kept = memo_of(owner, memo, self.memo_size, self.policy.memo_limit(self.n_items))
-        self._update(self.params, self.state, shown, kept, vector)
+        self._fold(self.params, self._state, shown[None], kept[None], vector[None])
+
+    def fold(self, rankings: ArrayLike, memos: ArrayLike, clicks: ArrayLike) -> None:
+        """Learn from many rankings, one a row, as from one after the other with `update`.
+
+        The rounds are not left to Python, so that each costs little; nothing changes if any is not
+        as it must be.
+        """
+        owner = type(self.policy).__name__
+        shown = rankings_of(owner, rankings, self.n_items, self.n_positions)
+        matrix = clicks_of_many(owner, clicks, shown.shape[0], self.n_positions)
+        limit = self.policy.memo_limit(self.n_items)
+        kept = memos_of(owner, memos, shown.shape[0], self.memo_size, limit)
+        self._fold(self.params, self._state, shown, kept, matrix)
 
     def statistics(self) -> dict[str, NDArray[Any]]:
         """Return copies of what was learned: the state without its scratch."""
@@ -112,7 +136,7 @@ class Learner:
         label = {
             "learner": self._describe(),
             "checksum": _checksum(fields),
-            "generator": _plain(self.rng.bit_generator.state),
+            "generator": plain_state(self.rng.bit_generator.state),
         }
         return {**fields, "label": np.array(json.dumps(label))}
 
@@ -170,10 +194,10 @@ def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def _plain(state: Any) -> Any:
+def plain_state(state: Any) -> Any:
     """Return a generator's state with lists for its arrays, as JSON has them."""
     if isinstance(state, dict):
-        return {key: _plain(value) for key, value in state.items()}
+        return {key: plain_state(value) for key, value in state.items()}
     return state.tolist() if isinstance(state, np.ndarray) else state
 
 
@@ -183,5 +207,6 @@ def _rank_once(
     rank(params, state, rng, ranking, memo)
 
 
-def _update_once(params: Any, state: Any, ranking: Ints, memo: Ints, clicks: Ints) -> None:
-    update(params, state, ranking, memo, clicks)
+def _fold_all(params: Any, state: Any, rankings: Ints, memos: Ints, clicks: Ints) -> None:
+    for i in range(rankings.shape[0]):
+        update(params, state, rankings[i], memos[i], clicks[i])

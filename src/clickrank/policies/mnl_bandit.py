@@ -12,7 +12,7 @@ from clickrank._jit import inline_kernel
 from clickrank._select import copy
 from clickrank.numerics.assignment import assign, no_assignment
 from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.epochs import EPOCHS, ends_epoch, goes_on, no_epochs
+from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
 
@@ -82,6 +82,7 @@ class MNLBandit(Policy):
 
     name = "mnl-bandit"
     assumes = Assumes(click_models=("mnl",))
+    by_item = ("clicks", "epochs", "mean", "share", "width")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -108,6 +109,10 @@ class MNLBandit(Policy):
     def memo_limit(self, n_items: int) -> int:
         """Return what it is below."""
         return EPOCHS
+
+    def mend(self, state: State, numbers: Ints) -> None:
+        """Go on with the epoch if all items of its list are there."""
+        carry_epoch(state, numbers)
 
 
 def _rank(

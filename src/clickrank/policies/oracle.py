@@ -10,7 +10,7 @@ import numpy as np
 
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy, register
-from clickrank.types import Ints, IntStatistic, ranking_of
+from clickrank.types import Ints, IntStatistic, numbers_of, ranking_of
 
 
 class Params(NamedTuple):
@@ -76,10 +76,11 @@ class Oracle(Policy):
         """Return the state before the first round."""
         return State(rounds=np.zeros(1, dtype=np.int64))
 
-    def relabelled(self, order: Ints) -> Oracle:
-        """Return the oracle of a catalogue whose item i is this one's item ``order[i]``."""
-        label = np.argsort(order)
-        return Oracle(label[list(self.best_ranking)].tolist())
+    def relabelled(self, origin: Ints, new: None = None) -> Oracle:
+        """Return the oracle of a catalogue whose item i is this one's item ``origin[i]``."""
+        super().relabelled(origin, new)
+        numbers = numbers_of(origin, max(*self.best_ranking, *origin) + 1)
+        return Oracle(numbers[list(self.best_ranking)].tolist())
 
 
 def _rank(

@@ -11,6 +11,7 @@ import numpy as np
 from clickrank._jit import lean_kernel
 from clickrank._select import place, renew_top_k
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.walk import best_by, take_over
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number, whole
 
 # How close to 0 and 1 a particle may come, so that gradients are finite.
@@ -94,6 +95,7 @@ class PBLB(Policy):
 
     name = "pb-lb"
     assumes = Assumes(click_models=("pbm",))
+    by_item = ("misses", "item_clicks")
 
     step_size: float = 0.01
     precision: float = 0.1
@@ -125,6 +127,15 @@ class PBLB(Policy):
             best=np.zeros(n_positions, dtype=np.int64),
             order=np.zeros(n_positions, dtype=np.int64),
         )
+
+    def walk_on(self, state: State, former: State) -> None:
+        """Take over the particle."""
+        wins, losses = state.item_clicks, state.misses.sum(axis=1)
+        take_over(state, former, (1.0 + wins) / (2.0 + wins + losses))
+
+    def best_of(self, state: State, allowed: Ints) -> Ints:
+        """Return the best list of some items by the particle that `rank` drew."""
+        return best_by(state.noisy_attraction, state.order, allowed)
 
 
 def _rank(

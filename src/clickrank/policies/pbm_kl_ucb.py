@@ -89,6 +89,7 @@ class PBMKLUCB(Policy):
 
     name = "pbm-kl-ucb"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
+    by_item = ("clicks", "misses", "constant")
 
     examination: Vector
     epsilon: float = 0.0

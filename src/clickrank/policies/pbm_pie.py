@@ -99,6 +99,7 @@ class PBMPIE(Policy):
 
     name = "pbm-pie"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
+    by_item = ("total", "seen", "mean", "clicks", "misses", "constant")
 
     examination: Vector
     epsilon: float = 0.0
@@ -126,6 +127,10 @@ class PBMPIE(Policy):
             best=np.zeros(n_positions, dtype=np.int64),
             promising=np.zeros(n_items, dtype=np.int64),
         )
+
+    def mend(self, state: State, numbers: Ints) -> None:
+        """Count the rotations to play anew."""
+        state.unstarted[0] = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
 
 
 def _rank(

@@ -79,6 +79,7 @@ class PBMTS(Policy):
 
     name = "pbm-ts"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
+    by_item = ("clicks", "misses", "seen")
 
     examination: Vector
 

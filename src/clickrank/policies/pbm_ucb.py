@@ -84,6 +84,7 @@ class PBMUCB(Policy):
 
     name = "pbm-ucb"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
+    by_item = ("clicks", "views", "seen", "mean", "width")
 
     examination: Vector
     epsilon: float = 0.0

@@ -110,6 +110,10 @@ class RBAKLUCB(Policy):
         """Return one whole number a position: its bandit's choice."""
         return n_positions
 
+    def memos_for(self, memos: Ints, numbers: Ints) -> Ints:
+        """Return memos with the items called by other numbers."""
+        return numbers[memos]
+
 
 def _rank(
     params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints

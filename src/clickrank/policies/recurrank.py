@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from clickrank._jit import inline_kernel, kernel_for, lean_kernel
 from clickrank.errors import invalid
@@ -218,9 +219,9 @@ class RecurRank(Policy):
         """Return what both kinds of numbers are below."""
         return max(_SALTS, EPOCHS * PHASES * self._stride())
 
-    def relabelled(self, order: Ints) -> RecurRank:
-        """Return the spec for a catalogue whose item i is this spec's item ``order[i]``."""
-        features = self.features.relabelled(order)
+    def relabelled(self, origin: Ints, new: ArrayLike | Features | None = None) -> RecurRank:
+        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
+        features = self.features.relabelled(origin, None if new is None else Features(new))
         return RecurRank(features, self.horizon, self.failure, self.elimination)
 
 

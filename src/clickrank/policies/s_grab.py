@@ -85,6 +85,10 @@ class SGRAB(Policy):
         """Return the size of the leader."""
         return n_positions
 
+    def memos_for(self, memos: Ints, numbers: Ints) -> Ints:
+        """Return memos with the leader's items called by other numbers."""
+        return numbers[memos]
+
 
 def _rank(
     params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints

@@ -52,6 +52,7 @@ class Uniform(Policy):
 
     name = "uniform"
     assumes = Assumes()
+    by_item = ()
     beats_uniform = False
 
     def params(self, n_items: int, n_positions: int) -> Params:

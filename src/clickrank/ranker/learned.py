@@ -1,0 +1,344 @@
+"""What one context has learned, of items that come and go."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from clickrank._jit import entry_point
+from clickrank.errors import InvalidValue, invalid
+from clickrank.policies import POLICIES, Learner, Policy
+from clickrank.policies.carry import carried
+from clickrank.types import (
+    Ints,
+    clicks_of_many,
+    memos_of,
+    numbers_of,
+    rankings_of,
+    shape,
+    statistic_fields,
+)
+
+#: Of `Learned.statistics`, what is not the policy's.
+VIEWS, CLICKS = "tally.views", "tally.clicks"
+
+
+def takes_candidates(policy: Policy | type[Policy]) -> bool:
+    """Return whether the policy can choose from some of its items."""
+    return policy.by_item is not None
+
+
+def candidate_policies() -> list[str]:
+    """Return the names of the policies that can choose from some of their items."""
+    return [name for name, cls in POLICIES.items() if takes_candidates(cls)]
+
+
+class Learned:
+    """What a policy has learned in one context, with a tally of views and clicks.
+
+    Items are numbers, 0, 1, 2, … in the order in which they were added. Retired ones keep theirs
+    and are not shown. Of policies with `Policy.by_item` the statistics are of all items; of the
+    others, of those that are not retired, and other items mean folding the log anew.
+
+    One thread may call `rank` while another one calls `fold`, which leaves this object as it is.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> learned = Learned(cr.policy("pb-mhb"), n_items=4, n_positions=2, retired=[1])
+    >>> ranking, memo = learned.rank(np.random.default_rng(0))
+    >>> learned = learned.fold([ranking], [memo], clicks=[[1, 0]])
+    >>> int(learned.clicks.sum())
+    1
+    """
+
+    def __init__(
+        self, policy: Policy, n_items: int, n_positions: int, retired: Collection[int] = ()
+    ) -> None:
+        """Start from nothing."""
+        if not isinstance(policy, Policy):
+            raise invalid("Learned", "policy must be a Policy, as from clickrank.policy", policy)
+        self.policy = policy
+        self._owner = type(policy).__name__
+        self.n_items, self.n_positions = shape(self._owner, n_items, n_positions)
+        self.retired = frozenset(int(item) for item in retired)
+        if self.retired and not 0 <= min(self.retired) <= max(self.retired) < self.n_items:
+            rule = f"retired must hold items between 0 and {self.n_items - 1}"
+            raise invalid(self._owner, rule, sorted(self.retired))
+        self._active = np.setdiff1d(np.arange(self.n_items), sorted(self.retired))
+        if self._active.size < self.n_positions:
+            rule = f"at least n_positions ({self.n_positions}) items must not be retired"
+            raise invalid(self._owner, rule, self._active.size)
+        # Whether the learner's items have other numbers than these.
+        self._renumbered = bool(self.retired) and not takes_candidates(policy)
+        if self._renumbered:
+            policy, n_items = policy.relabelled(self._active), self._active.size
+        self._learner = Learner(policy, n_items, self.n_positions)
+        self.memo_size = self._learner.memo_size
+        cells = (self.n_items, self.n_positions)
+        self.views: NDArray[np.int32] = np.zeros(cells, dtype=np.int32)
+        self.clicks: NDArray[np.int32] = np.zeros(cells, dtype=np.int32)
+        # Made when first needed, by `rank` alone.
+        self._enter: Callable[..., None] | None = None
+        self._active_learner: Learner | None = None
+
+    @property
+    def memos_travel(self) -> bool:
+        """Whether a memo from before items were added or retired can still be learned from."""
+        none = np.zeros((0, self.memo_size), dtype=np.int64)
+        return self.policy.memos_for(none, np.arange(self.n_items)) is not None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that its arrays take."""
+        state: Any = self._learner.state
+        return sum(array.nbytes for array in (*state, self.views, self.clicks))
+
+    def prepare(self) -> None:
+        """Compile, or find in the cache, what `rank` and `fold` need; this can take seconds."""
+        self._entered(np.random.default_rng(0))
+        nothing = np.zeros((0, self.n_positions), dtype=np.int64)
+        self._learner.fold(nothing, nothing[:, :0], nothing)
+
+    def rank(
+        self, rng: np.random.Generator, candidates: ArrayLike | None = None
+    ) -> tuple[Ints, Ints]:
+        """Choose a ranking, of the candidates if given, and return it with its memo."""
+        if candidates is None and not self.retired:
+            return self._rank_all(rng)
+        if not takes_candidates(self.policy):
+            return self._rank_renumbered(rng, candidates)
+        allowed = self._active if candidates is None else self._allowed(candidates)
+        if allowed.size == self.n_items:
+            return self._rank_all(rng)
+        if type(self.policy).best_of is not Policy.best_of:
+            _, memo = self._rank_all(rng)
+            best = self.policy.best_of(self._learner.state, allowed)
+            assert best is not None, self.policy
+            return best, memo
+        if allowed.size < self._active.size:
+            learner = self._only(allowed)
+        else:
+            if self._active_learner is None:
+                self._active_learner = self._only(self._active)
+            learner = self._active_learner
+        ranking, memo = learner.rank(rng)
+        return allowed[ranking], memo
+
+    def fold(
+        self,
+        rankings: ArrayLike,
+        memos: ArrayLike,
+        clicks: ArrayLike,
+        own: ArrayLike | None = None,
+    ) -> Learned:
+        """Return what is known after these impressions too, one a row, in the order shown.
+
+        ``own`` is False for lists that the policy did not choose, or whose memo is of no use: those
+        teach only a policy that needs no memo. All count in the tally. Of a policy whose items were
+        numbered anew, lists with a retired item teach nothing.
+        """
+        other = self._copy(self._learner.state)
+        other.learn(rankings, memos, clicks, own)
+        return other
+
+    def learn(
+        self,
+        rankings: ArrayLike,
+        memos: ArrayLike,
+        clicks: ArrayLike,
+        own: ArrayLike | None = None,
+    ) -> None:
+        """Do the same to this object, which no other thread may use meanwhile."""
+        shown = rankings_of(self._owner, rankings, self.n_items, self.n_positions)
+        clicked = clicks_of_many(self._owner, clicks, shown.shape[0], self.n_positions)
+        useful = np.ones(shown.shape[0], dtype=bool)
+        if own is not None and self.memo_size > 0:
+            useful = np.array(own, dtype=bool)
+            if useful.shape != shown.shape[:1]:
+                rule = f"own must hold {shown.shape[0]} truth values"
+                raise invalid(self._owner, rule, useful.shape)
+        kept = np.zeros((shown.shape[0], 0), dtype=np.int64)
+        if self.memo_size > 0:
+            kept = np.asarray(memos)
+            if kept.ndim == 2 and kept.shape[0] == shown.shape[0]:
+                kept = kept[useful]
+        self._teach(shown[useful], kept, clicked[useful])
+        self._active_learner = None
+        place = np.arange(self.n_positions)
+        np.add.at(self.views, (shown, place), 1)
+        np.add.at(self.clicks, (shown, place), clicked.astype(np.int32))
+
+    def statistics(self) -> dict[str, NDArray[Any]]:
+        """Return copies of what was learned, and of the tally."""
+        tally = {VIEWS: self.views.copy(), CLICKS: self.clicks.copy()}
+        return {**self._learner.statistics(), **tally}
+
+    def everything(self) -> dict[str, NDArray[Any]]:
+        """Return the same with the work space, for `restored` to go on as if nothing happened."""
+        self._active_learner = None  # which is work space too, but can be made anew
+        state = self._learner.state._asdict()
+        return {**{name: array.copy() for name, array in state.items()}, **self.statistics()}
+
+    def restored(self, arrays: Mapping[str, NDArray[Any]]) -> Learned:
+        """Return the same with what `statistics` or `everything` returned once."""
+        other = self._copy(None)
+        state = other._learner.state
+        fields = statistic_fields(type(state))
+        # With all the work space, or none of it.
+        names = state._fields if set(state._fields) <= set(arrays) else fields
+        wanted = {name: getattr(state, name) for name in names}
+        wanted |= {VIEWS: other.views, CLICKS: other.clicks}
+        if set(wanted) != set(arrays):
+            rule = f"the statistics must be {', '.join(wanted)}"
+            raise invalid(self._owner, rule, sorted(arrays))
+        for name, own in wanted.items():
+            given = arrays[name]
+            if given.shape != own.shape or given.dtype != own.dtype:
+                rule = f"{name} must be {own.dtype} of shape {own.shape}"
+                raise invalid(self._owner, rule, (str(given.dtype), given.shape))
+            own[...] = given
+        return other
+
+    def with_items(
+        self, policy: Policy, n_items: int, retired: Collection[int] = ()
+    ) -> Learned | None:
+        """Return what is known when items were added or retired, or come back.
+
+        ``policy`` is the spec for all ``n_items``. None if the log must be folded anew: the policy
+        cannot add items to its statistics, or something else than its items has changed.
+        """
+        other = Learned(policy, n_items, self.n_positions, retired)
+        if n_items < self.n_items:
+            raise invalid(self._owner, f"n_items must be {self.n_items} or more", n_items)
+        if not self._goes_on_as(other):
+            return None
+        origin = np.full(n_items, -1, dtype=np.int64)
+        origin[: self.n_items] = np.arange(self.n_items)
+        state = self._learner.state
+        if takes_candidates(policy):
+            made = carried(policy, self.n_positions, state, self.n_items, origin)
+            policy.walk_on(made, state)
+            other._learner.state = made
+        else:
+            other._learner = self._copy(state)._learner
+        for ours, theirs in ((other.views, self.views), (other.clicks, self.clicks)):
+            ours[: self.n_items] = theirs
+        return other
+
+    def _goes_on_as(self, other: Learned) -> bool:
+        """Say whether another one, of as many items or more, can take over the statistics."""
+        policy = other.policy
+        if type(policy) is not type(self.policy):
+            return False
+        if not takes_candidates(policy):
+            same = other.n_items == self.n_items and other.retired == self.retired
+            return same and policy == self.policy
+        before = policy.relabelled(np.arange(self.n_items))
+        learner = self._learner
+        size = (self.n_items, self.n_positions)
+        # A prior that holds for all items may have become one entry an item: compare what they are.
+        return _same(before.params(*size), learner.params) and _same(
+            before.init(*size), learner.policy.init(*size)
+        )
+
+    def _entered(self, rng: np.random.Generator) -> Callable[..., None]:
+        """Return the machine code that ranks."""
+        learner = self._learner
+        empty = np.zeros(0, dtype=np.int64)
+        found = entry_point(learner._rank, learner.params, learner.state, rng, empty, empty)
+        self._enter = found
+        return found
+
+    def _rank_all(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        # The service is about as fast as this: nothing is looked up or checked twice.
+        if not isinstance(rng, np.random.Generator):
+            raise invalid("Learned", "rng must be a numpy.random.Generator", rng)
+        learner = self._learner
+        ranking = np.empty(self.n_positions, dtype=np.int64)
+        memo = np.zeros(self.memo_size, dtype=np.int64)
+        (self._enter or self._entered(rng))(learner.params, learner._state, rng, ranking, memo)
+        return ranking, memo
+
+    def _rank_renumbered(
+        self, rng: np.random.Generator, candidates: ArrayLike | None
+    ) -> tuple[Ints, Ints]:
+        if candidates is not None:
+            names = ", ".join(candidate_policies())
+            raise InvalidValue(
+                f"{self._owner}: {self.policy.name} cannot choose from candidates; those that can "
+                f"are {names}."
+            )
+        ranking, memo = self._rank_all(rng)
+        if self.memo_size > 0:
+            called = self._learner.policy.memos_for(memo[None], self._active)
+            memo = memo if called is None else called[0]
+        return self._active[ranking], memo
+
+    def _allowed(self, candidates: ArrayLike) -> Ints:
+        """Check candidates and sort them."""
+        found = np.asarray(candidates)
+        rule = f"candidates must be distinct items between 0 and {self.n_items - 1}"
+        if found.ndim != 1 or found.dtype.kind not in "iu":
+            raise invalid(self._owner, rule, candidates)
+        allowed: Ints = np.unique(found).astype(np.int64)
+        if allowed.size < found.size or (
+            allowed.size and not 0 <= allowed[0] <= allowed[-1] < self.n_items
+        ):
+            raise invalid(self._owner, rule, found.tolist())
+        if allowed.size < self.n_positions:
+            rule = f"at least n_positions ({self.n_positions}) candidates must be given"
+            raise invalid(self._owner, rule, allowed.size)
+        gone = self.retired.intersection(allowed.tolist()) if self.retired else ()
+        if gone:
+            raise invalid(self._owner, "candidates must not be retired", sorted(gone))
+        return allowed
+
+    def _only(self, allowed: Ints) -> Learner:
+        """Return a learner of some items, as it is now."""
+        policy = self.policy.relabelled(allowed)
+        learner = Learner(policy, allowed.size, self.n_positions)
+        state = self._learner.state
+        learner.state = carried(policy, self.n_positions, state, self.n_items, allowed)
+        return learner
+
+    def _copy(self, state: Any) -> Learned:
+        """Return another one with the same tally, and the statistics and the walk of a state."""
+        other = copy.copy(self)
+        other._active_learner = None
+        other.views, other.clicks = self.views.copy(), self.clicks.copy()
+        other._learner = learner = copy.copy(self._learner)
+        made = learner.policy.init(learner.n_items, learner.n_positions)
+        if state is not None:
+            for name in statistic_fields(type(made)):
+                getattr(made, name)[...] = getattr(state, name)
+            learner.policy.walk_on(made, state)
+        learner.state = made
+        return other
+
+    def _teach(self, shown: Ints, memos: Ints, clicks: Ints) -> None:
+        if not self._renumbered:
+            self._learner.fold(shown, memos, clicks)
+            return
+        # A memo's numbers come from outside too.
+        numbers = numbers_of(self._active, self.n_items)
+        called = None
+        if self.memos_travel:
+            limit = self.policy.memo_limit(self.n_items)
+            kept = memos_of(self._owner, memos, shown.shape[0], self.memo_size, limit)
+            called = self.policy.memos_for(kept, numbers)
+        memos = memos if called is None else called
+        shown = numbers[shown]
+        there = (shown >= 0).all(axis=1) & (memos >= 0).all(axis=1)
+        self._learner.fold(shown[there], memos[there], clicks[there])
+
+
+def _same(one: Any, two: Any) -> bool:
+    """Compare two NamedTuples of numbers and arrays."""
+    if type(one) is not type(two):
+        return False
+    return all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))

@@ -1,0 +1,188 @@
+"""The thread that moves frontiers: what has settled is frozen, folded and now and then snapshot."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from clickrank.serve.clock import Clock
+from clickrank.serve.errors import Unavailable
+from clickrank.serve.streams import Stream
+from clickrank.serve.writer import Writer
+from clickrank.store.database import Database, StoreUnavailable
+from clickrank.store.frontier import lagging, move_frontier, moved_since, settled_after
+from clickrank.store.log import stream_by_id
+from clickrank.store.packing import pack
+from clickrank.store.rankers import RankerRow, ranker_by_id
+from clickrank.store.snapshots import put_snapshot
+
+log = logging.getLogger("clickrank.serve")
+
+#: Impressions that the frontier moves over at once: short transactions, others write too.
+MOST_AT_ONCE = 500
+#: Seconds between two rounds, and between two looks at all streams.
+PAUSE = 0.1
+LOOK = 1.0
+#: A snapshot is due after so many impressions, or so many seconds with any.
+SNAPSHOT_IMPRESSIONS = 5_000
+SNAPSHOT_SECONDS = 60.0
+
+
+class Folder:
+    """Folds for all streams of the store; any number of workers may each have one.
+
+    Parameters
+    ----------
+    loaded
+        Gives the stream of that number if it is in memory, with its ranker as it is known here.
+    others
+        Whether other workers move frontiers too.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        clock: Clock,
+        loaded: Callable[[int], tuple[RankerRow, Stream] | None],
+        others: bool,
+    ) -> None:
+        """Start the thread."""
+        self._database = database
+        self._writer = writer
+        self._clock = clock
+        self._loaded = loaded
+        self._others = others
+        self._lock = threading.Lock()
+        self._news: set[int] = set()
+        self._due: dict[int, int] = {}  # when the impression that a stream waits for settles
+        self._looked_at = 0.0
+        self._moved_at = 0
+        self._snapshot_due: set[int] = set()
+        self._stopping = threading.Event()
+        self.folded = 0  # impressions, by this worker
+        self._thread = threading.Thread(target=self._work, name="clickrank-folder", daemon=True)
+        self._thread.start()
+
+    def news(self, stream_id: int) -> None:
+        """Say that an impression of a stream has become final."""
+        with self._lock:
+            self._news.add(stream_id)
+
+    def close(self) -> None:
+        """Fold what has settled, write snapshots, and end."""
+        self._stopping.set()
+        self._thread.join()
+        try:
+            self.round(look=True)
+            self._write_snapshots(all_of_them=True)
+        except (StoreUnavailable, Unavailable) as error:
+            log.warning(
+                "not all was folded before the end, and will be at the next start: %s", error
+            )
+
+    def _work(self) -> None:
+        while not self._stopping.wait(PAUSE):
+            try:
+                self.round(look=time.monotonic() >= self._looked_at + LOOK)
+                self._write_snapshots()
+            except (StoreUnavailable, Unavailable) as error:
+                log.warning("folding waits: %s", error)
+                self._stopping.wait(1.0)
+            except Exception:
+                log.exception("folding failed, and is tried again")
+                self._stopping.wait(1.0)
+
+    def round(self, look: bool) -> None:
+        """Move the frontiers that can be moved; with ``look`` those of all streams."""
+        with self._lock:
+            news, self._news = self._news, set()
+        if look:
+            self._looked_at = time.monotonic()
+            now = self._clock.now()
+            if self._others:
+                self._follow_others()
+            with self._database.reading() as connection:
+                waiting = {number for number, _ in lagging(connection)}
+            self._due = {number: at for number, at in self._due.items() if number in waiting}
+            news |= {number for number in waiting if self._due.get(number, 0) <= now}
+        undone = set(news)
+        try:
+            for number in sorted(news):
+                self._advance(number)
+                undone.discard(number)
+        finally:
+            with self._lock:
+                self._news |= undone
+
+    def _advance(self, number: int) -> None:
+        while True:
+            now = self._clock.now()
+            with self._database.reading() as connection:
+                stream = stream_by_id(connection, number)
+                ranker = stream and ranker_by_id(connection, stream.ranker_id)
+                if stream is None or ranker is None:
+                    return
+                step = settled_after(connection, stream, ranker.window, now, MOST_AT_ONCE)
+            self._due.pop(number, None)
+            if step.closes_at is not None:
+                self._due[number] = step.closes_at
+            if not step.logged:
+                return
+            move = functools.partial(
+                move_frontier, self._database, stream=stream, step=step, now=now
+            )
+            if not self._writer.run(move).result():
+                continue  # somebody else did, or a click came: look again
+            self.folded += len(step.logged)
+            known = self._loaded(number)
+            if known is not None:
+                known[1].fold(known[0], stream.folded_seq, step.logged, step.until)
+                self._snapshot_due.add(number)
+            if step.closes_at is not None:
+                return
+
+    def _follow_others(self) -> None:
+        """Catch up with what other workers folded."""
+        since, self._moved_at = self._moved_at, self._clock.now() - 5_000_000
+        with self._database.reading() as connection:
+            moved = moved_since(connection, since)
+        for number, folded_seq in moved:
+            known = self._loaded(number)
+            if known is not None and known[1].standing.seq < folded_seq:
+                known[1].catch_up(self._database, known[0])
+                self._snapshot_due.add(number)
+
+    def _write_snapshots(self, all_of_them: bool = False) -> None:
+        for number in sorted(self._snapshot_due):
+            known = self._loaded(number)
+            if known is None:
+                self._snapshot_due.discard(number)
+                continue
+            stream = known[1]
+            behind = stream.standing.seq - stream.snapshot_seq
+            late = time.monotonic() >= stream.snapshot_at + SNAPSHOT_SECONDS
+            if behind and (all_of_them or behind >= SNAPSHOT_IMPRESSIONS or late):
+                self.snapshot(stream)
+            if stream.standing.seq == stream.snapshot_seq:
+                self._snapshot_due.discard(number)
+
+    def snapshot(self, stream: Stream) -> None:
+        """Write down what a stream has learned."""
+        standing = stream.standing
+        packed = pack(standing.learned.statistics())
+        put = functools.partial(
+            put_snapshot,
+            self._database,
+            stream_id=stream.id,
+            seq=standing.seq,
+            version=standing.version,
+            at=self._clock.now(),
+            statistics=packed,
+        )
+        self._writer.run(put).result()
+        stream.snapshot_seq = standing.seq
+        stream.snapshot_at = time.monotonic()

@@ -1,0 +1,123 @@
+"""Rankers in memory: what is needed to choose a list without asking the store."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+
+from clickrank.errors import UnknownName
+from clickrank.serve.report import Best
+from clickrank.store.database import Database
+from clickrank.store.log import LoggedImpression, StreamRow, stream_by_id
+from clickrank.store.rankers import RankerRow
+from clickrank.store.state import Standing, fold, forward, load
+from clickrank.types import Ints
+
+#: Seconds between two looks at which list is best: it changes slowly, and takes a while to find.
+_LOOK_AGAIN = 1.0
+
+
+class Stream:
+    """One context of a ranker: its standing, and what is estimated of its items.
+
+    The standing is replaced, never changed: the thread that ranks takes it as it is, while another
+    makes the next one.
+    """
+
+    def __init__(self, row: StreamRow, standing: Standing) -> None:
+        """Take the standing for now."""
+        self.id = row.id
+        self.context = row.context
+        self.changing = threading.Lock()  # held by whoever makes the next standing
+        self.snapshot_seq = standing.seq
+        self.snapshot_at = 0.0
+        self.standing = standing
+        self.size = standing.learned.nbytes  # when it was loaded
+        self._looked_at = 0.0
+        self.look()
+
+    def replace(self, standing: Standing) -> None:
+        """Go on with another standing."""
+        other_items = standing.version != self.standing.version
+        self.standing = standing
+        if other_items or time.monotonic() >= self._looked_at + _LOOK_AGAIN:
+            self.look()
+
+    def look(self) -> None:
+        """Estimate anew which list is best."""
+        learned = self.standing.learned
+        active = np.ones(learned.n_items, dtype=np.bool_)
+        active[list(learned.retired)] = False
+        best = Best(learned.views.astype(np.int64), learned.clicks.astype(np.int64))
+        self._best = best
+        self.best: list[int] = best.among(active).tolist()
+        self._looked_at = time.monotonic()
+
+    def is_best(self, shown: list[int], candidates: Ints | None) -> bool:
+        """Tell whether a list is the best by what is known, of the candidates if given."""
+        if candidates is None:
+            return shown == self.best
+        best = self._best
+        allowed = np.zeros(best.n_items, dtype=np.bool_)
+        if candidates.max() >= best.n_items:
+            return False  # items that have just come
+        allowed[candidates] = True
+        return bool(shown == best.among(allowed).tolist())
+
+    def fold(self, row: RankerRow, before: int, logged: list[LoggedImpression], last: int) -> None:
+        """Fold in impressions that follow ``before``, unless they are not what comes next."""
+        with self.changing:
+            if self.standing.seq == before and self.standing.version == row.version:
+                self.replace(fold(row.definition, self.standing, logged, last))
+
+    def catch_up(self, database: Database, row: RankerRow) -> None:
+        """Fold in what the store has up to the frontier, for this version of the ranker."""
+        with self.changing, database.reading() as connection:
+            found = stream_by_id(connection, self.id)
+            if found is None:
+                return
+            standing = self.standing
+            if standing.version < row.version:
+                standing = _carried(row, standing) or load(
+                    connection, row.definition, row.version, found
+                )
+            if standing.seq < found.folded_seq:
+                standing = forward(connection, row.definition, standing, self.id, found.folded_seq)
+            if standing is not self.standing:
+                self.replace(standing)
+
+
+def _carried(row: RankerRow, standing: Standing) -> Standing | None:
+    definition = row.definition
+    if standing.version < definition.since:
+        return None
+    learned = standing.learned.with_items(
+        definition.spec(), len(definition.items), definition.retired
+    )
+    return None if learned is None else Standing(learned, standing.seq, row.version)
+
+
+class LoadedRanker:
+    """A ranker with the contexts that are in memory."""
+
+    def __init__(self, row: RankerRow) -> None:
+        """Begin without contexts."""
+        self.streams: dict[str, Stream] = {}
+        self.take(row)
+
+    def take(self, row: RankerRow) -> None:
+        """Take over a new version; its streams follow when they are next used."""
+        self.row = row
+        self.numbers = {item: number for number, item in enumerate(row.definition.items)}
+        self.retired = frozenset(row.definition.retired)
+
+    def number(self, item: str) -> int:
+        """Return the number of an item that may be shown."""
+        found = self.numbers.get(item, -1)
+        if found < 0:
+            raise UnknownName(f"{self.row.name}: unknown item {item!r}.")
+        if found in self.retired:
+            raise UnknownName(f"{self.row.name}: item {item!r} is retired.")
+        return found

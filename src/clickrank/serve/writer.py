@@ -1,0 +1,154 @@
+"""The one thread of a process that writes: all that waits goes into one transaction.
+
+A commit waits for the disk. While it does, requests gather, and the next commit takes them all: the
+more there is to do, the less each costs. Nobody is answered before the commit is through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Any, NamedTuple, TypeVar
+
+import sqlalchemy as sa
+
+from clickrank.serve.errors import Unavailable
+from clickrank.store.database import Database, StoreUnavailable
+from clickrank.store.feedback import Answer, NewFeedback, record_feedback
+from clickrank.store.log import NewImpression, Recorded, record
+
+T = TypeVar("T")
+#: Gives the items of a ranker, at least as new as a version, by their ids.
+Numbers = Callable[[sa.Connection, int, int], Mapping[str, int]]
+
+#: Requests that one transaction takes at most, and that may wait before more are refused.
+MOST_AT_ONCE = 500
+MOST_WAITING = 20_000
+
+
+class _Job(NamedTuple):
+    what: NewImpression | NewFeedback | Callable[[sa.Connection], Any] | None
+    future: Any
+
+
+class Writer:
+    """Writes for all, see the module.
+
+    Parameters
+    ----------
+    database
+        Where to.
+    numbers
+        Gives the items of a ranker by their ids, for clicks.
+    """
+
+    def __init__(self, database: Database, numbers: Numbers) -> None:
+        """Start the thread."""
+        self._database = database
+        self._numbers = numbers
+        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="clickrank-writer", daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        return self._jobs.qsize()
+
+    def record(self, new: NewImpression) -> asyncio.Future[Recorded]:
+        """Put an impression on record; to be awaited in the thread of an event loop."""
+        return self._submit(new)
+
+    def feedback(self, new: NewFeedback) -> asyncio.Future[Answer]:
+        """Put clicks on record; to be awaited in the thread of an event loop."""
+        return self._submit(new)
+
+    def run(self, function: Callable[[sa.Connection], T]) -> Future[T]:
+        """Run a function in a transaction of its own, after what waits."""
+        future: Future[T] = Future()
+        self._jobs.put(_Job(function, future))
+        return future
+
+    def close(self) -> None:
+        """Write what waits, and end."""
+        self._jobs.put(_Job(None, None))
+        self._thread.join()
+
+    def _submit(self, new: NewImpression | NewFeedback) -> asyncio.Future[Any]:
+        if self._jobs.qsize() >= MOST_WAITING:
+            raise Unavailable("Service: too many requests wait for the store; try again later.")
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._jobs.put(_Job(new, future))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            jobs = [self._jobs.get()]
+            with contextlib.suppress(queue.Empty):
+                while len(jobs) < MOST_AT_ONCE:
+                    jobs.append(self._jobs.get_nowait())
+            together = [job for job in jobs if isinstance(job.what, (NewImpression, NewFeedback))]
+            if together:
+                _deliver(self._write(together))
+            for job in jobs:
+                if job.what is None:
+                    return
+                if not isinstance(job.what, (NewImpression, NewFeedback)):
+                    self._run_alone(job)
+
+    def _write(self, jobs: list[_Job]) -> list[tuple[Any, Any, BaseException | None]]:
+        """Write jobs in one transaction; returns each future with its result or its error."""
+        shown = [(job.future, job.what) for job in jobs if isinstance(job.what, NewImpression)]
+        clicked = [(job.future, job.what) for job in jobs if isinstance(job.what, NewFeedback)]
+        try:
+            with self._database.writing() as connection:
+                results: list[Any] = []
+                if shown:
+                    results += record(connection, [new for _, new in shown])
+                if clicked:
+                    new = [new for _, new in clicked]
+                    results += record_feedback(connection, new, self._numbers)
+        except StoreUnavailable as error:
+            sorry = Unavailable(str(error))
+            return [(job.future, None, sorry) for job in jobs]
+        except Exception as error:
+            if len(jobs) == 1:
+                return [(jobs[0].future, None, error)]
+            # One of them is at fault, and must not take the others with it.
+            return [outcome for job in jobs for outcome in self._write([job])]
+        futures = [future for future, _ in shown] + [future for future, _ in clicked]
+        return [(future, result, None) for future, result in zip(futures, results, strict=True)]
+
+    def _run_alone(self, job: _Job) -> None:
+        try:
+            with self._database.writing() as connection:
+                result = job.what(connection)  # type: ignore[operator, misc]
+        except StoreUnavailable as error:
+            job.future.set_exception(Unavailable(str(error)))
+        except BaseException as error:
+            job.future.set_exception(error)
+        else:
+            job.future.set_result(result)
+
+
+def _deliver(outcomes: list[tuple[Any, Any, BaseException | None]]) -> None:
+    loops: dict[Any, list[tuple[Any, Any, BaseException | None]]] = {}
+    for outcome in outcomes:
+        loops.setdefault(outcome[0].get_loop(), []).append(outcome)
+    for loop, some in loops.items():
+        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits
+            loop.call_soon_threadsafe(_settle, some)
+
+
+def _settle(outcomes: list[tuple[Any, Any, BaseException | None]]) -> None:
+    for future, result, error in outcomes:
+        if future.done():  # the client has gone
+            continue
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)

@@ -1,0 +1,140 @@
+"""Clicks on impressions: recorded once, refused when they cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import sqlalchemy as sa
+
+from clickrank.store.log import lock_streams, portions
+from clickrank.store.tables import clicks, finals, impressions, rankers, streams
+
+_numbers = msgspec.json.Decoder(list[int])
+
+
+class NewFeedback(NamedTuple):
+    """Clicks as they came: items of an impression, by the caller's ids."""
+
+    impression_id: str
+    clicked: list[str]
+    final: bool
+    at: int
+
+
+class Shown(NamedTuple):
+    """An impression that feedback is about."""
+
+    id: str
+    stream_id: int
+    seq: int
+    items: list[int]
+    shown_at: int
+    ranker_id: int
+    window: int
+    version: int  # of the ranker, now
+
+
+class Answer(NamedTuple):
+    """What became of feedback: all positions clicked so far, or why it was refused."""
+
+    refused: str | None  # "unknown", "impossible", "late"
+    shown: Shown | None = None
+    clicked: Sequence[int] = ()
+    settled: bool = False
+    wrong: str | None = None  # the item that was not shown
+
+
+# Built once: making a statement takes longer than running it.
+_SHOWN = (
+    sa.select(
+        impressions.c.id,
+        impressions.c.stream_id,
+        impressions.c.seq,
+        impressions.c["items"],
+        impressions.c.shown_at,
+        streams.c.ranker_id,
+        rankers.c.window,
+        rankers.c.version,
+    )
+    .select_from(
+        impressions.join(streams, streams.c.id == impressions.c.stream_id).join(
+            rankers, rankers.c.id == streams.c.ranker_id
+        )
+    )
+    .where(impressions.c.id.in_(sa.bindparam("ids", expanding=True)))
+)
+_PLACES: sa.BindParameter[Any] = sa.bindparam("places", expanding=True)
+_CLICKED = sa.select(clicks.c.stream_id, clicks.c.seq, clicks.c.position).where(
+    sa.tuple_(clicks.c.stream_id, clicks.c.seq).in_(_PLACES)
+)
+_FINAL = sa.select(finals.c.stream_id, finals.c.seq).where(
+    sa.tuple_(finals.c.stream_id, finals.c.seq).in_(_PLACES)
+)
+
+
+def find_shown(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Shown]:
+    """Return the impressions of these ids that are on record."""
+    found = {}
+    for some in portions(sorted(set(ids))):
+        for row in connection.execute(_SHOWN, {"ids": some}):
+            items = _numbers.decode(row.items)
+            found[row.id] = Shown(row.id, row.stream_id, row.seq, items, *row[4:])
+    return found
+
+
+def record_feedback(
+    connection: sa.Connection,
+    new: Sequence[NewFeedback],
+    numbers: Callable[[sa.Connection, int, int], Mapping[str, int]],
+) -> list[Answer]:
+    """Put clicks on record; ``numbers`` gives the items of a ranker at a version, by their ids.
+
+    Clicks that are already there change nothing. Once an impression is settled, by its caller, by
+    its window or because it is folded in, other clicks are late.
+    """
+    shown = find_shown(connection, [one.impression_id for one in new])
+    rows = lock_streams(connection, {one.stream_id for one in shown.values()})
+    clicked = {one.id: set[int]() for one in shown.values()}
+    closed = {one.id: False for one in shown.values()}
+    by_place = {(one.stream_id, one.seq): one.id for one in shown.values()}
+    for some in portions(sorted(by_place)):
+        for stream_id, seq, position in connection.execute(_CLICKED, {"places": some}):
+            clicked[by_place[stream_id, seq]].add(position)
+        for stream_id, seq in connection.execute(_FINAL, {"places": some}):
+            closed[by_place[stream_id, seq]] = True
+    answers: list[Answer] = []
+    new_clicks: list[dict[str, Any]] = []
+    new_finals: list[dict[str, Any]] = []
+    for one in new:
+        found = shown.get(one.impression_id)
+        if found is None or found.stream_id not in rows:
+            answers.append(Answer("unknown"))
+            continue
+        own = numbers(connection, found.ranker_id, found.version)
+        wrong = next((item for item in one.clicked if own.get(item) not in found.items), None)
+        if wrong is not None:
+            answers.append(Answer("impossible", found, wrong=wrong))
+            continue
+        positions = {found.items.index(own[item]) for item in one.clicked}
+        folded = found.seq <= rows[found.stream_id].folded_seq
+        settled = closed[found.id] or folded or found.shown_at + found.window <= one.at
+        added = positions - clicked[found.id]
+        if settled and added:
+            answers.append(Answer("late", found))
+            continue
+        place_of: dict[str, Any] = {"stream_id": found.stream_id, "seq": found.seq}
+        new_clicks += [
+            {**place_of, "position": position, "clicked_at": one.at} for position in sorted(added)
+        ]
+        clicked[found.id] |= added
+        if one.final and not settled:
+            new_finals.append({**place_of, "at": one.at})
+            closed[found.id] = settled = True
+        answers.append(Answer(None, found, sorted(clicked[found.id]), settled))
+    if new_clicks:
+        connection.execute(sa.insert(clicks), new_clicks)
+    if new_finals:
+        connection.execute(sa.insert(finals), new_finals)
+    return answers

@@ -1,0 +1,1 @@
+"""Changes of the tables, in their order; Alembic runs them."""

@@ -1,0 +1,56 @@
+"""Snapshots of what streams have learned."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from clickrank.store.database import Database
+from clickrank.store.log import lock_streams
+from clickrank.store.tables import snapshots, streams
+
+
+def newest_snapshot(
+    connection: sa.Connection, stream_id: int, until: int, version: int | None = None
+) -> tuple[int, int, bytes] | None:
+    """Return the last snapshot, of this version or of any: its seq, version and bytes."""
+    query = sa.select(snapshots.c.seq, snapshots.c.version, snapshots.c.statistics).where(
+        snapshots.c.stream_id == stream_id, snapshots.c.seq <= until
+    )
+    if version is not None:
+        query = query.where(snapshots.c.version == version)
+    order = (snapshots.c.version.desc(), snapshots.c.seq.desc())
+    row = connection.execute(query.order_by(*order).limit(1)).one_or_none()
+    return None if row is None else (row.seq, row.version, row.statistics)
+
+
+def put_snapshot(
+    database: Database,
+    connection: sa.Connection,
+    stream_id: int,
+    seq: int,
+    version: int,
+    at: int,
+    statistics: bytes,
+) -> None:
+    """Add a snapshot, and let older ones go that nothing needs: two are kept, and the base."""
+    if not lock_streams(connection, [stream_id]):
+        return  # deleted meanwhile
+    row = {"stream_id": stream_id, "seq": seq, "version": version, "at": at}
+    added = database.insert(snapshots).values(**row, statistics=statistics)
+    connection.execute(added.on_conflict_do_nothing())
+    kept = (
+        sa.select(snapshots.c.seq)
+        .where(snapshots.c.stream_id == stream_id)
+        .order_by(snapshots.c.seq.desc())
+        .limit(1)
+        .offset(1)
+        .scalar_subquery()
+    )
+    base = sa.select(streams.c.base_seq).where(streams.c.id == stream_id).scalar_subquery()
+    connection.execute(
+        sa.delete(snapshots).where(
+            snapshots.c.stream_id == stream_id,
+            snapshots.c.seq < kept,
+            snapshots.c.seq != base,
+        )
+    )

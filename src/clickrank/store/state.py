@@ -1,0 +1,95 @@
+"""From the log to what was learned: the one fold that serving, verifying and compacting share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from clickrank.ranker import Learned
+from clickrank.store.definition import Definition
+from clickrank.store.log import LoggedImpression, StreamRow, as_batch, read
+from clickrank.store.packing import unpack
+from clickrank.store.snapshots import newest_snapshot
+
+#: Impressions read and folded at once.
+_AT_ONCE = 2000
+
+
+class Standing(NamedTuple):
+    """What a stream has learned, up to which impression, for which version of its ranker."""
+
+    learned: Learned
+    seq: int
+    version: int
+
+
+def nothing_learned(definition: Definition) -> Learned:
+    """Return what is known before the first impression."""
+    return Learned(
+        definition.spec(), len(definition.items), definition.n_positions, definition.retired
+    )
+
+
+def load(
+    connection: sa.Connection,
+    definition: Definition,
+    version: int,
+    stream: StreamRow,
+    until: int | None = None,
+    from_base: bool = False,
+) -> Standing:
+    """Return what follows from the log up to an impression, by default the frontier.
+
+    Starts from the newest snapshot that can be carried to this version, or ``from_base``: from
+    nothing, or from the snapshot that stands for what was compacted away.
+    """
+    end = stream.folded_seq if until is None else until
+    standing = Standing(nothing_learned(definition), stream.base_seq, version)
+    found = newest_snapshot(connection, stream.id, stream.base_seq if from_base else end)
+    if found is not None and found[1] >= definition.since and found[0] >= stream.base_seq:
+        carried = carried_snapshot(definition, unpack(found[2]))
+        if carried is not None:
+            standing = Standing(carried, found[0], version)
+    return forward(connection, definition, standing, stream.id, end)
+
+
+def carried_snapshot(definition: Definition, arrays: dict[str, np.ndarray]) -> Learned | None:
+    """Return a snapshot for the items of now; None if it must be refolded."""
+    n_items = arrays["tally.views"].shape[0]
+    before = nothing_learned(definition.first_items(n_items)).restored(arrays)
+    if n_items == len(definition.items):
+        return before
+    return before.with_items(definition.spec(), len(definition.items), definition.retired)
+
+
+def forward(
+    connection: sa.Connection, definition: Definition, standing: Standing, stream_id: int, end: int
+) -> Standing:
+    """Return the standing with the impressions up to ``end`` folded in."""
+    while standing.seq < end:
+        last = min(standing.seq + _AT_ONCE, end)
+        standing = fold(definition, standing, read(connection, stream_id, standing.seq, last), last)
+    return standing
+
+
+def fold(
+    definition: Definition, standing: Standing, logged: list[LoggedImpression], last: int
+) -> Standing:
+    """Return the standing with these impressions folded in, in shown order.
+
+    A memo says something about the state that the list was chosen from. If that was begun anew
+    since, and the memo does not make sense any more, the list counts as one of the page's own.
+    """
+    learned = standing.learned
+    if logged:
+        batch = as_batch(logged, definition.n_positions)
+        since = definition.policy_since if learned.memos_travel else definition.since
+        own = batch.own & (batch.versions >= since)
+        memos = np.zeros((len(logged), learned.memo_size), dtype=np.int64)
+        if learned.memo_size:
+            for number in np.flatnonzero(own):
+                memos[number] = batch.memos[number]
+        learned = learned.fold(batch.rankings, memos, batch.clicks, own)
+    return standing._replace(learned=learned, seq=last)

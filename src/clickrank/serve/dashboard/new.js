@@ -56,6 +56,12 @@ export function newPage() {
     },
   );
   const policy = field("Policy", el("select", {}), { hint: "Loading the policies…" });
+  const settings = field(
+    "Settings of the policy",
+    el("textarea", { rows: "2", spellcheck: "false", placeholder: "{}" }),
+    { hint: "A JSON object of its parameters, as its page in the documentation names them." },
+  );
+  const more = el("details", {}, el("summary", {}, "Settings"), settings.node);
   const window_ = windowField(1800);
   const mode = el(
     "fieldset",
@@ -89,7 +95,7 @@ export function newPage() {
     name.node,
     items.node,
     el("div", { class: "side-by-side" }, positions.node, window_.node),
-    policy.node,
+    el("div", {}, policy.node, more),
     mode,
     el(
       "fieldset",
@@ -130,31 +136,46 @@ export function newPage() {
   function showPolicy() {
     const chosen = policies.find((each) => each.name === policy.control.value);
     if (!chosen) return;
+    const { clicks, needs } = assumptions(chosen);
+    const wants = needs.length > 0 ? ` Needs settings: ${needs.join(", ")}.` : "";
     const subsets = chosen.takes_candidates ? "" : " Cannot rank a subset of its items.";
-    setText(
-      policy.hint,
-      `${chosen.summary} Assumes: ${chosen.assumes.replace(/\.$/, "")}.${subsets}`,
-    );
+    setText(policy.hint, `${chosen.summary} Made for ${clicks}.${wants}${subsets}`);
+    if (needs.length > 0) more.open = true;
     start.disabled = !chosen.takes_priors;
     if (!chosen.takes_priors) start.checked = false;
     weight.node.hidden = !start.checked;
+    const able = namesOf(policies.filter((each) => each.takes_priors));
     setText(
       startHint,
       chosen.takes_priors
         ? "The items above stand best first, as on the page today."
-        : `${chosen.name} cannot start from what is known; ${namesOf(policies.filter((each) => each.takes_priors))} can.`,
+        : `${chosen.name} cannot start from what is known; ${able} can.`,
     );
   }
 
   async function refresh(signal) {
     if (policies.length > 0) return;
     policies = (await get(path(["policies"]), signal)).policies;
+    const option = ({ name }) =>
+      el("option", { value: name, selected: name === DEFAULT_POLICY }, name);
+    const [ready, others] = [true, false].map((none) =>
+      policies.filter((each) => (assumptions(each).needs.length === 0) === none),
+    );
     policy.control.replaceChildren(
-      ...policies.map((each) =>
-        el("option", { value: each.name, selected: each.name === DEFAULT_POLICY }, each.name),
-      ),
+      el("optgroup", { label: "Ready to use" }, ready.map(option)),
+      el("optgroup", { label: "Need settings" }, others.map(option)),
     );
     showPolicy();
+  }
+
+  /** The settings, or null if they are not an object. */
+  function readSettings() {
+    try {
+      const read = JSON.parse(settings.control.value.trim() || "{}");
+      return read !== null && typeof read === "object" && !Array.isArray(read) ? read : null;
+    } catch {
+      return null;
+    }
   }
 
   /** The first field that is wrong, with what is wrong said at each. */
@@ -190,6 +211,8 @@ export function newPage() {
         : `A whole number from 1 to ${most}: no more than there are items.`,
     );
     say(window_, window_.problem());
+    say(settings, readSettings() ? null : 'A JSON object, such as {"horizon": 10000}.');
+    if (!readSettings()) more.open = true;
     const worth = weight.control.valueAsNumber;
     say(
       weight,
@@ -212,6 +235,7 @@ export function newPage() {
       items: ids,
       n_positions: positions.control.valueAsNumber,
       policy: policy.control.value || DEFAULT_POLICY,
+      settings: readSettings(),
       window: window_.seconds(),
       mode: new FormData(form).get("mode"),
     };
@@ -233,6 +257,15 @@ export function newPage() {
   }
 
   return { title: "New ranker", element, refresh, every: 0 };
+}
+
+/** What a policy was made for, and what it must be told. */
+function assumptions(policy) {
+  const [clicks, ...rest] = policy.assumes.split(", ");
+  const needs = rest
+    .filter((each) => each !== "takes priors")
+    .map((each) => each.replace(/^known /, ""));
+  return { clicks, needs };
 }
 
 function namesOf(policies) {

@@ -217,10 +217,14 @@ export function rankerPage(name, firstContext) {
     ]);
     if (
       context === null &&
-      known.all.length > 0 &&
-      !known.all.some((each) => each.context === "")
+      !known.all.some((each) => each.context === "" && each.impressions > 0)
     ) {
-      context = known.all.reduce((a, b) => (b.impressions > a.impressions ? b : a)).context;
+      // No visitor came without a context: open the one with most.
+      const most = known.all.reduce((a, b) => (b.impressions > a.impressions ? b : a), {
+        context: "",
+        impressions: 0,
+      });
+      if (most.impressions > 0) context = most.context;
     }
     const query = { context: context ?? "" };
     const [report, activity, last] = await Promise.all([

@@ -395,6 +395,7 @@ def test_a_refresh_moves_nothing(visit: Open, service: str) -> None:
     assert page.evaluate("scrollY") == before
     # 0.1 is what browsers' makers call good; rows that change places count as shifts too.
     assert page.evaluate("shift") < 0.1
+    expect(page.locator("#live")).to_have_text("")  # numbers that move are not spoken
 
 
 def test_a_pause_pauses(visit: Open, service: str, learned: str) -> None:
@@ -405,6 +406,26 @@ def test_a_pause_pauses(visit: Open, service: str, learned: str) -> None:
     page.on("request", lambda request: asked.append(request.url))
     page.wait_for_timeout(3000)
     assert asked == []
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#updated")).to_have_text(re.compile("^Updated"))
+    page.wait_for_timeout(500)
+    page.evaluate(
+        """() => {
+            Object.defineProperty(document, "hidden", { value: true, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }"""
+    )
+    asked.clear()
+    page.wait_for_timeout(3000)
+    assert asked == []  # nobody looks
+    page.evaluate(
+        """() => {
+            delete document.hidden;
+            document.dispatchEvent(new Event("visibilitychange"));
+        }"""
+    )
+    page.wait_for_timeout(500)
+    assert asked != []
 
 
 def test_it_says_when_the_service_is_away(visit: Open, service: str, learned: str) -> None:

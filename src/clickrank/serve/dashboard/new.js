@@ -259,9 +259,17 @@ export function newPage() {
   return { title: "New ranker", element, refresh, every: 0 };
 }
 
+const MODELS = new Map([
+  ["pbm", "position-based"],
+  ["dcm", "dependent-click"],
+  ["dctr", "document-based"],
+  ["mnl", "multinomial-logit"],
+]);
+
 /** What a policy was made for, and what it must be told. */
 function assumptions(policy) {
-  const [clicks, ...rest] = policy.assumes.split(", ");
+  const [model, ...rest] = policy.assumes.split(", ");
+  const clicks = model.replace(/\w+/g, (word) => MODELS.get(word) ?? word);
   const needs = rest
     .filter((each) => each !== "takes priors")
     .map((each) => each.replace(/^known /, ""));

@@ -1,7 +1,6 @@
 """What a report says is what the counts say: against brute force, simulation and the model."""
 
 import math
-import time
 from typing import Any
 
 import numpy as np
@@ -364,25 +363,3 @@ def test_counts_must_fit() -> None:
         pbm_fit([[1, 1]], [[1]])
     with pytest.raises(InvalidValue, match="pbm_fit: views must be whole numbers"):
         pbm_fit([[0.5]], [[0]])
-
-
-def test_cost() -> None:
-    # Beside sorting numbers in the same run, which takes about 0.7 ms here: bounds are five times
-    # what was measured.
-    def best_of(times: int, work: object) -> float:
-        assert callable(work)
-        least = math.inf
-        for _ in range(times):
-            start = time.perf_counter()
-            work()
-            least = min(least, time.perf_counter() - start)
-        return least
-
-    numbers = np.random.default_rng(0).random(100_000)
-    unit = best_of(9, lambda: np.sort(numbers))
-    views, clicks = counted(8, 5000)
-    active = np.ones(20, dtype=bool)
-    assert best_of(9, lambda: Best(views, clicks).among(active)) < 10 * unit
-    theta = np.random.default_rng(8).uniform(0.05, 0.6, 1000)
-    views, clicks = counted(8, 1000, theta, 1.0 / np.arange(1, 11))
-    assert best_of(3, lambda: reported(views, clicks)) < 500 * unit

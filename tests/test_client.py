@@ -292,7 +292,7 @@ def test_what_is_sent(client: Both) -> None:
         ("change_ranker", ("shop",), {"mode": "live"}),
         ("delete_ranker", ("shop",), {}),
         ("items", ("shop",), {"after": 7, "limit": 5}),
-        ("add_items", ("shop", ["c"]), {"prior": s.Prior([1.0], [2.0])}),
+        ("add_items", ("shop", ["c"]), {"prior": s.Prior([1.0], [2.0]), "features": [(0.5, 1.0)]}),
         ("retire_items", ("shop", {"a"}), {}),
         ("contexts", ("shop",), {}),
         ("contexts", ("shop",), {"after": ""}),
@@ -316,7 +316,8 @@ def test_what_is_sent(client: Both) -> None:
     rank = {"id": "12345678", "context": "", "candidates": None, "current": None}
     new = {"name": "shop", "items": ["a", "b"], "n_positions": 2, "settings": {}, "mode": "live"}
     new |= {"policy": "thompson", "window": 60, "prior": None, "start": None}
-    items = {"items": ["c"], "prior": {"alpha": [1.0], "beta": [2.0]}}
+    items: dict[str, Any] = {"items": ["c"], "prior": {"alpha": [1.0], "beta": [2.0]}}
+    items["features"] = [[0.5, 1.0]]
     clicks = {"id": "12345678", "clicked": ["a"], "final": True}
     assert sent == [
         ("POST", "/v1/rankers", new),

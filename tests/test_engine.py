@@ -63,8 +63,16 @@ def run(url: str, test: Callable[[Engine], Awaitable[T]], clock: Clock | None = 
             await engine.close()
 
     found = asyncio.run(main())
-    assert verify(Database(url)).problems == []
+    assert problems(url) == []
     return found
+
+
+def problems(url: str) -> list[str]:
+    database = Database(url)
+    try:
+        return verify(database).problems
+    finally:
+        database.close()
 
 
 def new(name: str = "shop", policy: str = "uniform", **other: Any) -> NewRanker:
@@ -299,7 +307,9 @@ def test_shadow_mode(url: str) -> None:
         await engine.change("shop", RankerChange(mode="live"))  # it takes over
         shown = await engine.rank("shop", RankRequest(current=page))
         assert shown.would_show is None
-        assert shown.items[0] == page[1]  # what it learned in the shadow
+        lists = [(await engine.rank("shop", RankRequest())).items for _ in range(40)]
+        # What it learned in the shadow: by chance alone it would be in half of the lists.
+        assert sum(page[1] in items for items in lists) > 30
 
     run(url, test)
 
@@ -429,7 +439,7 @@ def test_what_is_not_used_leaves_the_memory(url: str) -> None:
         await engine.close()
 
     asyncio.run(main())
-    assert verify(Database(url)).problems == []
+    assert problems(url) == []
 
 
 def test_batches(url: str) -> None:

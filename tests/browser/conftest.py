@@ -16,14 +16,18 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
 
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
-    "--disable-background-networking --disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 START_SECONDS = 120  # a cold cache compiles kernels
 PATIENCE = 30_000.0  # milliseconds for what the page should show
-
-Run = Callable[..., "contextlib.AbstractContextManager[str]"]
 
 
 def command(*arguments: str) -> list[str]:
@@ -95,7 +99,6 @@ class Visit:
             self.trouble.append(f"{message.type}: {message.text}")
 
     def _request(self, request: Request) -> None:
-        self.requested = True
         if not request.url.startswith(("http://127.0.0.1:", "blob:http://127.0.0.1:")):
             self.trouble.append(f"request: {request.url}")
 

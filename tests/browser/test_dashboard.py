@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -20,7 +21,7 @@ ACCESSIBILITY = (Path(__file__).parent / "accessibility.js").read_text()
 HOSTILE = [
     "<img src=x onerror=alert(1)>",
     "<script>alert(2)</script>",
-    "\"><svg onload=alert(3)>",
+    '"><svg onload=alert(3)>',
     "javascript:alert(4)",
     "'; $(touch /tmp/x) `id` \\",
     "{{7*7}} \u202e evil",
@@ -66,7 +67,7 @@ def chart(page: Page, title: str) -> str:
 @pytest.fixture(scope="module")
 def learned(service: str) -> str:
     """Return the name of a ranker that has seen some visitors."""
-    create(service, "learned", list(ATTRACTION), policy="thompson")
+    create(service, "learned", list(ATTRACTION))
     send_visitors(service, "learned", ATTRACTION, 300, seed=5)
     retired = {"items": ["lime"]}
     url = f"{service}/v1/rankers/learned/items/retire"
@@ -78,7 +79,7 @@ def test_a_ranker_made_in_the_form_is_seen_to_learn(visit: Open, service: str, s
     page = visit(service).page
     page.get_by_role("link", name="New ranker").first.click()
     expect(page.get_by_role("heading", level=1, name="New ranker")).to_be_focused()
-    expect(page.get_by_label("Policy")).to_have_value("pb-mhb")
+    expect(page.get_by_label("Policy", exact=True)).to_have_value("pb-mhb")
     page.get_by_label("Name").fill("fruit")
     page.get_by_label("Items").fill("\n".join(ATTRACTION))
     page.get_by_label("Positions").fill("3")
@@ -87,7 +88,9 @@ def test_a_ranker_made_in_the_form_is_seen_to_learn(visit: Open, service: str, s
     page.get_by_role("button", name="Create ranker").click()
 
     expect(page.get_by_role("heading", level=1, name="fruit")).to_be_visible()
-    expect(page.get_by_role("region", name="curl snippet")).to_contain_text("/v1/rankers/fruit/rank")
+    expect(page.get_by_role("region", name="curl snippet")).to_contain_text(
+        "/v1/rankers/fruit/rank"
+    )
     page.screenshot(path=shots / "empty-light.png", full_page=True)
 
     send_visitors(service, "fruit", ATTRACTION, 50, seed=1)
@@ -130,7 +133,9 @@ def test_every_page_is_readable(
             page.get_by_role("button", name="Create ranker").click()
             expect(page.get_by_label("Name")).to_be_focused()
         check_accessible(page)
-        page.screenshot(path=shots / f"{address.strip('#/') or 'list'}-{scheme}-{width}.png".replace("/", "-"))
+        page.screenshot(
+            path=shots / f"{address.strip('#/') or 'list'}-{scheme}-{width}.png".replace("/", "-")
+        )
 
 
 def test_the_theme_can_be_chosen_and_is_kept(visit: Open, service: str) -> None:
@@ -172,7 +177,8 @@ def test_everything_is_within_reach_of_the_keyboard(
         pytest.fail("the focus does not come to an end")
     assert reached[0][0] == "A"
     assert [tag for tag, outlined in reached if not outlined] == []
-    missed = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
+    missed = """() => [...document.querySelectorAll("a[href], button, input, select, summary")]
+        .concat(...document.querySelectorAll("textarea"))
         .filter((node) => node.checkVisibility() && !node.disabled && !node.dataset.reached)
         .map((node) => node.outerHTML)"""
     assert page.evaluate(missed) == []
@@ -201,7 +207,7 @@ def test_everything_is_within_reach_of_the_keyboard(
 
 def test_a_ranker_is_made_and_deleted_by_keyboard(visit: Open, service: str) -> None:
     page = visit(f"{service}/#/new").page
-    expect(page.get_by_label("Policy")).to_have_value("pb-mhb")
+    expect(page.get_by_label("Policy", exact=True)).to_have_value("pb-mhb")
     page.get_by_label("Name").focus()
     page.keyboard.type("typed")
     page.keyboard.press("Tab")
@@ -232,7 +238,7 @@ def test_a_ranker_is_made_and_deleted_by_keyboard(visit: Open, service: str) -> 
 
 
 def test_what_is_changed_here_is_changed_there(visit: Open, service: str) -> None:
-    create(service, "changing", ["a", "b", "c"], 2, policy="thompson")
+    create(service, "changing", ["a", "b", "c"], 2)
     page = ranker_page(visit, service, "changing").page
     page.get_by_label("Add items").fill("d\ne")
     page.get_by_role("button", name="Add", exact=True).click()
@@ -255,7 +261,7 @@ def test_what_is_changed_here_is_changed_there(visit: Open, service: str) -> Non
 
 
 def test_contexts_are_told_apart(visit: Open, service: str) -> None:
-    create(service, "contexts", ["a", "b", "c"], 2, policy="thompson")
+    create(service, "contexts", ["a", "b", "c"], 2)
     url = f"{service}/v1/rankers/contexts/rank"
     for context, n in (("red & blue?", 3), ("#/new", 2)):
         for _ in range(n):
@@ -270,7 +276,7 @@ def test_contexts_are_told_apart(visit: Open, service: str) -> None:
 
 
 def test_ids_from_outside_stay_text(visit: Open, service: str) -> None:
-    create(service, "hostile", HOSTILE, 3, policy="thompson")
+    create(service, "hostile", HOSTILE, 3)
     send_visitors(service, "hostile", dict.fromkeys(HOSTILE, 0.5), 50, seed=3)
     page = ranker_page(visit, service, "hostile").page
     for id_ in HOSTILE:
@@ -282,8 +288,65 @@ def test_ids_from_outside_stay_text(visit: Open, service: str) -> None:
     assert page.locator("main img, main script").count() == 0
 
 
+def test_a_ranker_starts_in_shadow_from_the_order_of_the_page(visit: Open, service: str) -> None:
+    page = visit(f"{service}/#/new").page
+    expect(page.get_by_label("Policy", exact=True)).to_have_value("pb-mhb")
+    page.get_by_label("Name").fill("beside")
+    page.get_by_label("Items").fill("\n".join(ATTRACTION))
+    page.get_by_label("Shadow", exact=True).check()
+    page.get_by_label("Start from this order").check()
+    page.get_by_label("Worth of that order").fill("25")
+    page.get_by_role("button", name="Create ranker").click()
+    expect(page.locator(".badges .badge").first).to_have_text("shadow")
+    url = f"{service}/v1/rankers/beside/rank"
+    for _ in range(3):
+        httpx.post(
+            url, json={"current": ["pear", "fig", "kiwi"]}, trust_env=False
+        ).raise_for_status()
+    expect(page.get_by_role("heading", name="In shadow")).to_be_visible()
+    expect(page.locator(".would").first).to_contain_text("apple")
+
+
+def test_settings_reach_the_policy(visit: Open, service: str) -> None:
+    opened = visit(f"{service}/#/new")
+    opened.expected = re.compile("status of 422")  # before the settings are given
+    page = opened.page
+    expect(page.get_by_label("Policy", exact=True)).to_have_value("pb-mhb")
+    page.get_by_label("Name").fill("told")
+    page.get_by_label("Items").fill("a\nb\nc")
+    page.get_by_label("Policy", exact=True).select_option("pbm-ucb")
+    page.get_by_role("button", name="Create ranker").click()
+    expect(page.get_by_role("alert").locator("visible=true")).to_contain_text("examination")
+    page.get_by_label("Settings of the policy").fill('{"examination": [1, 0.5, 0.2]}')
+    page.get_by_role("button", name="Create ranker").click()
+    expect(page.get_by_role("heading", level=1, name="told")).to_be_visible()
+    made = httpx.get(f"{service}/v1/rankers/told", trust_env=False).json()
+    assert made["settings"] == {"examination": [1, 0.5, 0.2]}
+
+
+@pytest.mark.parametrize("mode", ["live", "shadow"])
+def test_the_snippets_do_what_they_say(
+    visit: Open, service: str, tmp_path: Path, mode: str
+) -> None:
+    name = f"called-{mode}"
+    hostile = ["it's", "$(touch stolen)", '"; touch stolen; "', "`touch stolen`", "<b>", "\\"]
+    create(service, name, hostile, 6, mode=mode)
+    page = ranker_page(visit, service, name).page
+    for language, shell in (("curl", ["bash", "-euc"]), ("Python", [sys.executable, "-c"])):
+        snippet = page.locator(f"[aria-label='{language} snippet']").text_content()
+        assert snippet is not None
+        said = subprocess.run(
+            [*shell, snippet], cwd=tmp_path, stdout=subprocess.PIPE, text=True, check=True
+        )
+        assert "error" not in said.stdout, said.stdout
+        assert "it's" in said.stdout
+    assert list(tmp_path.iterdir()) == []
+    seen = httpx.get(f"{service}/v1/rankers/{name}/impressions", trust_env=False).json()
+    assert [one["settled"] for one in seen["impressions"]] == [True, True]
+
+
 def test_ten_thousand_items_do_not_freeze_it(visit: Open, service: str) -> None:
-    create(service, "huge", [f"sku-{i:05d}" for i in range(10_000)], 10, policy="thompson")
+    create(service, "huge", [f"sku-{i:05d}" for i in range(10_000)], 10, policy="uniform")
     page = ranker_page(visit, service, "huge").page
     rows = page.locator("table.items tbody tr")
     expect(rows).to_have_count(100)
@@ -307,7 +370,7 @@ def test_ten_thousand_items_do_not_freeze_it(visit: Open, service: str) -> None:
 
 
 def test_a_refresh_moves_nothing(visit: Open, service: str) -> None:
-    create(service, "steady", list(ATTRACTION), policy="thompson")
+    create(service, "steady", list(ATTRACTION))
     send_visitors(service, "steady", ATTRACTION, 400, seed=6)
     page = ranker_page(visit, service, "steady").page
     expect(page.locator(".impression")).to_have_count(20)
@@ -332,6 +395,7 @@ def test_a_refresh_moves_nothing(visit: Open, service: str) -> None:
     assert page.evaluate("scrollY") == before
     # 0.1 is what browsers' makers call good; rows that change places count as shifts too.
     assert page.evaluate("shift") < 0.1
+    expect(page.locator("#live")).to_have_text("")  # numbers that move are not spoken
 
 
 def test_a_pause_pauses(visit: Open, service: str, learned: str) -> None:
@@ -342,6 +406,26 @@ def test_a_pause_pauses(visit: Open, service: str, learned: str) -> None:
     page.on("request", lambda request: asked.append(request.url))
     page.wait_for_timeout(3000)
     assert asked == []
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#updated")).to_have_text(re.compile("^Updated"))
+    page.wait_for_timeout(500)
+    page.evaluate(
+        """() => {
+            Object.defineProperty(document, "hidden", { value: true, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }"""
+    )
+    asked.clear()
+    page.wait_for_timeout(3000)
+    assert asked == []  # nobody looks
+    page.evaluate(
+        """() => {
+            delete document.hidden;
+            document.dispatchEvent(new Event("visibilitychange"));
+        }"""
+    )
+    page.wait_for_timeout(500)
+    assert asked != []
 
 
 def test_it_says_when_the_service_is_away(visit: Open, service: str, learned: str) -> None:

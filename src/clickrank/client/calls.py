@@ -130,9 +130,15 @@ class Calls:
 
     @Route
     @staticmethod
-    def add_items(name: str, items: Iterable[str], prior: s.Prior | None = None) -> Call[s.Ranker]:
+    def add_items(
+        name: str,
+        items: Iterable[str],
+        prior: s.Prior | None = None,
+        features: Iterable[Iterable[float]] | None = None,
+    ) -> Call[s.Ranker]:
         """Add items, with what is known of them; those already there stay as they are."""
-        return _post(f"{_ranker(name)}/items", s.NewItems(list(items), prior), s.Ranker)
+        rows = None if features is None else [list(row) for row in features]
+        return _post(f"{_ranker(name)}/items", s.NewItems(list(items), prior, rows), s.Ranker)
 
     @Route
     @staticmethod

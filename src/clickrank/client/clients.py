@@ -19,7 +19,7 @@ from clickrank.types import number, whole
 T = TypeVar("T")
 
 TIMEOUT = 5.0
-RETRIES = 4
+RETRIES = 6  # waits of about 5 s in all: a service that starts anew is there again
 PATIENCE = 30.0
 
 

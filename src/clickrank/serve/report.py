@@ -88,9 +88,9 @@ def report(name: str, context: str, items: Sequence[str], retired: Flags, counts
     *estimate, low, high* of an item: the mean and the 2.5 % and 97.5 % quantiles of its Beta
     distribution, see `attraction`. That has the weight of its clicks, by the standard error of
     `pbm_fit`, which counts in that κ is estimated too, and that of what the other items are like.
-    It is not exact: the standard error is that of large samples. Over items 95 % of the intervals
-    hold the truth, to a few percent; an item very unlike the others needs views to be told from
-    them. Items not shown have no estimate.
+    It is not exact: the standard error is that of large samples, and what other items are like is
+    taken as known. In simulations 92 to 95 % of the intervals hold the truth, over items; an item
+    very unlike the others needs views to be told from them. Items not shown have no estimate.
 
     *best_probability*: the share of draws of these distributions in which the item is among the
     n_positions active ones of the highest θ. The seed is fixed: equal counts, equal report. Its
@@ -108,6 +108,8 @@ def report(name: str, context: str, items: Sequence[str], retired: Flags, counts
     better.
 
     *shadow*: the same sum over the ranker's own lists and over the page's, an impression.
+
+    **Complexity**: some milliseconds for 20 items, 50 for 1,000 and a few seconds for 100,000.
     """
     views, clicks = counts.views, counts.clicks
     fit = pbm_fit(views, clicks)
@@ -184,7 +186,7 @@ def _best(fit: PBMFit, known: Attraction, shown: Flags, active: Flags) -> Ints:
         known_less = told[position] and level <= levels[-1]
         levels.append(level if sure or known_less else levels[-1])
     best = np.empty_like(chosen)
-    best[np.argsort(-np.array(levels), kind="stable")] = chosen
+    best[np.argsort(-np.array(levels[: chosen.size]), kind="stable")] = chosen
     return best
 
 

@@ -5,7 +5,11 @@ import { byId, el, field, freshId } from "./dom.js";
 /** Show a form in the dialog; resolves to what `answer` makes of it, or null if it was left. */
 function ask(title, content, buttonText, { danger = false, answer, ready = () => true }) {
   const dialog = byId("dialog");
-  const confirm = el("button", { type: "submit", class: danger ? "danger" : "primary" }, buttonText);
+  const confirm = el(
+    "button",
+    { type: "submit", class: danger ? "danger" : "primary" },
+    buttonText,
+  );
   const cancel = el("button", { type: "button", on: { click: () => dialog.close() } }, "Cancel");
   const form = el(
     "form",

@@ -77,7 +77,8 @@ export function keyed(parent, entries, keyOf, create, update) {
 /** A labelled field with a hint and a place for what is wrong with it. */
 export function field(label, control, { hint = null, extra = [] } = {}) {
   control.id ||= freshId("field");
-  const hintNode = hint === null ? null : el("p", { class: "hint", id: `${control.id}-hint` }, hint);
+  const hintNode =
+    hint === null ? null : el("p", { class: "hint", id: `${control.id}-hint` }, hint);
   const error = el("p", { class: "field-error", id: `${control.id}-error`, hidden: true });
   const described = [hintNode?.id, error.id].filter(Boolean).join(" ");
   control.setAttribute("aria-describedby", described);

@@ -11,7 +11,14 @@ function chip(item, position, clicked) {
     { class: clicked ? "chip clicked" : "chip", value: position },
     el("span", { class: "place", "aria-hidden": "true" }, String(position)),
     el("span", { class: "id" }, item),
-    clicked ? el("span", { class: "tick" }, el("span", { "aria-hidden": "true" }, "✓"), el("span", { class: "hidden" }, " clicked")) : null,
+    clicked
+      ? el(
+          "span",
+          { class: "tick" },
+          el("span", { "aria-hidden": "true" }, "✓"),
+          el("span", { class: "hidden" }, " clicked"),
+        )
+      : null,
   );
 }
 
@@ -28,12 +35,27 @@ function chips(items, clicked) {
 
 export function impressionList() {
   const list = el("ol", { class: "impressions" });
-  const element = el("div", { class: "impressions-frame", tabindex: "0", role: "region", "aria-label": "Last impressions, list" }, list);
+  const element = el(
+    "div",
+    {
+      class: "impressions-frame",
+      tabindex: "0",
+      role: "region",
+      "aria-label": "Last impressions, list",
+    },
+    list,
+  );
   const make = () =>
     el(
       "li",
       { class: "impression" },
-      el("div", { class: "when" }, el("time", {}), el("span", { class: "badge" }), el("span", { class: "badge" })),
+      el(
+        "div",
+        { class: "when" },
+        el("time", {}),
+        el("span", { class: "badge" }),
+        el("span", { class: "badge" }),
+      ),
       el("ol", { class: "chips" }),
       el("p", { class: "would", hidden: true }),
     );
@@ -57,7 +79,8 @@ export function impressionList() {
       signatures.set(node, signature);
     }
     would.hidden = !entry.would_show;
-    if (entry.would_show) setText(would, `Would have shown: ${entry.would_show.slice(0, FIRST).join(", ")}`);
+    if (entry.would_show)
+      setText(would, `Would have shown: ${entry.would_show.slice(0, FIRST).join(", ")}`);
   }
 
   return {

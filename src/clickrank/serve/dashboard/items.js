@@ -49,7 +49,11 @@ export function itemsTable(retire) {
     "div",
     {},
     el("div", { class: "tools" }, filter.node, shownText),
-    el("div", { class: "items-frame", tabindex: "0", role: "region", "aria-label": "Items, table" }, table),
+    el(
+      "div",
+      { class: "items-frame", tabindex: "0", role: "region", "aria-label": "Items, table" },
+      table,
+    ),
     none,
     el("div", { class: "more" }, more),
   );
@@ -71,7 +75,12 @@ export function itemsTable(retire) {
         sort = { key, falls: sort.key === key ? !sort.falls : falls };
         render();
       };
-      content = el("button", { type: "button", class: "sort", on: { click } }, head, el("span", { class: "arrow", "aria-hidden": "true" }));
+      content = el(
+        "button",
+        { type: "button", class: "sort", on: { click } },
+        head,
+        el("span", { class: "arrow", "aria-hidden": "true" }),
+      );
     }
     const node = el("th", { scope: "col", role: "columnheader", class: kind }, content);
     if (kind === "whisker") node.append(axis);
@@ -80,10 +89,14 @@ export function itemsTable(retire) {
 
   function chosen() {
     const wanted = search.value.trim().toLowerCase();
-    const found = wanted === "" ? [...items] : items.filter(({ item }) => item.toLowerCase().includes(wanted));
+    const found =
+      wanted === "" ? [...items] : items.filter(({ item }) => item.toLowerCase().includes(wanted));
     const sign = sort.falls ? -1 : 1;
     return found.sort(
-      (a, b) => sign * compare(a[sort.key], b[sort.key]) || -compare(a.estimate, b.estimate) || a.number - b.number,
+      (a, b) =>
+        sign * compare(a[sort.key], b[sort.key]) ||
+        -compare(a.estimate, b.estimate) ||
+        a.number - b.number,
     );
   }
 
@@ -103,7 +116,11 @@ export function itemsTable(retire) {
       ...ticks.map((mark, i) => {
         const anchor = i === 0 ? "start" : i === ticks.length - 1 ? "end" : "middle";
         const text = percentNumber(mark).replace(/\.0+$/, "");
-        return svg("text", { x: place(mark), y: 12, "text-anchor": anchor }, i === ticks.length - 1 ? `${text}\u202f%` : text);
+        return svg(
+          "text",
+          { x: place(mark), y: 12, "text-anchor": anchor },
+          i === ticks.length - 1 ? `${text}\u202f%` : text,
+        );
       }),
     );
     keyed(rows, shown, ({ item }) => item, makeRow, updateRow);
@@ -133,7 +150,19 @@ export function itemsTable(retire) {
       cell("number best"),
       cell("number shown"),
       cell("number clicks"),
-      cell("action", el("button", { type: "button", class: "small", "aria-label": `Retire ${item}`, on: { click: () => retire(item) } }, "Retire")),
+      cell(
+        "action",
+        el(
+          "button",
+          {
+            type: "button",
+            class: "small",
+            "aria-label": `Retire ${item}`,
+            on: { click: () => retire(item) },
+          },
+          "Retire",
+        ),
+      ),
     );
   }
 
@@ -146,7 +175,10 @@ export function itemsTable(retire) {
     head.children[2].hidden = !entry.retired;
     setText(estimate.children[0], percent(entry.estimate));
     const known = entry.low !== null && entry.high !== null;
-    setText(estimate.children[1], known ? `${percentNumber(entry.low)} to ${percentNumber(entry.high)}` : "not shown yet");
+    setText(
+      estimate.children[1],
+      known ? `${percentNumber(entry.low)} to ${percentNumber(entry.high)}` : "not shown yet",
+    );
     drawWhisker(whisker.firstChild, entry);
     setText(probable, entry.retired ? NONE : probability(entry.best_probability));
     setText(shown, count(entry.shown));
@@ -156,15 +188,23 @@ export function itemsTable(retire) {
 
   function drawWhisker(node, { estimate, low, high }) {
     const top = ticks.at(-1);
-    const marks = ticks.map((mark) => svg("line", { class: "grid", x1: place(mark), x2: place(mark), y1: 0, y2: 20 }));
+    const marks = ticks.map((mark) =>
+      svg("line", { class: "grid", x1: place(mark), x2: place(mark), y1: 0, y2: 20 }),
+    );
     if (low !== null && high !== null) {
-      marks.push(svg("line", { class: "whisker-line", x1: place(low), x2: place(high), y1: 10, y2: 10 }));
+      marks.push(
+        svg("line", { class: "whisker-line", x1: place(low), x2: place(high), y1: 10, y2: 10 }),
+      );
       // No cap where the whisker goes on beyond the axis.
       for (const end of [low, high]) {
-        if (end <= top) marks.push(svg("line", { class: "whisker-line", x1: place(end), x2: place(end), y1: 6, y2: 14 }));
+        if (end <= top)
+          marks.push(
+            svg("line", { class: "whisker-line", x1: place(end), x2: place(end), y1: 6, y2: 14 }),
+          );
       }
     }
-    if (estimate !== null) marks.push(svg("circle", { class: "whisker-dot", cx: place(estimate), cy: 10, r: 4.5 }));
+    if (estimate !== null)
+      marks.push(svg("circle", { class: "whisker-dot", cx: place(estimate), cy: 10, r: 4.5 }));
     node.replaceChildren(...marks);
   }
 

@@ -25,7 +25,11 @@ export function listPage() {
     el(
       "thead",
       { role: "rowgroup" },
-      el("tr", { role: "row" }, heads.map((head) => el("th", { scope: "col", role: "columnheader" }, head))),
+      el(
+        "tr",
+        { role: "row" },
+        heads.map((head) => el("th", { scope: "col", role: "columnheader" }, head)),
+      ),
     ),
     rows,
   );
@@ -41,7 +45,11 @@ export function listPage() {
     ),
     el("p", {}, el("a", { class: "button primary", href: "#/new" }, "Create the first ranker")),
   );
-  const none = el("p", { class: "none", hidden: true }, "No ranker of that name among those loaded.");
+  const none = el(
+    "p",
+    { class: "none", hidden: true },
+    "No ranker of that name among those loaded.",
+  );
   const panel = el(
     "section",
     { class: "panel", "aria-label": "All rankers", hidden: true },
@@ -114,7 +122,8 @@ export function listPage() {
 function makeRow({ name }) {
   const cell = (kind) => el("td", { class: kind, role: "cell" });
   // The unit is shown where the columns have no heads: on a small screen.
-  const counted = (kind) => el("td", { class: kind, role: "cell" }, el("span"), el("span", { class: "unit" }), el("span"));
+  const counted = (kind) =>
+    el("td", { class: kind, role: "cell" }, el("span"), el("span", { class: "unit" }), el("span"));
   return el(
     "tr",
     { role: "row" },

@@ -88,7 +88,8 @@ async function refresh() {
   }
   // A long report is asked for less often, so that it takes a fifth of the time at most.
   const took = performance.now() - begun;
-  const patience = failures === 0 ? page.every : Math.min(SLOWEST_RETRY, 2000 * 2 ** (failures - 1));
+  const patience =
+    failures === 0 ? page.every : Math.min(SLOWEST_RETRY, 2000 * 2 ** (failures - 1));
   plan(Math.max(patience, 4 * took));
 }
 
@@ -100,13 +101,21 @@ function plan(wait) {
 function complain(error) {
   if (!(error instanceof ApiError)) {
     console.error(error);
-    showBanner("The dashboard met an error of its own; details are in the console.", "Try now", refresh);
+    showBanner(
+      "The dashboard met an error of its own; details are in the console.",
+      "Try now",
+      refresh,
+    );
   } else if (error.status === 401) {
     prompt(key() !== null);
   } else if (error.status === 404 && page.missing) {
     page.missing(error);
   } else if (error.status === 0) {
-    showBanner("The service does not answer. What you see is what was last known.", "Try now", refresh);
+    showBanner(
+      "The service does not answer. What you see is what was last known.",
+      "Try now",
+      refresh,
+    );
   } else {
     showBanner(error.message, "Try now", refresh);
   }

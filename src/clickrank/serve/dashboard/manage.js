@@ -46,12 +46,25 @@ export function managePanel(name) {
 
   const window_ = windowField(1800);
   const windowOutcome = outcome();
-  const windowForm = el("form", { novalidate: true }, window_.node, el("button", { type: "submit" }, "Save the window"), windowOutcome);
+  const windowForm = el(
+    "form",
+    { novalidate: true },
+    window_.node,
+    el("button", { type: "submit" }, "Save the window"),
+    windowOutcome,
+  );
 
   const modeText = el("p", { class: "hint" });
   const modeButton = el("button", { type: "button" });
   const modeOutcome = outcome();
-  const modeBox = el("div", { class: "box" }, el("h3", {}, "Mode"), modeText, modeButton, modeOutcome);
+  const modeBox = el(
+    "div",
+    { class: "box" },
+    el("h3", {}, "Mode"),
+    modeText,
+    modeButton,
+    modeOutcome,
+  );
 
   const deleteOutcome = outcome();
   const deleteButton = el("button", { type: "button", class: "danger" }, "Delete this ranker…");
@@ -59,7 +72,11 @@ export function managePanel(name) {
     "div",
     { class: "box" },
     el("h3", {}, "Delete"),
-    el("p", { class: "hint" }, "Its log, its clicks and all it has learned go with it. Download the log first if you may want it."),
+    el(
+      "p",
+      { class: "hint" },
+      "Its log, its clicks and all it has learned go with it. Download the log first if you may want it.",
+    ),
     deleteButton,
     deleteOutcome,
   );
@@ -139,7 +156,11 @@ export function managePanel(name) {
     element,
     retireOutcome,
     async retire(item) {
-      const sure = await confirm(`Retire “${item}”?`, "It is never shown again; its history is kept.", "Retire");
+      const sure = await confirm(
+        `Retire “${item}”?`,
+        "It is never shown again; its history is kept.",
+        "Retire",
+      );
       if (!sure) return;
       await act(
         retireOutcome,
@@ -152,7 +173,12 @@ export function managePanel(name) {
       ranker = now;
       if (!touched && !windowForm.contains(document.activeElement)) window_.show(now.window);
       const live = now.mode === "live";
-      setText(modeText, live ? "Live: its lists are shown to visitors." : "Shadow: the page keeps its own order; the ranker learns beside it.");
+      setText(
+        modeText,
+        live
+          ? "Live: its lists are shown to visitors."
+          : "Shadow: the page keeps its own order; the ranker learns beside it.",
+      );
       setText(modeButton, live ? "Back to shadow…" : "Go live…");
     },
   };

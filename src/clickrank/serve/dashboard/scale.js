@@ -21,7 +21,8 @@ export function times(from, to, most) {
   step ??= DAY * Math.max(1, Math.ceil(span / DAY / most));
   const shift = new Date(from * 1000).getTimezoneOffset() * 60;
   const ticks = [];
-  for (let at = Math.ceil((from - shift) / step) * step + shift; at <= to; at += step) ticks.push(at);
+  for (let at = Math.ceil((from - shift) / step) * step + shift; at <= to; at += step)
+    ticks.push(at);
   return { ticks, step };
 }
 

@@ -27,21 +27,18 @@ function curl(ranker, items) {
 }
 
 function python(ranker, items) {
-  const withKey = key() === null ? "" : `, headers={"Authorization": f"Bearer {os.environ['CLICKRANK_KEY']}"}`;
-  const current = ranker.mode === "shadow" ? `{"current": ${JSON.stringify(items)}}` : "{}";
+  const withKey = key() === null ? "" : `, key=os.environ["CLICKRANK_KEY"]`;
+  const current = ranker.mode === "shadow" ? `, current=${JSON.stringify(items)}` : "";
   return [
     ...(key() === null ? [] : ["import os", ""]),
-    "import httpx",
+    "from clickrank.client import Client",
     "",
-    `service = httpx.Client(base_url="${location.origin}"${withKey})`,
-    "",
-    "# 1. Ask for a list, and show it.",
-    `shown = service.post("/v1/rankers/${ranker.name}/rank", json=${current}).json()`,
-    `print(shown["items"])`,
-    "",
-    "# 2. Say what was clicked: [] for nothing.",
-    `clicks = {"clicked": shown["items"][:1], "final": True}`,
-    `service.post(f"/v1/impressions/{shown['id']}/clicks", json=clicks).raise_for_status()`,
+    `with Client("${location.origin}"${withKey}) as client:`,
+    "    # 1. Ask for a list, and show it.",
+    `    shown = client.rank("${ranker.name}"${current})`,
+    "    print(shown.items)",
+    "    # 2. Say what was clicked: [] for nothing.",
+    "    client.click(shown.id, [], final=True)",
   ].join("\n");
 }
 
@@ -62,9 +59,18 @@ async function copy(code, button) {
 function block(title) {
   const code = el("code");
   const click = (event) => copy(code, event.currentTarget);
-  const button = el("button", { type: "button", class: "small", "aria-label": `Copy the ${title} snippet`, on: { click } }, "Copy");
+  const button = el(
+    "button",
+    { type: "button", class: "small", "aria-label": `Copy the ${title} snippet`, on: { click } },
+    "Copy",
+  );
   const pre = el("pre", { tabindex: "0", role: "region", "aria-label": `${title} snippet` }, code);
-  const element = el("div", { class: "snippet" }, el("div", { class: "snippet-head" }, el("h3", {}, title), button), pre);
+  const element = el(
+    "div",
+    { class: "snippet" },
+    el("div", { class: "snippet-head" }, el("h3", {}, title), button),
+    pre,
+  );
   return { element, code };
 }
 

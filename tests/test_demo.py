@@ -24,6 +24,7 @@ from clickrank.serve import demo
 from clickrank.serve.schemas import Impression
 
 ROOT = Path(__file__).parent.parent
+SCRIPT = "from clickrank.cli import app\nif __name__ == '__main__':\n    app()\n"
 BEST = sorted(demo.ATTRACTION, key=lambda item: -demo.ATTRACTION[item])[: len(demo.EXAMINATION)]
 
 
@@ -34,7 +35,7 @@ def checkout(tmp_path: Path) -> Path:
         shutil.copyfile(ROOT / name, tmp_path / name)
     script = tmp_path / ".venv" / "bin" / "clickrank"
     script.parent.mkdir(parents=True)
-    script.write_text(f"#!{sys.executable}\nfrom clickrank.cli import app\napp()\n")
+    script.write_text(f"#!{sys.executable}\n{SCRIPT}")
     script.chmod(0o755)
     (tmp_path / ".venv" / ".installed").touch()
     return tmp_path

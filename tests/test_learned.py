@@ -53,7 +53,11 @@ def test_many_at_once_are_the_same_as_one_by_one() -> None:
     ],
 )
 def test_a_fold_is_all_or_nothing(change: dict[str, Any], message: str) -> None:
-    good = {"rankings": [[0, 1, 2], [3, 4, 5]], "memos": NO_MEMO, "clicks": [[0, 0, 1]] * 2}
+    good: dict[str, Any] = {
+        "rankings": [[0, 1, 2], [3, 4, 5]],
+        "memos": NO_MEMO,
+        "clicks": [[0, 0, 1]] * 2,
+    }
     learned = Learned(DCTR, 6, 3).fold(**good)
     before = learned.statistics()
     with pytest.raises(InvalidValue, match=message):
@@ -107,7 +111,7 @@ def test_lists_of_others_teach_a_policy_without_memos_only() -> None:
 
 def test_what_was_learned_goes_along_with_more_items() -> None:
     prior = Beta([2.0, 3.0, 4.0], [5.0, 5.0, 5.0])
-    policy = cr.policy("pb-mhb", prior=prior)
+    policy = cr.policies.PBMHB(prior=prior)
     learned = Learned(policy, 3, 2).fold(*log(3, 2, 40))
     learned.rank(np.random.default_rng(0))
     more = policy.relabelled(np.array([0, 1, 2, -1, -1]), Beta([7.0, 8.0], 1.0))
@@ -171,7 +175,7 @@ def test_candidates_that_cannot_be() -> None:
         Learned(DCTR, 3, 2, retired=[0, 1])
     with pytest.raises(InvalidValue, match="retired must hold items between 0 and 2"):
         Learned(DCTR, 3, 2, retired=[3])
-    with pytest.raises(InvalidValue, match="rng must be a numpy.random.Generator, got 3"):
+    with pytest.raises(InvalidValue, match=r"rng must be a numpy\.random\.Generator, got 3"):
         Learned(DCTR, 3, 2).rank(3)  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="policy must be a Policy"):
         Learned("uniform", 3, 2)  # type: ignore[arg-type]

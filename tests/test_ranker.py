@@ -58,10 +58,10 @@ def test_it_learns_and_so_do_new_items() -> None:
 def test_contexts_learn_for_themselves() -> None:
     ranker, users = made("thompson", click_model="dctr"), np.random.default_rng(0)
     visit(ranker, 300, users, context="shoes")
-    assert ranker.contexts == ("shoes",)
+    assert list(ranker.contexts) == ["shoes"]
     shown = ranker.rank(context="hats")
     assert shown.context == "hats"
-    assert ranker.contexts == ("shoes", "hats")
+    assert list(ranker.contexts) == ["shoes", "hats"]
     assert ranker._contexts["hats"].views.sum() == 0
     assert ranker._contexts["shoes"].views.sum() == 900
 

@@ -81,9 +81,10 @@ def test_fit_is_the_maximum_that_a_general_method_finds(seed: int) -> None:
     ours = np.r_[np.log(fit.attraction), np.log(fit.examination[1:])]
     start = np.r_[np.full(3, -2.0), np.full(2, -0.1)]
     options: Any = {"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-9, "fatol": 1e-12}
+    minimize: Any = optimize.minimize
     again: Any = None
     for _ in range(2):  # a simplex that has shrunk starts anew
-        again = optimize.minimize(
+        again = minimize(
             lambda z: shrunk_loss(z, views, clicks),
             start,
             method="Nelder-Mead",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -392,9 +391,8 @@ class Engine:
         row = await self._memory.row(name)
         now = self.clock.now()
         chunks = views.export(self._access.database, row, now)
-        with contextlib.closing(chunks):
-            while chunk := await self._access.in_thread(lambda: next(chunks, b"")):
-                yield chunk
+        while chunk := await self._access.in_thread(lambda: next(chunks, b"")):
+            yield chunk
 
     async def _learned(self, name: str, context: str) -> tuple[LoadedRanker, Stream]:
         loaded = await self._memory.newest(name)

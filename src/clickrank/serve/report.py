@@ -172,11 +172,17 @@ def _best(fit: PBMFit, known: Attraction, shown: Flags, active: Flags) -> Ints:
     items = np.flatnonzero(active)
     order = np.lexsort((-known.mean[items], ~shown[items]))  # stable
     chosen = items[order[: fit.examination.size]]
-    # A position of unknown examination is taken to be like the one before it.
-    told = np.where(_told(fit), np.arange(fit.examination.size), 0)
-    examination = fit.examination[np.maximum.accumulate(told)][: chosen.size]
+    # A position of unknown examination, or that is not surely looked at more than the one before
+    # it, is taken to be like that: by chance alone no list is turned upside down.
+    told, error = _told(fit), fit.examination_error
+    levels = [1.0]
+    for position in range(1, chosen.size):
+        level = fit.examination[position]
+        sure = told[position] and level * np.exp(-2.0 * error[position]) > levels[-1]
+        known_less = told[position] and level <= levels[-1]
+        levels.append(level if sure or known_less else levels[-1])
     best = np.empty_like(chosen)
-    best[np.argsort(-examination, kind="stable")] = chosen
+    best[np.argsort(-np.array(levels), kind="stable")] = chosen
     return best
 
 

@@ -51,7 +51,8 @@ class Stream:
         active = np.ones(learned.n_items, dtype=np.bool_)
         active[list(learned.retired)] = False
         best = Best(learned.views.astype(np.int64), learned.clicks.astype(np.int64))
-        self._best, self.best = best, best.among(active).tolist()
+        self._best = best
+        self.best: list[int] = best.among(active).tolist()
         self._looked_at = time.monotonic()
 
     def is_best(self, shown: list[int], candidates: Ints | None) -> bool:
@@ -63,7 +64,7 @@ class Stream:
         if candidates.max() >= best.n_items:
             return False  # items that have just come
         allowed[candidates] = True
-        return shown == best.among(allowed).tolist()
+        return bool(shown == best.among(allowed).tolist())
 
     def fold(self, row: RankerRow, before: int, logged: list[LoggedImpression], last: int) -> None:
         """Fold in impressions that follow ``before``, unless they are not what comes next."""

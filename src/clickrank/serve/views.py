@@ -139,9 +139,9 @@ def report(connection: sa.Connection, row: RankerRow, stream: Stream) -> Report:
 
 def export(database: Database, row: RankerRow, now: int) -> Iterator[bytes]:
     """Yield the log of a ranker as a Parquet file, context by context in shown order."""
-    from clickrank.store.export import ExportedImpression, parquet  # takes a while to import
+    from clickrank.store.export import Shown, parquet  # takes a while to import
 
-    def logged() -> Iterator[ExportedImpression]:
+    def logged() -> Iterator[Shown]:
         names = row.definition.items
         with database.reading() as connection:
             query = sa.select(*(streams.c[name] for name in StreamRow._fields))
@@ -154,7 +154,7 @@ def export(database: Database, row: RankerRow, now: int) -> Iterator[bytes]:
                     some = read(connection, stream.id, first, last)
                 for one in some:
                     closed = one.final or one.seq <= stream.folded_seq
-                    yield ExportedImpression(
+                    yield Shown(
                         id=one.id,
                         context=stream.context,
                         shown_at=one.shown_at,

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from clickrank.errors import ClickRankError, InvalidValue, invalid
+from clickrank.serve.commands import add_commands
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -264,6 +265,9 @@ def reproduce(
     console.print(f"Report: {done.report}", highlight=False, markup=False, soft_wrap=True)
     if done.interrupted:
         raise typer.Exit(INTERRUPTED)
+
+
+add_commands(app)
 
 
 def _choose(

@@ -18,10 +18,16 @@ LONGEST_ITEM = 200
 LONGEST_CONTEXT = 200
 LONGEST_WINDOW = 7 * 24 * 3600
 
+# "$" alone would let a line end pass after the last character.
+NAME_PATTERN = rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}$(?!\n)"
+IMPRESSION_PATTERN = r"^[A-Za-z0-9_-]{8,64}$(?!\n)"
+#: PostgreSQL keeps no NUL; requests with one are refused before they are decoded.
+NO_NUL = {"pattern": r"^[^\x00]*$"}
+
 Name = Annotated[
     str,
     Meta(
-        pattern=rf"^[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}$",
+        pattern=NAME_PATTERN,
         max_length=LONGEST_NAME,
         description="Letters, digits, dots, dashes and underscores.",
         examples=["shop-front"],
@@ -33,6 +39,7 @@ ItemId = Annotated[
         min_length=1,
         max_length=LONGEST_ITEM,
         description="The caller's own id of an item.",
+        extra_json_schema=NO_NUL,
         examples=["sku-17"],
     ),
 ]
@@ -41,13 +48,14 @@ Context = Annotated[
     Meta(
         max_length=LONGEST_CONTEXT,
         description="A query, a page or a segment: each value learns for itself.",
+        extra_json_schema=NO_NUL,
         examples=["", "red shoes"],
     ),
 ]
 ImpressionId = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z0-9_-]{8,64}$",
+        pattern=IMPRESSION_PATTERN,
         description="Chosen by the caller, so that a retry is recognised; or by the service.",
         examples=["0193a7c2f1d05b6e8d1f2a3b4c5d6e7f"],
     ),

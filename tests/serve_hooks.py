@@ -61,6 +61,8 @@ def _use_body(path: str, body: dict[str, Any]) -> None:
 
 
 def _use_items(request: dict[str, Any]) -> None:
+    if _chance(request, 3):
+        request.pop("id", None)  # the example's is taken after its first use
     if isinstance(request.get("candidates"), list):
         request["candidates"] = list(ITEMS[_chance(request, 3) :])
     if isinstance(request.get("current"), list) or _chance(request, 2):

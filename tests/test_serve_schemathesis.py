@@ -57,7 +57,7 @@ def test_a_few_cases_of_each_route(case: schemathesis.Case[Any], address: str) -
 
 
 @pytest.mark.proof
-@pytest.mark.parametrize(("hooks", "examples", "cases"), [(True, 800, 10_000), (False, 30, 1_000)])
+@pytest.mark.parametrize(("hooks", "examples", "cases"), [(True, 600, 10_000), (False, 30, 1_000)])
 def test_many_cases(address: str, tmp_path: Path, hooks: bool, examples: int, cases: int) -> None:
     excluded = ["positive_data_acceptance", "ignored_auth"]
     excluded += ["negative_data_rejection"] * hooks

@@ -1,6 +1,6 @@
 """clickrank learns from clicks which items to show and in which order."""
 
-from clickrank import bounds, checks, clickmodels, fit, kernels, policies, priors
+from clickrank import bounds, checks, clickmodels, errors, fit, kernels, policies, priors
 from clickrank.policies import Learner, policy
 from clickrank.ranker import Ranker, Shown
 from clickrank.simulate import Comparison, ManyResults, Result, compare, simulate, simulate_many
@@ -18,6 +18,7 @@ __all__ = [
     "checks",
     "clickmodels",
     "compare",
+    "errors",
     "fit",
     "kernels",
     "policies",

@@ -19,7 +19,8 @@
       node.hasAttribute("aria-labelledby") ? of(node.getAttribute("aria-labelledby")) : "",
       ...[...(node.labels ?? [])].map((label) => label.textContent),
     ];
-    if (!["INPUT", "SELECT", "TEXTAREA", "svg", "SECTION"].includes(node.tagName)) pieces.push(node.textContent);
+    if (!["INPUT", "SELECT", "TEXTAREA", "svg", "SECTION"].includes(node.tagName))
+      pieces.push(node.textContent);
     return pieces.some((text) => (text ?? "").trim() !== "");
   };
   const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex='0'], dialog";

@@ -69,7 +69,9 @@ class Learned:
         if self.retired and not 0 <= min(self.retired) <= max(self.retired) < self.n_items:
             rule = f"retired must hold items between 0 and {self.n_items - 1}"
             raise invalid(self._owner, rule, sorted(self.retired))
-        self._active = np.setdiff1d(np.arange(self.n_items), sorted(self.retired))
+        there = np.ones(self.n_items, dtype=bool)
+        there[list(self.retired)] = False
+        self._active = np.flatnonzero(there)
         if self._active.size < self.n_positions:
             rule = f"at least n_positions ({self.n_positions}) items must not be retired"
             raise invalid(self._owner, rule, self._active.size)

@@ -49,8 +49,9 @@ def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
     """Return what `write` wrote; anything else is an error."""
     owner = "Ranker"
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        # NumPy leaves a file open that it cannot read.
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in content.files}
         text, checksum = arrays.pop(_LABEL).tobytes().decode(), str(arrays.pop("checksum"))
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError, AttributeError) as error:
         rule = "the file must be one that `save` wrote, whole"

@@ -54,11 +54,12 @@ from clickrank.store.feedback import Answer, NewFeedback
 from clickrank.store.log import (
     NewImpression,
     Recorded,
+    StreamRow,
     find_stream,
     now_floor,
 )
 from clickrank.store.rankers import RankerRow
-from clickrank.store.state import nothing_learned
+from clickrank.store.state import Standing, nothing_learned
 from clickrank.types import Ints
 
 T = TypeVar("T")
@@ -396,9 +397,11 @@ class Engine:
 
     async def _learned(self, name: str, context: str) -> tuple[LoadedRanker, Stream]:
         loaded = await self._memory.newest(name)
-        number = loaded.row.id
-        if context and not await self._access.read(lambda c: find_stream(c, number, context)):
-            raise Refused("unknown_context", f"{name}: there is no context {context!r}.", 404)
+        row = loaded.row
+        if not await self._access.read(lambda c: find_stream(c, row.id, context)):
+            if context:
+                raise Refused("unknown_context", f"{name}: there is no context {context!r}.", 404)
+            return loaded, _unused_stream(row)
         stream = await self._memory.stream(loaded, context)
         if stream is None:
             raise unknown_ranker(name)
@@ -439,6 +442,12 @@ class Engine:
 
 def _warm_up(definition: Any) -> None:
     nothing_learned(definition).prepare()
+
+
+def _unused_stream(row: RankerRow) -> Stream:
+    """Return what a ranker without visitors knows; looking at it leaves nothing behind."""
+    nowhere = StreamRow(0, row.id, "", 1, 0, 0, 0)
+    return Stream(nowhere, Standing(nothing_learned(row.definition), 0, row.version))
 
 
 def _key(row: key_store.KeyRow) -> Key:

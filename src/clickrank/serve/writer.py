@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import sqlalchemy as sa
 
 from clickrank.serve.errors import Unavailable
-from clickrank.store.database import Database, StoreUnavailable
+from clickrank.store.database import Database, HeldConnection, StoreUnavailable
 from clickrank.store.feedback import Answer, NewFeedback, record_feedback
 from clickrank.store.log import NewImpression, Recorded, record
 
@@ -28,6 +28,7 @@ Numbers = Callable[[sa.Connection, int, int], Mapping[str, int]]
 #: Requests that one transaction takes at most, and that may wait before more are refused.
 MOST_AT_ONCE = 500
 MOST_WAITING = 20_000
+GATHER_SECONDS = 0.0005
 
 
 class _Job(NamedTuple):
@@ -50,7 +51,11 @@ class Writer:
         """Start the thread."""
         self._database = database
         self._numbers = numbers
-        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[list[_Job]] = queue.SimpleQueue()
+        self._gathered: list[_Job] = []
+        self._gathers: Any = None  # the loop that will hand them over
+        self._expected = 1
+        self._held = HeldConnection()
         self._thread = threading.Thread(target=self._work, name="clickrank-writer", daemon=True)
         self._thread.start()
 
@@ -70,32 +75,53 @@ class Writer:
     def run(self, function: Callable[[sa.Connection], T]) -> Future[T]:
         """Run a function in a transaction of its own, after what waits."""
         future: Future[T] = Future()
-        self._jobs.put(_Job(function, future))
+        self._jobs.put([_Job(function, future)])
         return future
 
     def close(self) -> None:
         """Write what waits, and end."""
-        self._jobs.put(_Job(None, None))
+        self._jobs.put([_Job(None, None)])
         self._thread.join()
 
     def _submit(self, new: NewImpression | NewFeedback) -> asyncio.Future[Any]:
         if self._jobs.qsize() >= MOST_WAITING:
             raise Unavailable("Service: too many requests wait for the store; try again later.")
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._jobs.put(_Job(new, future))
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        if not self._gathered or self._gathers is not loop:
+            self._gathered, self._gathers = [], loop
+            loop.call_soon(self._hand_over, True)
+        self._gathered.append(_Job(new, future))
+        if len(self._gathered) == self._expected:
+            loop.call_soon(self._hand_over, False)
         return future
+
+    def _hand_over(self, wait: bool) -> None:
+        """Give the thread what has gathered: all that comes at about the same time goes at once.
+
+        Waking it for each request costs more than the writing, and it would begin with the first
+        one alone, while the others wait for the next commit. So it is worth to wait a moment for
+        as many as came the last time.
+        """
+        if wait and len(self._gathered) < self._expected:
+            self._gathers.call_later(GATHER_SECONDS, self._hand_over, False)
+        elif self._gathered:
+            self._expected = len(self._gathered)
+            self._jobs.put(self._gathered)
+            self._gathered = []
 
     def _work(self) -> None:
         while True:
-            jobs = [self._jobs.get()]
+            jobs = [*self._jobs.get()]
             with contextlib.suppress(queue.Empty):
                 while len(jobs) < MOST_AT_ONCE:
-                    jobs.append(self._jobs.get_nowait())
+                    jobs += self._jobs.get_nowait()
             together = [job for job in jobs if isinstance(job.what, (NewImpression, NewFeedback))]
             if together:
                 _deliver(self._write(together))
             for job in jobs:
                 if job.what is None:
+                    self._held.release()
                     return
                 if not isinstance(job.what, (NewImpression, NewFeedback)):
                     self._run_alone(job)
@@ -105,7 +131,7 @@ class Writer:
         shown = [(job.future, job.what) for job in jobs if isinstance(job.what, NewImpression)]
         clicked = [(job.future, job.what) for job in jobs if isinstance(job.what, NewFeedback)]
         try:
-            with self._database.writing() as connection:
+            with self._database.writing_on(self._held) as connection:
                 results: list[Any] = []
                 if shown:
                     results += record(connection, [new for _, new in shown])
@@ -125,7 +151,7 @@ class Writer:
 
     def _run_alone(self, job: _Job) -> None:
         try:
-            with self._database.writing() as connection:
+            with self._database.writing_on(self._held) as connection:
                 result = job.what(connection)  # type: ignore[operator, misc]
         except StoreUnavailable as error:
             job.future.set_exception(Unavailable(str(error)))

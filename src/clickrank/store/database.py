@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,12 @@ class Database:
             with connection.execution_options(**options).begin():
                 yield connection
 
+    @contextlib.contextmanager
+    def writing_on(self, held: HeldConnection) -> Iterator[sa.Connection]:
+        """Do the same on the connection of a thread that writes again and again."""
+        with _plain_errors(), held.of(self.engine) as connection:
+            yield connection
+
     def upgrade(self) -> None:
         """Make the tables, or bring those of an older version up to date."""
         if self.is_sqlite:
@@ -102,6 +109,39 @@ class Database:
     def close(self) -> None:
         """Let all connections go."""
         self.engine.dispose()
+
+
+class HeldConnection:
+    """A connection that stays with one thread: getting one anew takes as long as writing does."""
+
+    _IDLE_SECONDS = 1.0  # after which it may be dead, which the pool finds out
+
+    def __init__(self) -> None:
+        """Hold none yet."""
+        self._connection: sa.Connection | None = None
+        self._used_at = 0.0
+
+    @contextlib.contextmanager
+    def of(self, engine: sa.Engine) -> Iterator[sa.Connection]:
+        """Give it in a transaction that is committed at the end, or not at all."""
+        if time.monotonic() > self._used_at + self._IDLE_SECONDS:
+            self.release()
+        try:
+            if self._connection is None:
+                options = {"clickrank_writes": True}
+                self._connection = engine.connect().execution_options(**options)
+            with self._connection.begin():
+                yield self._connection
+        except BaseException:
+            self.release()
+            raise
+        self._used_at = time.monotonic()
+
+    def release(self) -> None:
+        """Give it back."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from clickrank.store.log import lock_streams, portions
+from clickrank.store.log import lock_streams
+from clickrank.store.prepared import Prepared, PreparedList
 from clickrank.store.tables import clicks, finals, impressions, rankers, streams
 
 _numbers = msgspec.json.Decoder(list[int])
@@ -46,41 +47,66 @@ class Answer(NamedTuple):
     wrong: str | None = None  # the item that was not shown
 
 
-# Built once: making a statement takes longer than running it.
-_SHOWN = (
-    sa.select(
-        impressions.c.id,
-        impressions.c.stream_id,
-        impressions.c.seq,
-        impressions.c["items"],
-        impressions.c.shown_at,
-        streams.c.ranker_id,
-        rankers.c.window,
-        rankers.c.version,
-    )
-    .select_from(
-        impressions.join(streams, streams.c.id == impressions.c.stream_id).join(
-            rankers, rankers.c.id == streams.c.ranker_id
+_SHOWN = PreparedList(
+    lambda ids: (
+        sa.select(
+            impressions.c.id,
+            impressions.c.stream_id,
+            impressions.c.seq,
+            impressions.c["items"],
+            impressions.c.shown_at,
+            streams.c.ranker_id,
+            rankers.c.window,
+            rankers.c.version,
         )
+        .select_from(
+            impressions.join(streams, streams.c.id == impressions.c.stream_id).join(
+                rankers, rankers.c.id == streams.c.ranker_id
+            )
+        )
+        .where(impressions.c.id.in_(ids))
     )
-    .where(impressions.c.id.in_(sa.bindparam("ids", expanding=True)))
 )
-_PLACES: sa.BindParameter[Any] = sa.bindparam("places", expanding=True)
-_CLICKED = sa.select(clicks.c.stream_id, clicks.c.seq, clicks.c.position).where(
-    sa.tuple_(clicks.c.stream_id, clicks.c.seq).in_(_PLACES)
+_CLICKED = PreparedList(
+    lambda ids: (
+        sa.select(impressions.c.id, clicks.c.position)
+        .select_from(
+            impressions.join(
+                clicks,
+                sa.and_(
+                    clicks.c.stream_id == impressions.c.stream_id,
+                    clicks.c.seq == impressions.c.seq,
+                ),
+            )
+        )
+        .where(impressions.c.id.in_(ids))
+    )
 )
-_FINAL = sa.select(finals.c.stream_id, finals.c.seq).where(
-    sa.tuple_(finals.c.stream_id, finals.c.seq).in_(_PLACES)
+_FINAL = PreparedList(
+    lambda ids: (
+        sa.select(impressions.c.id)
+        .select_from(
+            impressions.join(
+                finals,
+                sa.and_(
+                    finals.c.stream_id == impressions.c.stream_id,
+                    finals.c.seq == impressions.c.seq,
+                ),
+            )
+        )
+        .where(impressions.c.id.in_(ids))
+    )
 )
+_INSERT_CLICK = Prepared(sa.insert(clicks))
+_INSERT_FINAL = Prepared(sa.insert(finals))
 
 
 def find_shown(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Shown]:
     """Return the impressions of these ids that are on record."""
     found = {}
-    for some in portions(sorted(set(ids))):
-        for row in connection.execute(_SHOWN, {"ids": some}):
-            items = _numbers.decode(row.items)
-            found[row.id] = Shown(row.id, row.stream_id, row.seq, items, *row[4:])
+    for row in _SHOWN.rows(connection, {*ids}):
+        number, stream_id, seq, items, *rest = row
+        found[number] = Shown(number, stream_id, seq, _numbers.decode(items), *rest)
     return found
 
 
@@ -98,12 +124,10 @@ def record_feedback(
     rows = lock_streams(connection, {one.stream_id for one in shown.values()})
     clicked = {one.id: set[int]() for one in shown.values()}
     closed = {one.id: False for one in shown.values()}
-    by_place = {(one.stream_id, one.seq): one.id for one in shown.values()}
-    for some in portions(sorted(by_place)):
-        for stream_id, seq, position in connection.execute(_CLICKED, {"places": some}):
-            clicked[by_place[stream_id, seq]].add(position)
-        for stream_id, seq in connection.execute(_FINAL, {"places": some}):
-            closed[by_place[stream_id, seq]] = True
+    for number, position in _CLICKED.rows(connection, shown.keys()):
+        clicked[number].add(position)
+    for (number,) in _FINAL.rows(connection, shown.keys()):
+        closed[number] = True
     answers: list[Answer] = []
     new_clicks: list[dict[str, Any]] = []
     new_finals: list[dict[str, Any]] = []
@@ -134,7 +158,7 @@ def record_feedback(
             closed[found.id] = settled = True
         answers.append(Answer(None, found, sorted(clicked[found.id]), settled))
     if new_clicks:
-        connection.execute(sa.insert(clicks), new_clicks)
+        _INSERT_CLICK.each(connection, new_clicks)
     if new_finals:
-        connection.execute(sa.insert(finals), new_finals)
+        _INSERT_FINAL.each(connection, new_finals)
     return answers

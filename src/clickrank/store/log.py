@@ -15,6 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from clickrank.store.database import Database
+from clickrank.store.prepared import Prepared, PreparedList
 from clickrank.store.tables import (
     clicks,
     finals,
@@ -137,27 +138,28 @@ def count_streams(connection: sa.Connection, ranker_id: int) -> int:
 
 def lock_rankers(connection: sa.Connection, ids: Iterable[int]) -> dict[int, int]:
     """Hold rankers against changes until the end of the transaction; returns their versions."""
-    rows = connection.execute(_LOCK_RANKERS, {"ids": sorted(ids)})
-    return {row.id: row.version for row in rows}
+    return dict(_LOCK_RANKERS.rows(connection, {*ids}))
 
 
 def lock_streams(connection: sa.Connection, ids: Collection[int]) -> dict[int, StreamRow]:
     """Hold streams until the end of the transaction; returns them as they are."""
-    rows = connection.execute(_LOCK_STREAMS, {"ids": sorted(ids)})
+    rows = _LOCK_STREAMS.rows(connection, {*ids})
     return {row[0]: StreamRow(*row) for row in rows}
 
 
-# Built once: making a statement takes longer than running it.
 _STREAM = [streams.c[name] for name in StreamRow._fields]
-_IDS: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
-_LOCK_STREAMS = (
-    sa.select(*_STREAM).where(streams.c.id.in_(_IDS)).order_by(streams.c.id).with_for_update()
+_LOCK_STREAMS = PreparedList(
+    lambda ids: (
+        sa.select(*_STREAM).where(streams.c.id.in_(ids)).order_by(streams.c.id).with_for_update()
+    )
 )
-_LOCK_RANKERS = (
-    sa.select(rankers.c.id, rankers.c.version)
-    .where(rankers.c.id.in_(_IDS))
-    .order_by(rankers.c.id)
-    .with_for_update(read=True)
+_LOCK_RANKERS = PreparedList(
+    lambda ids: (
+        sa.select(rankers.c.id, rankers.c.version)
+        .where(rankers.c.id.in_(ids))
+        .order_by(rankers.c.id)
+        .with_for_update(read=True)
+    )
 )
 
 
@@ -210,17 +212,17 @@ def record(connection: sa.Connection, new: Sequence[NewImpression]) -> list[Reco
             {"stream": number, "next": next_seq[number], "at": last_at[number]}
             for number in sorted({row["stream_id"] for row in inserts})
         ]
-        connection.execute(_MOVE_NEXT, moved)
-        connection.execute(_INSERT_IMPRESSION, inserts)
+        _MOVE_NEXT.each(connection, moved)
+        _INSERT_IMPRESSION.each(connection, inserts)
     return found
 
 
-_MOVE_NEXT = (
+_MOVE_NEXT = Prepared(
     sa.update(streams)
     .where(streams.c.id == sa.bindparam("stream"))
     .values(next_seq=sa.bindparam("next"), last_at=sa.bindparam("at"))
 )
-_INSERT_IMPRESSION = sa.insert(impressions)
+_INSERT_IMPRESSION = Prepared(sa.insert(impressions))
 
 
 def _recorded(
@@ -228,21 +230,19 @@ def _recorded(
 ) -> dict[str, tuple[int, Recorded]]:
     """Return what is on record under the callers' ids."""
     found = {}
-    columns = [
-        impressions.c[name] for name in ("id", "stream_id", "version", "items", "would_show")
-    ]
-    for some in portions([one.id for one in given]):
-        query = sa.select(*columns).where(impressions.c.id.in_(some))
-        for row in connection.execute(query):
-            would = None if row.would_show is None else _numbers.decode(row.would_show)
-            made = Recorded("before", row.version, _numbers.decode(row.items), would)
-            found[row.id] = (row.stream_id, made)
+    for number, version, stream_id, items, would_show in _RECORDED.rows(
+        connection, {one.id for one in given}
+    ):
+        would = None if would_show is None else _numbers.decode(would_show)
+        found[number] = (stream_id, Recorded("before", version, _numbers.decode(items), would))
     return found
 
 
-_RECORDED = sa.select(
-    *(impressions.c[name] for name in ("id", "stream_id", "version", "items", "would_show"))
-).where(impressions.c.id.in_(_IDS))
+_RECORDED = PreparedList(
+    lambda ids: sa.select(
+        *(impressions.c[name] for name in ("id", "version", "stream_id", "items", "would_show"))
+    ).where(impressions.c.id.in_(ids))
+)
 
 
 def _optional(numbers: list[int] | None) -> str | None:

@@ -1,0 +1,100 @@
+"""Statements of every rank and click, their text made once.
+
+SQLAlchemy goes through a statement and its parameters in every call, which takes longer than the
+database does. Here it writes the text once for each database, and the driver runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+#: How many parameters the lists of `PreparedList` have: few texts, which databases keep plans of.
+_SIZES = (1, 4, 16, 64, 500)
+
+
+class Prepared:
+    """A statement with `bindparam` for all that differs from call to call.
+
+    Its columns must be of types that drivers take and give as they are: numbers, texts, truth.
+    """
+
+    def __init__(self, statement: Any) -> None:
+        """Make no text yet."""
+        self._statement = statement
+        self._texts: dict[str, tuple[str, list[str] | None]] = {}
+
+    def rows(self, connection: sa.Connection, values: Mapping[str, Any]) -> list[Any]:
+        """Return all rows."""
+
+        def run(cursor: Any, text: str, order: list[str] | None) -> list[Any]:
+            cursor.execute(text, _given(values, order))
+            found: list[Any] = cursor.fetchall()
+            return found
+
+        return self._run(connection, run)
+
+    def each(self, connection: sa.Connection, values: Sequence[Mapping[str, Any]]) -> None:
+        """Run it for each of the values."""
+
+        def run(cursor: Any, text: str, order: list[str] | None) -> list[Any]:
+            cursor.executemany(text, [_given(one, order) for one in values])
+            return []
+
+        self._run(connection, run)
+
+    def _run(
+        self, connection: sa.Connection, run: Callable[[Any, str, list[str] | None], list[Any]]
+    ) -> list[Any]:
+        dialect = connection.dialect
+        made = self._texts.get(dialect.name)
+        if made is None:
+            compiled: Any = self._statement.compile(dialect=dialect)
+            made = (str(compiled), compiled.positiontup)
+            self._texts[dialect.name] = made
+        text, order = made
+        driver: Any = connection.connection
+        cursor = driver.cursor()
+        try:
+            return run(cursor, text, order)
+        except dialect.loaded_dbapi.Error as error:
+            base: Any = dialect.loaded_dbapi.Error
+            gone = dialect.is_disconnect(error, driver.dbapi_connection, cursor)
+            told = sa.exc.DBAPIError.instance(
+                text, None, error, base, connection_invalidated=gone, dialect=dialect
+            )
+            if gone:
+                connection.invalidate(error)
+            raise told from error
+        finally:
+            cursor.close()
+
+
+def _given(values: Mapping[str, Any], order: list[str] | None) -> Any:
+    return values if order is None else [values[name] for name in order]
+
+
+class PreparedList:
+    """A statement about rows with one of many values; ``made`` makes it from their parameters.
+
+    A list that is shorter than its text has its last value more than once.
+    """
+
+    def __init__(self, made: Callable[[list[Any]], Any]) -> None:
+        """Make the statements."""
+        self._by_size = {
+            size: Prepared(made([sa.bindparam(f"v{i}") for i in range(size)])) for size in _SIZES
+        }
+
+    def rows(self, connection: sa.Connection, values: Collection[Any]) -> list[Any]:
+        """Return all rows; with more values than fit one statement, of one after the other."""
+        rest, found = sorted(values), []
+        while rest:
+            some, rest = rest[: _SIZES[-1]], rest[_SIZES[-1] :]
+            size = next(size for size in _SIZES if size >= len(some))
+            some += some[-1:] * (size - len(some))
+            given = {f"v{i}": value for i, value in enumerate(some)}
+            found += self._by_size[size].rows(connection, given)
+        return found

@@ -37,6 +37,15 @@ def test_commands_run(line: str, tmp_path: Path) -> None:
     assert done.stdout.strip()
 
 
+def test_requests_are_those_of_the_page_on_serving() -> None:
+    """Which a test sends."""
+    page = (ROOT / "docs" / "howto" / "serve.md").read_text()
+    requests = re.findall(r"^curl .*\n.*\n", "".join(blocks("sh")), re.MULTILINE)
+    assert len(requests) == 2
+    for request in requests:
+        assert f"$ {request}" in page
+
+
 def test_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"^    make (\w+)", README, re.MULTILINE):

@@ -17,6 +17,9 @@ from clickrank.types import Ints
 
 #: Seconds between two looks at which list is best: it changes slowly, and takes a while to find.
 _LOOK_AGAIN = 1.0
+#: Lists that are drawn at once, and seconds that it may take: others wait meanwhile.
+_MOST_DRAWN = 16
+_DRAW_SECONDS = 0.0002
 
 
 class Stream:
@@ -36,7 +39,27 @@ class Stream:
         self.standing = standing
         self.size = standing.learned.nbytes  # when it was loaded
         self._looked_at = 0.0
+        self._drawn_from: Standing | None = None  # these are for the thread that ranks
+        self._drawn: list[tuple[list[int], list[int]]] = []
+        self._draw = 1
         self.look()
+
+    def choose(self, rng: np.random.Generator) -> tuple[Standing, list[int], list[int]]:
+        """Return a list of all items and its memo, and the standing that they are from.
+
+        While the standing stays as it is, lists are drawn some at a time.
+        """
+        standing = self.standing
+        if self._drawn_from is not standing:
+            self._drawn_from, self._drawn, self._draw = standing, [], 1
+        if not self._drawn:
+            began = time.perf_counter()
+            rankings, memos = standing.learned.rank_many(rng, self._draw)
+            self._drawn = list(zip(rankings.tolist(), memos.tolist(), strict=True))
+            self._drawn.reverse()
+            if time.perf_counter() - began < _DRAW_SECONDS:
+                self._draw = min(2 * self._draw, _MOST_DRAWN)
+        return standing, *self._drawn.pop()
 
     def replace(self, standing: Standing) -> None:
         """Go on with another standing."""

@@ -111,7 +111,7 @@ class Engine:
             await self._access.read(lambda connection: connection.scalar(sa.select(1)))
         except Unavailable as error:
             return str(error)
-        return None
+        return self.writer.trouble  # one may be able to read and not to write: a full disk
 
     # Rankers
 

@@ -23,7 +23,7 @@ from clickrank.serve.schemas import Clicks, NewRanker, RankRequest, RetiredItems
 from clickrank.store import Database, database, verify
 from clickrank.store.packing import pack
 from clickrank.store.tables import impressions, streams
-from tests.stores import postgres_url
+from tests.stores import postgres_url, start_postgres, stop_postgres
 
 ITEMS = [f"item-{number}" for number in range(6)]
 
@@ -266,3 +266,44 @@ def test_what_one_worker_retires_no_other_shows() -> None:
     on_record(url)
 
 
+@pytest.mark.postgres
+def test_a_database_that_goes_and_comes_back() -> None:
+    url = postgres_url()
+    done: list[str] = []
+    sorry: list[str] = []
+
+    async def scene() -> None:
+        async with opened(url) as engine:
+            await engine.create(new_ranker())
+            over = False
+
+            async def keep_visiting(name: str) -> None:
+                number = 0
+                while not over:
+                    try:
+                        await visit(engine, f"{name}-{number:05d}")
+                    except Unavailable as error:
+                        sorry.append(str(error))
+                        await asyncio.sleep(0.05)
+                        continue  # again, with the same id
+                    done.append(f"{name}-{number:05d}")
+                    number += 1
+
+            visitors = [asyncio.ensure_future(keep_visiting(f"visitor-{i}")) for i in range(4)]
+            await until(lambda: len(done) > 50)
+            for _ in range(2):
+                await asyncio.to_thread(stop_postgres)
+                before = len(sorry)
+                await until(lambda: len(sorry) > before + 10)  # noqa: B023
+                assert "database cannot be used" in str(await engine.ready())
+                await asyncio.to_thread(start_postgres)
+                count = len(done)
+                await until(lambda: len(done) > count + 50, 30.0)  # noqa: B023
+                assert await engine.ready() is None
+            over = True
+            await asyncio.gather(*visitors)
+            await until(lambda: folded(url) == len(done))
+
+    asyncio.run(scene())
+    assert sorted(on_record(url)) == sorted(done)
+    assert all("database cannot be used" in text for text in sorry)

@@ -39,6 +39,8 @@ class Stream:
         self.standing = standing
         self.size = standing.learned.nbytes  # when it was loaded
         self._looked_at = 0.0
+        self._best: Best | None = None
+        self._has_candidates = False
         self._drawn_from: Standing | None = None  # these are for the thread that ranks
         self._drawn: list[tuple[list[int], list[int]]] = []
         self._draw = 1
@@ -73,15 +75,20 @@ class Stream:
         learned = self.standing.learned
         active = np.ones(learned.n_items, dtype=np.bool_)
         active[list(learned.retired)] = False
-        best = Best(learned.views.astype(np.int64), learned.clicks.astype(np.int64))
-        self._best, self.best = best, best.among(active).tolist()
+        best = _best_of(self.standing)
+        self.best = best.among(active).tolist()
+        # It takes as much memory as what was learned, and only lists of candidates need it.
+        self._best = best if self._has_candidates else None
         self._looked_at = time.monotonic()
 
     def is_best(self, shown: list[int], candidates: Ints | None) -> bool:
         """Tell whether a list is the best by what is known, of the candidates if given."""
         if candidates is None:
             return shown == self.best
+        self._has_candidates = True
         best = self._best
+        if best is None:
+            best = self._best = _best_of(self.standing)
         allowed = np.zeros(best.n_items, dtype=np.bool_)
         if candidates.max() >= best.n_items:
             return False  # items that have just come
@@ -109,6 +116,11 @@ class Stream:
                 standing = forward(connection, row.definition, standing, self.id, found.folded_seq)
             if standing is not self.standing:
                 self.replace(standing)
+
+
+def _best_of(standing: Standing) -> Best:
+    learned = standing.learned
+    return Best(learned.views.astype(np.int64), learned.clicks.astype(np.int64))
 
 
 def _carried(row: RankerRow, standing: Standing) -> Standing | None:

@@ -1,4 +1,4 @@
-"""When things go wrong: nothing acknowledged is lost, errors are clear, and it recovers by itself."""
+"""When things go wrong: nothing acknowledged is lost, errors are clear, and it recovers alone."""
 
 from __future__ import annotations
 
@@ -94,10 +94,14 @@ def test_a_full_disk(tmp_path: Path) -> None:
                 set_limit(connection.connection.dbapi_connection)
 
             await asyncio.wrap_future(engine.writer.run(fill))
-            with pytest.raises(Unavailable, match="full"):
+
+            async def visit_until_full() -> None:
                 for number in range(10_000):
                     await visit(engine, f"full-{number:05d}")
                     done.append(f"full-{number:05d}")
+
+            with pytest.raises(Unavailable, match="full"):
+                await visit_until_full()
             assert "full" in str(await engine.ready())
             limit["pages"] = 2**30
             for number in range(20):

@@ -62,9 +62,7 @@ def wait_until_folded(database: Database) -> None:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
-def crashed(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[tuple[Database, Visitors]]:
+def crashed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Database, Visitors]]:
     """Give the store after the crashes, and what the visitors were told."""
     url = store_url(request.param, tmp_path)
     count = 1 if request.param == "sqlite" else 3
@@ -138,13 +136,9 @@ def test_nothing_is_lost_or_twice(crashed: tuple[Database, Visitors]) -> None:
         for stream in all_streams:
             assert stream.folded_seq == stream.next_seq - 1
             ranker = next(r for r in rankers.values() if r and r.id == stream.ranker_id)
-            standing = load(
-                connection, ranker.definition, ranker.version, stream, from_base=True
-            )
+            standing = load(connection, ranker.definition, ranker.version, stream, from_base=True)
             own = [row for row in found_clicks if row.stream_id == stream.id]
             assert standing.learned.views.sum() == stream.folded_seq * N_POSITIONS
             assert standing.learned.clicks.sum() == len(own)
-            last = sa.select(sa.func.max(snapshots.c.seq)).where(
-                snapshots.c.stream_id == stream.id
-            )
+            last = sa.select(sa.func.max(snapshots.c.seq)).where(snapshots.c.stream_id == stream.id)
             assert connection.scalar(last) == stream.folded_seq

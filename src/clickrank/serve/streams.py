@@ -76,7 +76,7 @@ class Stream:
         active = np.ones(learned.n_items, dtype=np.bool_)
         active[list(learned.retired)] = False
         best = _best_of(self.standing)
-        self.best = best.among(active).tolist()
+        self.best: list[int] = best.among(active).tolist()
         # It takes as much memory as what was learned, and only lists of candidates need it.
         self._best = best if self._has_candidates else None
         self._looked_at = time.monotonic()
@@ -93,7 +93,8 @@ class Stream:
         if candidates.max() >= best.n_items:
             return False  # items that have just come
         allowed[candidates] = True
-        return shown == best.among(allowed).tolist()
+        found: list[int] = best.among(allowed).tolist()
+        return shown == found
 
     def fold(self, row: RankerRow, before: int, logged: list[LoggedImpression], last: int) -> None:
         """Fold in impressions that follow ``before``, unless they are not what comes next."""

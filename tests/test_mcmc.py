@@ -81,7 +81,7 @@ def test_the_limit_is_the_posterior(proposal: str, deviation: float) -> None:
     """
     state = counted(CLICKS, MISSES)
     rng = np.random.default_rng(11)
-    pb_mhb._start(state, rng)
+    pb_mhb._start(False, state, rng)
     draws = np.empty((STEPS, 4))
     walk(PROPOSALS.index(proposal), deviation, state, rng, draws)
     grid, weights = marginals(CLICKS, MISSES)

@@ -3,7 +3,7 @@
 import pytest
 
 from clickrank.checks import POLICY_CHECKS
-from clickrank.checks.policies import Make, by_name
+from clickrank.checks.playing import Make, by_name
 from clickrank.clickmodels import PBM
 from clickrank.policies import POLICIES, Learner, policy
 

@@ -229,7 +229,7 @@ def test_other_changes_start_anew() -> None:
 @pytest.mark.parametrize("origin", [[0], [0, 0, 1], [0, 1, 3], [0, 1, -2], [0.0, 1.0, 2.0]])
 def test_origins_that_are_not(origin: list[int]) -> None:
     spec = RecurRank(Features(np.eye(3)), failure=1.0)
-    with pytest.raises(InvalidValue, match="change_catalogue: origin must hold (3 )?numbers"):
+    with pytest.raises(InvalidValue, match=r"change_catalogue: origin must hold (3 )?numbers"):
         change_catalogue(spec, spec.init(3, 2), np.eye(3), origin)
 
 

@@ -1,12 +1,12 @@
 """What a report says is what the counts say: against brute force, simulation and the model."""
 
 import math
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import optimize
+from scipy.special import betainc
 
 from clickrank.clickmodels import PBM
 from clickrank.errors import InvalidValue
@@ -67,7 +67,7 @@ def shrunk_loss(z: Floats, views: Ints, clicks: Ints) -> float:
     return -total - CELL_MISSES * float(np.log(-np.expm1(x)).sum())
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_fit_is_the_maximum_that_a_general_method_finds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     views = rng.integers(0, 9, (3, 3))
@@ -81,9 +81,10 @@ def test_fit_is_the_maximum_that_a_general_method_finds(seed: int) -> None:
     ours = np.r_[np.log(fit.attraction), np.log(fit.examination[1:])]
     start = np.r_[np.full(3, -2.0), np.full(2, -0.1)]
     options: Any = {"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-9, "fatol": 1e-12}
+    minimize: Any = optimize.minimize
     again: Any = None
     for _ in range(2):  # a simplex that has shrunk starts anew
-        again = optimize.minimize(
+        again = minimize(
             lambda z: shrunk_loss(z, views, clicks),
             start,
             method="Nelder-Mead",
@@ -127,18 +128,18 @@ def test_fit_recovers_the_model_that_clicks_come_from() -> None:
 @pytest.mark.parametrize(
     ("lists", "theta", "coverage", "error"),
     [
-        (2000, np.linspace(0.05, 0.6, 20), 0.947, 0.007),
-        (2000, np.linspace(0.01, 0.05, 20), 0.920, 0.014),  # 2 to 10 clicks an item
-        (100, np.linspace(0.05, 0.6, 20), 0.933, 0.011),  # 25 views an item
-        (500, np.linspace(0.7, 0.95, 20), 0.929, 0.009),
-        (20_000, np.linspace(0.7, 0.95, 20), 0.954, 0.007),
+        (2000, np.linspace(0.05, 0.6, 20), 0.947, 0.009),
+        (2000, np.linspace(0.01, 0.05, 20), 0.920, 0.018),  # 2 to 10 clicks an item
+        (100, np.linspace(0.05, 0.6, 20), 0.933, 0.014),  # 25 views an item
+        (500, np.linspace(0.7, 0.95, 20), 0.929, 0.012),
+        (20_000, np.linspace(0.7, 0.95, 20), 0.954, 0.009),
     ],
 )
 def test_intervals_hold_the_truth(lists: int, theta: Floats, coverage: float, error: float) -> None:
-    # Coverage as measured in 300 data sets, and its standard error in 50: items of one data set
+    # Coverage as measured in 300 data sets, and its standard error in 30: items of one data set
     # share the error of κ. A false alarm is at 4 of them, one in 15,000.
     held = []
-    for seed in range(50):
+    for seed in range(30):
         done = reported(*counted(seed, lists, theta))
         for entry, truth in zip(done.items, theta, strict=True):
             assert entry.low is not None
@@ -169,18 +170,16 @@ def test_best_probabilities_are_calibrated() -> None:
 
 def test_best_probabilities_against_integration() -> None:
     # Three items, one position, and a crowd not shown: P(i is highest) = ∫ f_i Π F_j.
-    from scipy.stats import beta
-
     known = Attraction(
         np.array([3.0, 5.0, 2.0, 2.0, 2.0]), np.array([5.0, 9.0, 9.0, 9.0, 9.0]), (2.0, 9.0)
     )
     shown = np.array([True, True, False, False, False])
     got = best_probabilities(known, shown, np.ones(5, dtype=bool), 1)
     t = np.linspace(0.0, 1.0, 20_001)
-    laws = [beta(a, b) for a, b in zip(known.alpha, known.beta, strict=True)]
-    for i, law in enumerate(laws):
-        others = np.prod([other.cdf(t) for j, other in enumerate(laws) if j != i], axis=0)
-        expected = np.trapezoid(law.pdf(t) * others, t)
+    below = [betainc(a, b, t) for a, b in zip(known.alpha, known.beta, strict=True)]
+    for i, own in enumerate(below):
+        others = np.prod([other for j, other in enumerate(below) if j != i], axis=0)
+        expected = (np.diff(own) * (others[1:] + others[:-1]) / 2.0).sum()
         assert got[i] == pytest.approx(expected, abs=4.0 * 0.01)
     assert got[2] == got[3] == got[4]
     assert got.sum() == pytest.approx(1.0)
@@ -308,7 +307,7 @@ def test_shadow_mode_compares_lists_by_the_same_estimates() -> None:
     views, clicks = counted(6, 4000)
     own = np.zeros_like(views)
     own[np.arange(5), np.arange(5)] = 4000  # the ranker has found the best list
-    counts = Counts(views, clicks, 4000, 4000, 3000, 100, 25, own, same_items=5000)
+    counts = Counts(views, clicks, 4000, 4000, 3000, 100, 25, own, views, same_items=5000)
     done = report("shop", "q", [str(i) for i in range(20)], np.zeros(20, dtype=bool), counts)
     assert done.shadow is not None
     assert done.shadow.impressions == 4000
@@ -318,6 +317,38 @@ def test_shadow_mode_compares_lists_by_the_same_estimates() -> None:
     assert done.shadow.page_value == pytest.approx(clicks.sum() / 4000, rel=0.02)
     assert done.exploration == 0.25
     assert done.click_rate == 0.75
+
+
+@pytest.mark.parametrize("power", [1, 3, 6, 9])
+def test_any_counts_give_a_report(power: int) -> None:
+    # Cells not shown, always or never clicked, of a view and of a billion: all that holds always.
+    rng = np.random.default_rng(power)
+    for case in range(25):
+        n_items = int(rng.integers(1, 25))
+        n_positions = int(rng.integers(1, min(n_items, 7) + 1))
+        shape = (n_items, n_positions)
+        views = (rng.random(shape) ** rng.choice([1, 5, 20]) * 10**power).astype(np.int64)
+        views *= rng.random(shape) < rng.choice([0.2, 0.7, 1.0])
+        rates = rng.random((n_items, 1)) ** 3 * rng.random(n_positions) ** (case % 4)
+        if case % 5 == 0:
+            rates = rng.integers(0, 2, shape).astype(np.float64)
+        clicks = rng.binomial(views, rates)
+        fit = pbm_fit(views, clicks)
+        assert fit.converged
+        assert (np.diff(fit.objectives) <= 0.0).all()
+        retired = tuple(np.flatnonzero(rng.random(n_items) < 0.2).tolist())
+        done = reported(views, clicks, retired)
+        for entry in done.items:
+            assert 0.0 <= entry.best_probability <= 1.0
+            if entry.shown:
+                assert entry.low is not None
+                assert entry.high is not None
+                assert entry.estimate is not None
+                assert 0.0 <= entry.low <= entry.estimate <= entry.high <= 1.0
+        n_active = n_items - len(retired)
+        assert len(set(done.best)) == len(done.best) == min(n_positions, n_active)
+        chances = sum(entry.best_probability for entry in done.items)
+        assert chances == pytest.approx(min(n_positions, n_active))
 
 
 def test_equal_counts_give_equal_reports() -> None:
@@ -332,25 +363,3 @@ def test_counts_must_fit() -> None:
         pbm_fit([[1, 1]], [[1]])
     with pytest.raises(InvalidValue, match="pbm_fit: views must be whole numbers"):
         pbm_fit([[0.5]], [[0]])
-
-
-def test_cost() -> None:
-    # Beside sorting numbers in the same run, which takes about 0.7 ms here: bounds are five times
-    # what was measured.
-    def best_of(times: int, work: object) -> float:
-        assert callable(work)
-        least = math.inf
-        for _ in range(times):
-            start = time.perf_counter()
-            work()
-            least = min(least, time.perf_counter() - start)
-        return least
-
-    numbers = np.random.default_rng(0).random(100_000)
-    unit = best_of(9, lambda: np.sort(numbers))
-    views, clicks = counted(8, 5000)
-    active = np.ones(20, dtype=bool)
-    assert best_of(9, lambda: Best(views, clicks).among(active)) < 10 * unit
-    theta = np.random.default_rng(8).uniform(0.05, 0.6, 1000)
-    views, clicks = counted(8, 1000, theta, 1.0 / np.arange(1, 11))
-    assert best_of(3, lambda: reported(views, clicks)) < 500 * unit

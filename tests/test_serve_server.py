@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from clickrank.cli import app
 from clickrank.serve import server
+from tests.stores import postgres_url
 
 # A server of the engine in memory, on any free port, which it prints.
 FAKE = """
@@ -222,7 +223,9 @@ def test_what_serve_refuses(store: str) -> None:
     assert "PostgreSQL" in run("serve", "--workers", "2", "--store", store, code=2)
     assert "url must be" in run("serve", "--store", "mysql://a/b", code=2)
     assert "folder" in run("serve", "--store", "sqlite:////nowhere/at/all.db", code=2)
-    assert "no key" in run("serve", "--demo", "--require-keys", "--store", store, code=2)
+    run("keys", "add", "me", "--role", "admin", "--store", store)
+    arguments = ["--port", "0", "--demo", "--require-keys", "--store", store]
+    assert "no key" in run("serve", *arguments, code=2)
 
 
 def test_a_missing_extra_is_named(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,3 +283,61 @@ def test_from_start_to_stop(store: str, tmp_path: Path) -> None:
     assert out.read_bytes().endswith(b"PAR1")
     assert "must be of a ranker" in run("export", "x", "--store", store, "--out", str(out), code=2)
     run("serve", "--store", store, "--workers", "2", code=2)
+
+
+def workers_of(started: subprocess.Popen[str]) -> set[int]:
+    """Return the processes that serve."""
+    children = Path(f"/proc/{started.pid}/task/{started.pid}/children").read_text().split()
+    commands = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
+    return {child for child, command in commands.items() if b"spawn_main" in command}
+
+
+@pytest.mark.postgres
+def test_many_workers() -> None:
+    """A dead worker is replaced, numbers of all are added up, and all end together."""
+    arguments = ["serve", "--port", "0", "--workers", "3", "--store", postgres_url()]
+    with process("-c", CLI, *arguments) as started:
+        address = line_of(started).removeprefix("clickrank serves ")
+        new = {"name": "shop", "items": list("abcd"), "n_positions": 2, "policy": "uniform"}
+        assert httpx.post(f"{address}/v1/rankers", json=new, timeout=60).status_code == 201
+        before = wait_until(lambda: workers_of(started), 3)
+
+        def rank(n: int) -> int:
+            """Rank by connections of their own, so that several workers take part."""
+            done = 0
+            for _ in range(n):
+                with contextlib.suppress(httpx.TransportError):
+                    answer = httpx.post(f"{address}/v1/rankers/shop/rank", json={})
+                    done += answer.status_code == 200
+            return done
+
+        assert rank(60) == 60
+        text = httpx.get(f"{address}/metrics").text
+        assert "clickrank_ranks_total 60.0" in text
+        os.kill(min(before), signal.SIGKILL)
+        after = wait_until(lambda: workers_of(started) - before, 1)
+        assert rank(20) >= 18  # a connection may have been that of the dead one
+        started.send_signal(signal.SIGTERM)
+        _, err = started.communicate(timeout=60)
+        assert started.returncode == 0, err
+        assert "Traceback" not in err
+        for worker in before | after:
+            assert not Path(f"/proc/{worker}").exists()
+
+
+def wait_until(find: Callable[[], set[int]], size: int) -> set[int]:
+    deadline = time.monotonic() + 60
+    while len(found := find()) < size:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return found
+
+
+@pytest.mark.postgres
+def test_workers_end_with_the_process_that_started_them() -> None:
+    arguments = ["serve", "--port", "0", "--workers", "2", "--store", postgres_url()]
+    with process("-c", CLI, *arguments) as started:
+        line_of(started)
+        workers = wait_until(lambda: workers_of(started), 2)
+        started.kill()
+        wait_until(lambda: {w for w in workers if not Path(f"/proc/{w}").exists()}, 2)

@@ -340,7 +340,7 @@ def test_policies_run_on_every_click_model() -> None:
 
 PARITY = """
 import clickrank as cr
-from clickrank.checks.policies import matched_model
+from clickrank.checks.playing import matched_model
 for name, cls in cr.policies.POLICIES.items():
     if name == "skeleton":
         continue

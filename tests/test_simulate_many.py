@@ -18,7 +18,7 @@ import pytest
 import clickrank as cr
 from benchmarks import many as benchmark
 from clickrank._rng import streams
-from clickrank.checks.policies import matched_model
+from clickrank.checks.playing import matched_model
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.simulate import PartialResults, many
 from clickrank.simulate.many import LostSlice, QueryFailed

@@ -1,7 +1,8 @@
 """clickrank learns from clicks which items to show and in which order."""
 
-from clickrank import bounds, checks, clickmodels, fit, kernels, policies, priors
+from clickrank import bounds, checks, clickmodels, errors, fit, kernels, policies, priors
 from clickrank.policies import Learner, policy
+from clickrank.ranker import Ranker, Shown
 from clickrank.simulate import Comparison, ManyResults, Result, compare, simulate, simulate_many
 
 __version__ = "0.1.0"
@@ -10,11 +11,14 @@ __all__ = [
     "Comparison",
     "Learner",
     "ManyResults",
+    "Ranker",
     "Result",
+    "Shown",
     "bounds",
     "checks",
     "clickmodels",
     "compare",
+    "errors",
     "fit",
     "kernels",
     "policies",

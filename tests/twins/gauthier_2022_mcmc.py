@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from clickrank.beta import Beta
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.numerics.truncated_normal import sample_truncated_normal
 from clickrank.policies import Policy
@@ -45,10 +46,19 @@ class PBMHBTwin(Twin):
     def __init__(self, spec: Policy, n_items: int, kappa: Floats) -> None:
         super().__init__(spec, n_items, kappa)
         self.particle: tuple[list[float], list[float]] | None = None
+        alpha, beta = spec.prior.for_items(n_items)  # type: ignore[attr-defined]
+        self.clicks[:, 0] += alpha.astype(np.int64) - 1
+        self.views[:, 0] += (alpha + beta).astype(np.int64) - 2
+
+    def first(self, item: int, rng: np.random.Generator) -> float:
+        clicks, views = int(self.clicks[item, 0]), int(self.views[item, 0])
+        if views == 0 or self.spec.start == "random":
+            return float(rng.random())
+        return beta(clicks + 1.0, views - clicks + 1.0, rng)
 
     def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
         if self.particle is None or self.spec.start == "random":
-            theta = [rng.random() for _ in range(self.n_items)]
+            theta = [self.first(i, rng) for i in range(self.n_items)]
             self.particle = theta, [1.0, *(rng.random() for _ in range(self.n_positions - 1))]
         theta, kappa = self.particle
         s = self.clicks.tolist()
@@ -217,5 +227,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"proposal": "pseudo-view"},
         {"proposal": "max-pos", "start": "random"},
         {"proposal": "max-pos"},
+        {"prior": Beta(4.0, 9.0)},
+        {"prior": Beta(2.0, 1.0), "start": "random"},
     ],
 }

@@ -17,46 +17,28 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clickrank._rng import streams
-from clickrank.checks.clickmodels import example_parameters
-from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
+from clickrank.checks.catalogues import check_candidates, check_more_items
+from clickrank.checks.playing import (
+    HORIZON,
+    Make,
+    assert_same,
+    by_name,
+    learner_for,
+    matched_model,
+    play,
+    play_with,
+)
 from clickrank.errors import InvalidValue
 from clickrank.policies import Learner, Policy, Uniform
-from clickrank.policies import policy as make_policy
 from clickrank.simulate import simulate
-from clickrank.types import Ints, scratch_fields, statistic_fields
-
-#: Builds the policy to check for a click model and a horizon.
-Make = Callable[[ClickModel, int], Policy]
+from clickrank.types import scratch_fields, statistic_fields
 
 #: (n_items, n_positions) of the edge cases.
 EDGE_SHAPES = ((1, 1), (2, 1), (4, 1), (4, 4), (7, 3))
-HORIZON = 400
 # One-sided normal quantile of 1e-6: what counts as evidence below.
 Z = 4.75
-
-
-def by_name(cls: type[Policy]) -> Make:
-    """Return the builder that fills a spec's known parameters from the model, and defaults."""
-    return lambda model, horizon: make_policy(cls.name, model=model, horizon=horizon)
-
-
-def matched_model(cls: type[Policy], n_items: int, n_positions: int) -> ClickModel:
-    """Return an easy click model that the policy assumes: attractions far apart."""
-    assumed = CLICK_MODELS[(*cls.assumes.click_models, "pbm")[0]]
-    values = example_parameters(assumed, n_items, n_positions, seed=0)[0]
-    for name, value in values.items():
-        if name == "attraction":
-            values[name] = np.linspace(0.9, 0.1, n_items)
-            if cls.assumes.features:  # as many as items, so that any attractions are linear in them
-                values[name] = LinearAttraction(np.eye(n_items), values[name])
-        elif np.ndim(value) == 1:
-            values[name] = np.linspace(0.9, 0.5, n_positions)
-    build: Any = assumed
-    made: ClickModel = build(**values)
-    return made
 
 
 def check_valid_rankings(cls: type[Policy], make: Make) -> None:
@@ -64,7 +46,7 @@ def check_valid_rankings(cls: type[Policy], make: Make) -> None:
     for n_items, n_positions in EDGE_SHAPES:
         model = matched_model(cls, n_items, n_positions)
         learner = Learner(make(model, HORIZON), n_items, n_positions)
-        for ranking, _, _ in _play(learner, model, 60, seed=1):
+        for ranking, _, _ in play(learner, model, 60, seed=1):
             items = ranking.tolist()
             good = len(set(items)) == n_positions and all(0 <= i < n_items for i in items)
             assert good, f"{cls.__name__}: invalid ranking {items} of {n_items} items"
@@ -72,18 +54,18 @@ def check_valid_rankings(cls: type[Policy], make: Make) -> None:
 
 def check_rank_keeps_statistics(cls: type[Policy], make: Make) -> None:
     """`rank` may touch scratch, never statistics."""
-    learner, model = _learner(cls, make)
-    _play(learner, model, 50, seed=2)
+    learner, model = learner_for(cls, make)
+    play(learner, model, 50, seed=2)
     before = learner.statistics()
     rng = np.random.default_rng(0)
     for _ in range(20):
         learner.rank(rng)
-    _assert_same(before, learner.statistics(), f"{cls.__name__}: rank changed the statistic")
+    assert_same(before, learner.statistics(), f"{cls.__name__}: rank changed the statistic")
 
 
 def check_inputs_untouched(cls: type[Policy], make: Make) -> None:
     """Neither `rank` nor `update` keeps or changes the arrays it is given."""
-    learner, model = _learner(cls, make)
+    learner, model = learner_for(cls, make)
     rng = streams(3, 0)
     for _ in range(30):
         ranking, memo = learner.rank(rng.policy)
@@ -95,7 +77,7 @@ def check_inputs_untouched(cls: type[Policy], make: Make) -> None:
             assert np.array_equal(now, then), f"{cls.__name__}: update changed {then} to {now}"
         before = learner.arrays()
         ranking[:], memo[:], clicks[:] = -1, -1, -1
-        _assert_same(before, learner.arrays(), f"{cls.__name__}: an input was kept in")
+        assert_same(before, learner.arrays(), f"{cls.__name__}: an input was kept in")
 
 
 def check_same_seed(cls: type[Policy], make: Make) -> None:
@@ -110,20 +92,20 @@ def check_same_seed(cls: type[Policy], make: Make) -> None:
 
 def check_save_and_restore(cls: type[Policy], make: Make) -> None:
     """A run that is saved and restored in the middle equals the uninterrupted one."""
-    learner, model = _learner(cls, make)
+    learner, model = learner_for(cls, make)
     rng = streams(7, 0)
-    _play_with(learner, model, 60, rng.policy, rng.users)
+    play_with(learner, model, 60, rng.policy, rng.users)
     file = io.BytesIO()
     np.savez(file, **learner.arrays())  # type: ignore[arg-type]
     generators = [g.bit_generator.state for g in (rng.policy, rng.users)]
-    uninterrupted = _play_with(learner, model, 60, rng.policy, rng.users)
+    uninterrupted = play_with(learner, model, 60, rng.policy, rng.users)
 
     file.seek(0)
-    other, _ = _learner(cls, make)
+    other, _ = learner_for(cls, make)
     with np.load(file, allow_pickle=False) as saved:
         other.restore({name: saved[name] for name in saved.files})
     rng.policy.bit_generator.state, rng.users.bit_generator.state = generators
-    restored = _play_with(other, model, 60, rng.policy, rng.users)
+    restored = play_with(other, model, 60, rng.policy, rng.users)
     for one, two in zip(uninterrupted, restored, strict=True):
         same = all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
         assert same, f"{cls.__name__}: after restoring, {two} instead of {one}"
@@ -131,22 +113,22 @@ def check_save_and_restore(cls: type[Policy], make: Make) -> None:
 
 def check_replay(cls: type[Policy], make: Make) -> None:
     """Folding the log of a run into a new state gives the run's statistics."""
-    learner, model = _learner(cls, make)
-    log = _play(learner, model, 100, seed=8)
-    other, _ = _learner(cls, make)
+    learner, model = learner_for(cls, make)
+    log = play(learner, model, 100, seed=8)
+    other, _ = learner_for(cls, make)
     for ranking, memo, clicks in log:
         other.update(ranking, memo, clicks)
-    _assert_same(learner.statistics(), other.statistics(), f"{cls.__name__}: replay changed")
+    assert_same(learner.statistics(), other.statistics(), f"{cls.__name__}: replay changed")
 
 
 def check_lost_scratch(cls: type[Policy], make: Make) -> None:
     """Statistics alone are enough to go on from: as well as after folding the log anew."""
-    learner, model = _learner(cls, make)
-    log = _play(learner, model, 80, seed=9)
+    learner, model = learner_for(cls, make)
+    log = play(learner, model, 80, seed=9)
     fresh = learner.policy.init(learner.n_items, learner.n_positions)
     for name in scratch_fields(type(learner.state)):
         getattr(learner.state, name)[...] = getattr(fresh, name)
-    other, _ = _learner(cls, make)
+    other, _ = learner_for(cls, make)
     for ranking, memo, clicks in log:
         other.update(ranking, memo, clicks)
     for seed in range(20):
@@ -157,7 +139,7 @@ def check_lost_scratch(cls: type[Policy], make: Make) -> None:
 def check_delayed_feedback(cls: type[Policy], make: Make) -> None:
     """With late or batched feedback everything stays finite, and the policy still learns."""
     for delay, batch in ((1, 1), (10, 1), (0, 50), (100, 7)):
-        learner, model = _learner(cls, make)
+        learner, model = learner_for(cls, make)
         flying = []
         rng = streams(11, 0)
         for t in range(1, 400):
@@ -172,8 +154,8 @@ def check_delayed_feedback(cls: type[Policy], make: Make) -> None:
 
 def check_bad_feedback(cls: type[Policy], make: Make) -> None:
     """Feedback that cannot be is refused, and changes nothing."""
-    learner, model = _learner(cls, make)
-    _play(learner, model, 20, seed=15)
+    learner, model = learner_for(cls, make)
+    play(learner, model, 20, seed=15)
     ranking, memo = learner.rank(np.random.default_rng(0))
     before = learner.arrays()
     good = np.zeros(3, dtype=np.int64)
@@ -192,7 +174,7 @@ def check_bad_feedback(cls: type[Policy], make: Make) -> None:
         ]
     for arguments in bad:
         assert _refused(learner, arguments), f"{cls.__name__}: update accepts {arguments}"
-        _assert_same(before, learner.arrays(), f"{cls.__name__}: refused feedback changed")
+        assert_same(before, learner.arrays(), f"{cls.__name__}: refused feedback changed")
 
 
 def check_extreme_clicks(cls: type[Policy], make: Make) -> None:
@@ -226,7 +208,7 @@ def check_relabelling(cls: type[Policy], make: Make) -> None:
         for run in range(runs):
             rng = streams(13, run if labels is order else run + runs)
             learner = Learner(policy, n_items, n_positions)
-            for ranking, _, _ in _play_with(learner, users, horizon, rng.policy, rng.users):
+            for ranking, _, _ in play_with(learner, users, horizon, rng.policy, rng.users):
                 counts[run, labels[ranking], np.arange(n_positions)] += 1
         shown.append(counts)
     difference = np.abs(shown[0].mean(axis=0) - shown[1].mean(axis=0))
@@ -282,7 +264,7 @@ def check_docstring(cls: type[Policy], make: Make) -> None:
 
 def check_state_fields(cls: type[Policy], make: Make) -> None:
     """Every field of the state is a float64 or int64 array marked as statistic or scratch."""
-    learner, _ = _learner(cls, make)
+    learner, _ = learner_for(cls, make)
     kind = type(learner.state)
     marked = {*statistic_fields(kind), *scratch_fields(kind)}
     assert marked == set(kind._fields), f"{cls.__name__}: unmarked {set(kind._fields) - marked}"
@@ -304,6 +286,8 @@ POLICY_CHECKS: tuple[Callable[[type[Policy], Make], None], ...] = (
     check_lost_scratch,
     check_bad_feedback,
     check_extreme_clicks,
+    check_more_items,
+    check_candidates,
     check_relabelling,
     check_delayed_feedback,
     check_learns,
@@ -318,35 +302,6 @@ def check_policy(cls: type[Policy], make: Make | None = None) -> None:
     """
     for check in POLICY_CHECKS:
         check(cls, make or by_name(cls))
-
-
-Log = list[tuple[Ints, Ints, Ints]]
-
-
-def _learner(cls: type[Policy], make: Make) -> tuple[Learner, ClickModel]:
-    model = matched_model(cls, 6, 3)
-    return Learner(make(model, HORIZON), 6, 3), model
-
-
-def _play(learner: Learner, model: ClickModel, rounds: int, seed: int) -> Log:
-    rng = streams(seed, 0)
-    return _play_with(learner, model, rounds, rng.policy, rng.users)
-
-
-def _play_with(
-    learner: Learner,
-    model: ClickModel,
-    rounds: int,
-    policy_rng: np.random.Generator,
-    user_rng: np.random.Generator,
-) -> Log:
-    log: Log = []
-    for _ in range(rounds):
-        ranking, memo = learner.rank(policy_rng)
-        clicks = model.sample(ranking, user_rng)
-        learner.update(ranking, memo, clicks)
-        log.append((ranking, memo, clicks))
-    return log
 
 
 def _refused(learner: Learner, arguments: tuple[Any, Any, Any]) -> bool:
@@ -382,11 +337,6 @@ def _beats_uniform(cls: type[Policy], make: Make, delay: int = 0, batch: int = 1
         assert z > Z, f"{cls.__name__}: does not beat uniform rankings, {gain.mean()=}, {z=}"
     else:  # a deviation that is declared must be real
         assert z < Z, f"{cls.__name__}: says it does not beat uniform rankings, but does, {z=}"
-
-
-def _assert_same(one: dict[str, NDArray[Any]], two: dict[str, NDArray[Any]], message: str) -> None:
-    for name, array in one.items():
-        assert np.array_equal(array, two[name]), f"{message} {name!r}"
 
 
 def _assert_finite(learner: Learner) -> None:

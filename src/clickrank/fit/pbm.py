@@ -9,6 +9,7 @@ compile, well below a millisecond for a page of counts.
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +26,8 @@ CELL_MISSES = 0.01
 _MOST_STEPS = 100
 #: Twice the log-likelihood left to gain; one more step leaves about the square of it.
 _CONVERGED = 1e-5
+#: What sums of counts may be off by, beside themselves.
+_ROUNDING = 1e-13
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -114,6 +117,16 @@ def pbm_fit(views: ArrayLike, clicks: ArrayLike) -> PBMFit:
     )
 
 
+class _Curvature(NamedTuple):
+    """The objective around a point."""
+
+    slope_x: Floats
+    slope_y: Floats
+    of_items: Floats  # second derivatives in x, which are on the diagonal
+    part: Floats  # those in x and y, beside the item's
+    of_positions: Floats  # what those in y are when x follows
+
+
 class _Problem:
     """The loss of the counts of items that were shown, and Newton's steps on it."""
 
@@ -141,12 +154,13 @@ class _Problem:
         for _ in range(_MOST_STEPS):
             step_x, step_y, decrement = self.step(x, y)
             size = self._reach(x, y, step_x, step_y)
-            if decrement < _CONVERGED and size == 1.0:
+            # Below the rounding of the loss no step can be judged; the last one is good.
+            if decrement < max(_CONVERGED, 1e-15 * abs(losses[-1])) and size == 1.0:
                 return x + step_x, y + step_y, losses, True
             loss = self.loss(x + size * step_x, y + size * step_y)
             while not loss <= losses[-1] - 0.1 * size * decrement:
                 size *= 0.5
-                if size < 1e-9:  # what is left is rounding
+                if size < 1e-9:  # no decrease to be seen
                     return x, y, losses, False
                 loss = self.loss(x + size * step_x, y + size * step_y)
             x, y = x + size * step_x, y + size * step_y
@@ -163,36 +177,42 @@ class _Problem:
         total += CELL_MISSES * np.log(-np.expm1(x)).sum()
         return float(POSITION_WEIGHT * np.exp(y[1:]).sum() - total)
 
-    def curvature(self, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Return the slopes in x and y, and the second derivatives: cells, items, positions."""
+    def curvature(self, x: Floats, y: Floats) -> _Curvature:
+        """Return the slopes and the second derivatives, items eliminated."""
         odds = 1.0 / np.expm1(-(x[:, None] + y + self.offset))  # p / (1 - p)
         bend = self.misses * odds
-        own = CELL_MISSES / np.expm1(-x)
+        odds_alone = 1.0 / np.expm1(-x)
+        alone = CELL_MISSES * odds_alone
         pull = POSITION_WEIGHT * np.exp(y)
-        slope_x = self.item_clicks - bend.sum(axis=1) - own
+        slope_x = self.item_clicks - bend.sum(axis=1) - alone
         slope_y = self.position_clicks - bend.sum(axis=0) - pull
-        bend = bend * (1.0 + odds)
-        of_items = bend.sum(axis=1) + own * (1.0 + 1.0 / np.expm1(-x))
-        of_positions = bend.sum(axis=0) + pull
-        return slope_x, slope_y, bend, of_items, of_positions
+        bend *= 1.0 + odds
+        alone *= 1.0 + odds_alone
+        of_items = bend.sum(axis=1) + alone
+        part = bend / of_items[:, None]
+        # What is left for the positions is minus what each pair of them shares, and on the diagonal
+        # the sum of that and of what holds each: no difference of large numbers, which would lose
+        # a weak link between positions of many views.
+        shared = bend.T @ part
+        np.fill_diagonal(shared, 0.0)
+        held = (shared.sum(axis=1) + alone @ part + pull) * (1.0 + _ROUNDING)
+        return _Curvature(slope_x, slope_y, of_items, part, np.diag(held) - shared)
 
     def step(self, x: Floats, y: Floats) -> tuple[Floats, Floats, float]:
         """Return Newton's step, with y[0] held, and twice the decrease to expect."""
-        slope_x, slope_y, bend, of_items, of_positions = self.curvature(x, y)
-        part = bend / of_items[:, None]
-        schur = (np.diag(of_positions) - bend.T @ part)[1:, 1:]
+        slope_x, slope_y, of_items, part, of_positions = self.curvature(x, y)
         step_y = np.zeros_like(y)
-        step_y[1:] = np.linalg.solve(schur, (slope_y - slope_x @ part)[1:])
+        step_y[1:] = np.linalg.solve(of_positions[1:, 1:], (slope_y - slope_x @ part)[1:])
         step_x = slope_x / of_items - part @ step_y
         return step_x, step_y, float(slope_x @ step_x + slope_y[1:] @ step_y[1:])
 
     def variances(self, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
         """Return the variances of x with y known, what y's add to them, and those of y."""
-        _, _, bend, of_items, of_positions = self.curvature(x, y)
-        part = bend / of_items[:, None]
+        _, _, of_items, part, of_positions = self.curvature(x, y)
         inverse = np.zeros((y.size, y.size))
-        inverse[1:, 1:] = np.linalg.inv((np.diag(of_positions) - bend.T @ part)[1:, 1:])
-        return 1.0 / of_items, ((part @ inverse) * part).sum(axis=1), np.diag(inverse).copy()
+        inverse[1:, 1:] = np.linalg.inv(of_positions[1:, 1:])
+        inherited = np.maximum(((part @ inverse) * part).sum(axis=1), 0.0)
+        return 1.0 / of_items, inherited, np.diag(inverse).copy()
 
     def _reach(self, x: Floats, y: Floats, step_x: Floats, step_y: Floats) -> float:
         """Return how much of a step stays well within the domain, at most 1."""

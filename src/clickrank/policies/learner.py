@@ -136,7 +136,7 @@ class Learner:
         label = {
             "learner": self._describe(),
             "checksum": _checksum(fields),
-            "generator": _plain(self.rng.bit_generator.state),
+            "generator": plain_state(self.rng.bit_generator.state),
         }
         return {**fields, "label": np.array(json.dumps(label))}
 
@@ -194,10 +194,10 @@ def _checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def _plain(state: Any) -> Any:
+def plain_state(state: Any) -> Any:
     """Return a generator's state with lists for its arrays, as JSON has them."""
     if isinstance(state, dict):
-        return {key: _plain(value) for key, value in state.items()}
+        return {key: plain_state(value) for key, value in state.items()}
     return state.tolist() if isinstance(state, np.ndarray) else state
 
 

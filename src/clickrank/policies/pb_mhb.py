@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,12 +11,13 @@ import numpy as np
 
 from clickrank._jit import lean_kernel
 from clickrank._select import place, renew_top_k
+from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import invalid
-from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.proposals import draw_beta, logit_walk, max_pos, pseudo_view
 from clickrank.policies.walk import best_by, take_over
-from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
+from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number, whole
 
 PROPOSALS = ("truncated-gaussian", "logit-gaussian", "pseudo-view", "max-pos")
 STARTS = ("warm", "random")
@@ -80,7 +82,11 @@ class PBMHB(Policy):
     random. 4. A candidate that rounds to 0 or 1 is refused. 5. The truncated Gaussian is drawn
     exactly, but not by drawing normals until one is inside, which takes 2.5 c/√t of them. 6. t is
     one more than the rounds that have come back. 7. The first particle, and the next after a
-    loss of work space, is drawn uniformly.
+    loss of work space, is drawn uniformly but for items with clicks or misses at the first
+    position, by the prior or by visitors: as κ_1 = 1, the posterior of these alone is a Beta, of
+    which θ is drawn. With start="random" all are uniform. 8. A prior, which the text does not
+    have: Beta(1 + S, 1 + F) counts as S clicks and F misses at the first position. Its α and β are
+    whole numbers of at least 1.
 
     **Complexity**: m (n_items + n_positions - 1) candidates a round. The posterior of a candidate
     takes one logarithm for each miss count other than 0, but by Jensen's inequality it is at most
@@ -102,6 +108,8 @@ class PBMHB(Policy):
     start
         "warm": the walk goes on from its last particle; "random": it starts from a uniform one in
         each round, which takes many more steps.
+    prior
+        A `clickrank.priors.Beta` of whole numbers; by default every attraction is as likely.
 
     Examples
     --------
@@ -112,13 +120,14 @@ class PBMHB(Policy):
     """
 
     name = "pb-mhb"
-    assumes = Assumes(click_models=("pbm",), positions="first")
+    assumes = Assumes(click_models=("pbm",), priors=True, positions="first")
     by_item = ("clicks", "misses", "item_clicks")
 
     proposal: str = "truncated-gaussian"
     width: float = 1000.0
     steps: int = 1
     start: str = "warm"
+    prior: Beta = UNIFORM
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -129,6 +138,14 @@ class PBMHB(Policy):
         # A smaller step would be lost in rounding: the walk would stand still.
         number("PBMHB", "width", self.width, 1e-9)
         whole("PBMHB", "steps", self.steps, 1)
+        if not isinstance(self.prior, Beta):
+            raise invalid("PBMHB", "prior must be a clickrank.priors.Beta", self.prior)
+        for name in ("alpha", "beta"):
+            values = np.atleast_1d(getattr(self.prior, name))
+            wrong = (values < 1) | (values != np.floor(values))
+            if wrong.any():
+                rule = f"prior must have whole numbers of at least 1 for {name}"
+                raise invalid("PBMHB", rule, float(values[int(np.argmax(wrong))]))
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -137,7 +154,7 @@ class PBMHB(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(
+        state = State(
             rounds=np.zeros(1, dtype=np.int64),
             clicks=np.zeros((n_items, n_positions), dtype=np.int64),
             misses=np.zeros((n_items, n_positions), dtype=np.int64),
@@ -151,6 +168,21 @@ class PBMHB(Policy):
             best=np.zeros(n_positions, dtype=np.int64),
             order=np.zeros(n_positions, dtype=np.int64),
         )
+        if self.prior != UNIFORM:
+            alpha, beta = self.prior.for_items(n_items, "PBMHB")
+            state.clicks[:, 0] = state.item_clicks[:] = alpha - 1.0
+            state.misses[:, 0] = beta - 1.0
+            state.position_clicks[0] = state.item_clicks.sum()
+        return state
+
+    def relabelled(self, origin: Ints, new: Beta | None = None) -> PBMHB:
+        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
+        prior = self.prior.relabelled(origin, new)
+        return self if prior is self.prior else dataclasses.replace(self, prior=prior)
+
+    def mend(self, state: State, numbers: Ints) -> None:
+        """Count the clicks at each position anew."""
+        state.position_clicks[:] = state.clicks.sum(axis=0)
 
     def walk_on(self, state: State, former: State) -> None:
         """Take over the particle."""
@@ -167,7 +199,7 @@ def _rank(
     params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
 ) -> None:
     if state.started[0] == 0 or params.random_start == 1:
-        _start(state, rng)
+        _start(params.random_start == 0, state, rng)
     deviation = params.width / math.sqrt(state.rounds[0] + 1.0)
     for _ in range(params.steps):
         step(params.proposal, deviation, state, rng)
@@ -177,12 +209,16 @@ def _rank(
 
 
 @lean_kernel
-def _start(state: State, rng: np.random.Generator) -> None:
-    """Draw a particle uniformly."""
+def _start(informed: bool, state: State, rng: np.random.Generator) -> None:
+    """Draw a particle: uniformly, or informed by what is known of the first position."""
     n_items, n_positions = state.miss_logs.shape
     state.started[0] = 1
     for i in range(n_items):
-        state.attraction[i] = _inside(rng)
+        wins, losses = state.clicks[i, 0], state.misses[i, 0]
+        x = 0.0
+        while informed and wins + losses > 0 and not 0.0 < x < 1.0:
+            x = draw_beta(1.0 + wins, 1.0 + losses, rng)
+        state.attraction[i] = x if x > 0.0 else _inside(rng)
     state.examination[0] = 1.0
     for k in range(1, n_positions):
         state.examination[k] = _inside(rng)
@@ -226,11 +262,11 @@ def step(proposal: int, deviation: float, state: State, rng: np.random.Generator
         if proposal == _TRUNCATED:
             other = sample_truncated_normal(theta[i], deviation, rng)
         elif proposal == _LOGIT:
-            other, correction = _logit_walk(theta[i], deviation, rng)
+            other, correction = logit_walk(theta[i], deviation, rng)
         elif proposal == _PSEUDO_VIEW:
-            other, correction = _pseudo_view(theta[i], clicks[i], misses[i], kappa, rng)
+            other, correction = pseudo_view(theta[i], clicks[i], misses[i], kappa, rng)
         else:
-            other, correction = _max_pos(theta[i], clicks[i], misses[i], kappa, rng)
+            other, correction = max_pos(theta[i], clicks[i], misses[i], kappa, rng)
         needed = _needed(theta[i], other, total, now, missed, weighted, correction, rng)
         if needed <= 0.0:
             if proposal == _TRUNCATED:
@@ -255,11 +291,11 @@ def step(proposal: int, deviation: float, state: State, rng: np.random.Generator
         if proposal == _TRUNCATED:
             other = sample_truncated_normal(kappa[k], deviation, rng)
         elif proposal == _LOGIT:
-            other, correction = _logit_walk(kappa[k], deviation, rng)
+            other, correction = logit_walk(kappa[k], deviation, rng)
         elif proposal == _PSEUDO_VIEW:
-            other, correction = _pseudo_view(kappa[k], clicks[:, k], misses[:, k], theta, rng)
+            other, correction = pseudo_view(kappa[k], clicks[:, k], misses[:, k], theta, rng)
         else:
-            other, correction = _max_pos(kappa[k], clicks[:, k], misses[:, k], theta, rng)
+            other, correction = max_pos(kappa[k], clicks[:, k], misses[:, k], theta, rng)
         needed = _needed(kappa[k], other, total, now, missed, weighted, correction, rng)
         if needed <= 0.0:
             if proposal == _TRUNCATED:
@@ -301,69 +337,6 @@ def _needed(
         return math.inf
     needed = math.log(luck)
     return math.inf if most < needed else needed
-
-
-@lean_kernel
-def _logit_walk(value: float, deviation: float, rng: np.random.Generator) -> tuple[float, float]:
-    """Step from logit(value); the correction is the ratio of the logit's derivatives."""
-    x = math.log(value / (1.0 - value)) + deviation * rng.standard_normal()
-    other = 1.0 / (1.0 + math.exp(-x)) if x > -700.0 else 0.0  # where exp would overflow
-    if not 0.0 < other < 1.0:
-        return 0.0, 0.0
-    return other, math.log(other * (1.0 - other)) - math.log(value * (1.0 - value))
-
-
-@lean_kernel
-def _pseudo_view(
-    value: float, clicks: Ints, misses: Ints, weights: Floats, rng: np.random.Generator
-) -> tuple[float, float]:
-    """Draw from the Beta distribution that counts Σ_j N_j w_j views."""
-    total = 0
-    seen = 0.0
-    for j in range(weights.shape[0]):
-        total += clicks[j]
-        seen += weights[j] * (clicks[j] + misses[j])
-    unclicked = max(seen - total, 0.0)
-    other = _beta(1.0 + total, 1.0 + unclicked, rng)
-    if not 0.0 < other < 1.0:
-        return 0.0, 0.0
-    gain = total * (math.log(value) - math.log(other))
-    return other, gain + unclicked * (math.log(1.0 - value) - math.log(1.0 - other))
-
-
-@lean_kernel
-def _max_pos(
-    value: float, clicks: Ints, misses: Ints, weights: Floats, rng: np.random.Generator
-) -> tuple[float, float]:
-    """Draw from the posterior of x w_j, where j has the most views, and divide by w_j."""
-    most = 0
-    ties = 0
-    views = -1
-    for j in range(weights.shape[0]):
-        here = clicks[j] + misses[j]
-        if here > views:
-            views = here
-            most = j
-            ties = 1
-        elif here == views:
-            ties += 1
-            if rng.random() * ties < 1.0:
-                most = j
-    s, f, weight = clicks[most], misses[most], weights[most]
-    other = _beta(1.0 + s, 1.0 + f, rng) / weight
-    if not 0.0 < other < 1.0:
-        return 0.0, 0.0
-    gain = s * (math.log(value) - math.log(other))
-    return other, gain + f * (math.log(1.0 - value * weight) - math.log(1.0 - other * weight))
-
-
-@lean_kernel
-def _beta(a: float, b: float, rng: np.random.Generator) -> float:
-    """Draw from Beta(a, b), a and b of at least 1."""
-    d, c = gamma_constants(a)
-    win = sample_gamma(d, c, rng)
-    d, c = gamma_constants(b)
-    return win / (win + sample_gamma(d, c, rng))
 
 
 def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:

@@ -5,6 +5,7 @@ from clickrank.priors.example import load_example
 from clickrank.priors.history import from_history
 from clickrank.priors.judged import JudgedQueries, JudgedQuery
 from clickrank.priors.letor import load_letor, read_letor
+from clickrank.priors.order import from_ranking
 from clickrank.priors.rankers import from_rankers, ranker_scores
 from clickrank.priors.scores import effective_votes, from_scores
 
@@ -15,6 +16,7 @@ __all__ = [
     "effective_votes",
     "from_history",
     "from_rankers",
+    "from_ranking",
     "from_scores",
     "load_example",
     "load_letor",

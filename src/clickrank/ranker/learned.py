@@ -70,7 +70,9 @@ class Learned:
         if self.retired and not 0 <= min(self.retired) <= max(self.retired) < self.n_items:
             rule = f"retired must hold items between 0 and {self.n_items - 1}"
             raise invalid(self._owner, rule, sorted(self.retired))
-        self._active = np.setdiff1d(np.arange(self.n_items), sorted(self.retired))
+        there = np.ones(self.n_items, dtype=bool)
+        there[list(self.retired)] = False
+        self._active = np.flatnonzero(there)
         if self._active.size < self.n_positions:
             rule = f"at least n_positions ({self.n_positions}) items must not be retired"
             raise invalid(self._owner, rule, self._active.size)
@@ -189,12 +191,20 @@ class Learned:
         tally = {VIEWS: self.views.copy(), CLICKS: self.clicks.copy()}
         return {**self._learner.statistics(), **tally}
 
+    def everything(self) -> dict[str, NDArray[Any]]:
+        """Return the same with the work space, for `restored` to go on as if nothing happened."""
+        self._active_learner = None  # which is work space too, but can be made anew
+        state = self._learner.state._asdict()
+        return {**{name: array.copy() for name, array in state.items()}, **self.statistics()}
+
     def restored(self, arrays: Mapping[str, NDArray[Any]]) -> Learned:
-        """Return the same with what `statistics` returned once; all else begins anew."""
-        policy = self._learner.policy
+        """Return the same with what `statistics` or `everything` returned once."""
         other = self._copy(None)
-        fields = statistic_fields(type(other._learner.state))
-        wanted = {name: getattr(other._learner.state, name) for name in fields}
+        state = other._learner.state
+        fields = statistic_fields(type(state))
+        # With all the work space, or none of it.
+        names = state._fields if set(state._fields) <= set(arrays) else fields
+        wanted = {name: getattr(state, name) for name in names}
         wanted |= {VIEWS: other.views, CLICKS: other.clicks}
         if set(wanted) != set(arrays):
             rule = f"the statistics must be {', '.join(wanted)}"
@@ -202,7 +212,7 @@ class Learned:
         for name, own in wanted.items():
             given = arrays[name]
             if given.shape != own.shape or given.dtype != own.dtype:
-                rule = f"{name} of {policy.name} must be {own.dtype} of shape {own.shape}"
+                rule = f"{name} must be {own.dtype} of shape {own.shape}"
                 raise invalid(self._owner, rule, (str(given.dtype), given.shape))
             own[...] = given
         return other

@@ -23,11 +23,13 @@ class Access:
         """Start the threads."""
         self.database = database
         self.writer = Writer(database, numbers)
-        self._pool = ThreadPoolExecutor(4, thread_name_prefix="clickrank-read")
+        # Apart, so that nobody waits for a long calculation to read a line.
+        self._readers = ThreadPoolExecutor(4, thread_name_prefix="clickrank-read")
+        self._workers = ThreadPoolExecutor(2, thread_name_prefix="clickrank-work")
 
     async def in_thread(self, function: Callable[[], T]) -> T:
         """Call a function that takes a while."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, function)
+        return await asyncio.get_running_loop().run_in_executor(self._workers, function)
 
     async def read(self, function: Callable[[sa.Connection], T]) -> T:
         """Call a function that reads."""
@@ -37,7 +39,7 @@ class Access:
                 return function(connection)
 
         try:
-            return await self.in_thread(read)
+            return await asyncio.get_running_loop().run_in_executor(self._readers, read)
         except StoreUnavailable as error:
             raise Unavailable(str(error)) from error
 
@@ -48,5 +50,6 @@ class Access:
     def close(self) -> None:
         """Write what waits, and end."""
         self.writer.close()
-        self._pool.shutdown()
+        self._readers.shutdown()
+        self._workers.shutdown()
         self.database.close()

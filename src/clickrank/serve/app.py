@@ -137,9 +137,9 @@ class Endpoint:
         except Gone:
             return
         except Exception as error:
-            if isinstance(error, Unavailable):
-                self._service.metrics.unavailable.inc()
             reply = problem_of(error)
+            if reply.status == 503:
+                self._service.metrics.unavailable.inc()
         await send_reply(send, reply, receive, head)
         label = self.label if ready is None else ready.label
         self._service.metrics.answered(label, reply.status, time.perf_counter() - began)
@@ -182,7 +182,7 @@ class _Ready:
 
     def __init__(self, route: Route) -> None:
         self.route = route
-        self.label = f"{route.method} {route.path}"
+        self.label = route.label
         self.decode: Callable[[bytes], Any] | None = None
         if route.body is not None:
             self.decode = msgspec.json.Decoder(route.body).decode

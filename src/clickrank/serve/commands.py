@@ -92,10 +92,11 @@ def serve(
     _check_installed()
     from clickrank.serve.server import serve as run
 
-    if demo and require_keys:
-        raise InvalidValue("serve: --demo has no key, so it does not go with --require-keys.")
-
-    def announce(address: str) -> None:
+    def announce(address: str, keys_required: bool) -> None:
+        if demo and keys_required:
+            raise InvalidValue(
+                "serve: --demo has no key; it needs a loopback address without keys."
+            )
         thread = threading.Thread(target=_when_ready, args=(address, demo), daemon=True)
         thread.start()
 
@@ -112,6 +113,7 @@ def _when_ready(address: str, demo: bool) -> None:
             if httpx.get(f"{address}/readyz", trust_env=False, timeout=5.0).status_code == 200:
                 break
         if time.monotonic() > deadline:
+            typer.echo(f"clickrank: not ready yet; {address}/readyz says why.", err=True)
             return
         time.sleep(0.1)
     typer.echo(f"clickrank serves {address}")

@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from clickrank.errors import InvalidValue, did_you_mean, invalid
 from clickrank.policies import POLICIES
+from clickrank.priors import from_ranking
 from clickrank.ranker import takes_candidates
 from clickrank.serve.schemas import (
     MOST_ITEMS,
@@ -237,12 +238,8 @@ def _prior(owner: str, policy: str, prior: Prior, count: int) -> tuple[list[floa
     return prior.alpha, prior.beta
 
 
-def _from_ranking(
-    ranking: list[int], n_items: int, weight: float
-) -> tuple[list[float], list[float]]:
-    from clickrank.priors import from_ranking
-
-    prior = from_ranking(ranking, n_items, weight)
+def _from_ranking(ranking: list[int], n_items: int, weight: int) -> tuple[list[float], list[float]]:
+    prior = from_ranking(ranking, weight, n_items)
     alpha, beta = prior.for_items(n_items)
     return alpha.tolist(), beta.tolist()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -47,7 +46,7 @@ from clickrank.serve.schemas import (
     RetiredItems,
     Role,
 )
-from clickrank.serve.streams import LoadedRanker, Stream
+from clickrank.serve.streams import Known, LoadedRanker, Stream
 from clickrank.store import keys as key_store
 from clickrank.store import rankers as ranker_store
 from clickrank.store.database import Database, StoreUnavailable
@@ -55,11 +54,12 @@ from clickrank.store.feedback import Answer, NewFeedback
 from clickrank.store.log import (
     NewImpression,
     Recorded,
+    StreamRow,
     find_stream,
     now_floor,
 )
 from clickrank.store.rankers import RankerRow
-from clickrank.store.state import nothing_learned
+from clickrank.store.state import Standing, nothing_learned
 from clickrank.types import Ints
 
 T = TypeVar("T")
@@ -78,9 +78,7 @@ class Engine:
         self._memory = Memory(database, memory)
         self._access = self._memory.access
         self.writer = self._access.writer
-        # Others work on the same PostgreSQL; on SQLite a service works alone.
-        others = not database.is_sqlite
-        self.folder = Folder(database, self.writer, clock, self._memory.loaded, others)
+        self.folder = Folder(database, self.writer, clock, self._memory.loaded)
         self._rng = np.random.default_rng()
 
     @classmethod
@@ -237,11 +235,13 @@ class Engine:
         for _ in range(_TRIES):
             loaded = await self._memory.ranker(name)
             stream = await self._memory.stream(loaded, request.context)
-            if stream is None:
+            known = loaded.known
+            if stream is None or stream.standing.version > known.row.version:
+                await self._memory.newest(name)  # of which the folder heard first
                 continue
-            new = self._choose(loaded, stream, request)
+            new = self._choose(known, stream, request)
             recorded = await self.writer.record(new)
-            found = self._shown(loaded, request.context, new, recorded)
+            found = self._shown(known, request.context, new, recorded)
             if found is not None:
                 return found
             # The ranker is gone, or another by now.
@@ -250,10 +250,10 @@ class Engine:
 
     async def rank_batch(self, name: str, batch: RankBatch) -> ImpressionBatch:
         """Choose a list for each request: all or, if one cannot be, none that was not before."""
-        loaded = await self._memory.ranker(name)
+        known = (await self._memory.ranker(name)).known
         for request in batch.requests:  # what can be said at once is said before any is recorded
-            self._candidates(loaded, request)
-            self._page_list(loaded, request)
+            self._candidates(known, request)
+            self._page_list(known, request)
         found = await asyncio.gather(
             *(self.rank(name, request) for request in batch.requests), return_exceptions=True
         )
@@ -284,22 +284,22 @@ class Engine:
                 results.append(FeedbackOf(one.id, error=Problem(error.code, str(error))))
         return FeedbackBatch(results)
 
-    def _choose(self, loaded: LoadedRanker, stream: Stream, request: RankRequest) -> NewImpression:
-        candidates = self._candidates(loaded, request)
+    def _choose(self, known: Known, stream: Stream, request: RankRequest) -> NewImpression:
+        candidates = self._candidates(known, request)
         if candidates is None:
             standing, own, memo = stream.choose(self._rng)
         else:
             standing = stream.standing
             ranking, kept = standing.learned.rank(self._rng, candidates)
             own, memo = ranking.tolist(), kept.tolist()
-        page = self._page_list(loaded, request)
+        page = self._page_list(known, request)
         shown = own if page is None else page
         now = self.clock.now()
         given = isinstance(request.id, str)
         return NewImpression(
             request.id if isinstance(request.id, str) else _new_id(now),
             given,
-            loaded.row.id,
+            known.row.id,
             standing.version,
             stream.id,
             standing.seq,
@@ -310,39 +310,39 @@ class Engine:
             not stream.is_best(shown, candidates),
         )
 
-    def _candidates(self, loaded: LoadedRanker, request: RankRequest) -> Ints | None:
+    def _candidates(self, known: Known, request: RankRequest) -> Ints | None:
         if request.candidates is None:
             return None
-        return np.array(self._distinct(loaded, "candidates", request.candidates), dtype=np.int64)
+        return np.array(self._distinct(known, "candidates", request.candidates), dtype=np.int64)
 
-    def _page_list(self, loaded: LoadedRanker, request: RankRequest) -> list[int] | None:
+    def _page_list(self, known: Known, request: RankRequest) -> list[int] | None:
         """Return the list that the page shows itself, in shadow mode."""
-        if loaded.row.definition.mode == "live":
+        if known.row.definition.mode == "live":
             return None
-        owner, n_positions = loaded.row.name, loaded.row.definition.n_positions
+        owner, n_positions = known.row.name, known.row.definition.n_positions
         if request.current is None:
             rule = "in shadow mode a request must give the page's own list as current"
             raise invalid(owner, rule, None)
         if len(request.current) != n_positions:
             rule = f"current must hold {n_positions} items"
             raise invalid(owner, rule, len(request.current))
-        return self._distinct(loaded, "current", request.current)
+        return self._distinct(known, "current", request.current)
 
-    def _distinct(self, loaded: LoadedRanker, field: str, items: Sequence[str]) -> list[int]:
-        numbers = [loaded.number(item) for item in items]
+    def _distinct(self, known: Known, field: str, items: Sequence[str]) -> list[int]:
+        numbers = [known.number(item) for item in items]
         if len(set(numbers)) < len(numbers):
-            raise invalid(loaded.row.name, f"{field} must hold distinct items", list(items))
+            raise invalid(known.row.name, f"{field} must hold distinct items", list(items))
         return numbers
 
     def _shown(
-        self, loaded: LoadedRanker, context: str, new: NewImpression, recorded: Recorded
+        self, known: Known, context: str, new: NewImpression, recorded: Recorded
     ) -> Impression | None:
         if recorded.outcome == "taken":
-            text = f"{loaded.row.name}: id is that of an impression elsewhere, got {new.id!r}."
+            text = f"{known.row.name}: id is that of an impression elsewhere, got {new.id!r}."
             raise Refused("id_taken", text, 409)
         if recorded.items is None:
             return None
-        names = loaded.row.definition.items
+        names = known.row.definition.items
         if max(*recorded.items, *(recorded.would_show or [0])) >= len(names):
             return None  # recorded by another worker, with items that are not known here yet
         would = recorded.would_show
@@ -395,15 +395,16 @@ class Engine:
         row = await self._memory.row(name)
         now = self.clock.now()
         chunks = views.export(self._access.database, row, now)
-        with contextlib.closing(chunks):
-            while chunk := await self._access.in_thread(lambda: next(chunks, b"")):
-                yield chunk
+        while chunk := await self._access.in_thread(lambda: next(chunks, b"")):
+            yield chunk
 
     async def _learned(self, name: str, context: str) -> tuple[LoadedRanker, Stream]:
         loaded = await self._memory.newest(name)
-        number = loaded.row.id
-        if context and not await self._access.read(lambda c: find_stream(c, number, context)):
-            raise Refused("unknown_context", f"{name}: there is no context {context!r}.", 404)
+        row = loaded.row
+        if not await self._access.read(lambda c: find_stream(c, row.id, context)):
+            if context:
+                raise Refused("unknown_context", f"{name}: there is no context {context!r}.", 404)
+            return loaded, _unused_stream(row)
         stream = await self._memory.stream(loaded, context)
         if stream is None:
             raise unknown_ranker(name)
@@ -444,6 +445,12 @@ class Engine:
 
 def _warm_up(definition: Any) -> None:
     nothing_learned(definition).prepare()
+
+
+def _unused_stream(row: RankerRow) -> Stream:
+    """Return what a ranker without visitors knows; looking at it leaves nothing behind."""
+    nowhere = StreamRow(0, row.id, "", 1, 0, 0, 0)
+    return Stream(nowhere, Standing(nothing_learned(row.definition), 0, row.version))
 
 
 def _key(row: key_store.KeyRow) -> Key:

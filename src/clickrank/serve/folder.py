@@ -16,7 +16,7 @@ from clickrank.store.database import Database, StoreUnavailable
 from clickrank.store.frontier import lagging, move_frontier, moved_since, settled_after
 from clickrank.store.log import stream_by_id
 from clickrank.store.packing import pack
-from clickrank.store.rankers import RankerRow, ranker_by_id
+from clickrank.store.rankers import ranker_by_id
 from clickrank.store.snapshots import put_snapshot
 
 log = logging.getLogger("clickrank.serve")
@@ -37,9 +37,7 @@ class Folder:
     Parameters
     ----------
     loaded
-        Gives the stream of that number if it is in memory, with its ranker as it is known here.
-    others
-        Whether other workers move frontiers too.
+        Gives the stream of that number if it is in memory.
     """
 
     def __init__(
@@ -47,15 +45,13 @@ class Folder:
         database: Database,
         writer: Writer,
         clock: Clock,
-        loaded: Callable[[int], tuple[RankerRow, Stream] | None],
-        others: bool,
+        loaded: Callable[[int], Stream | None],
     ) -> None:
         """Start the thread."""
         self._database = database
         self._writer = writer
         self._clock = clock
         self._loaded = loaded
-        self._others = others
         self._lock = threading.Lock()
         self._news: set[int] = set()
         self._due: dict[int, int] = {}  # when the impression that a stream waits for settles
@@ -103,8 +99,7 @@ class Folder:
         if look:
             self._looked_at = time.monotonic()
             now = self._clock.now()
-            if self._others:
-                self._follow_others()
+            self._follow_others()
             with self._database.reading() as connection:
                 waiting = {number for number, _ in lagging(connection)}
             self._due = {number: at for number, at in self._due.items() if number in waiting}
@@ -138,9 +133,10 @@ class Folder:
             if not self._writer.run(move).result():
                 continue  # somebody else did, or a click came: look again
             self.folded += len(step.logged)
-            known = self._loaded(number)
-            if known is not None:
-                known[1].fold(known[0], stream.folded_seq, step.logged, step.until)
+            loaded = self._loaded(number)
+            if loaded is not None:
+                if not loaded.fold(ranker, stream.folded_seq, step.logged, step.until):
+                    loaded.catch_up(self._database, ranker)
                 self._snapshot_due.add(number)
             if step.closes_at is not None:
                 return
@@ -150,19 +146,20 @@ class Folder:
         since, self._moved_at = self._moved_at, self._clock.now() - 5_000_000
         with self._database.reading() as connection:
             moved = moved_since(connection, since)
-        for number, folded_seq in moved:
-            known = self._loaded(number)
-            if known is not None and known[1].standing.seq < folded_seq:
-                known[1].catch_up(self._database, known[0])
-                self._snapshot_due.add(number)
+            for number, ranker_id, folded_seq in moved:
+                loaded = self._loaded(number)
+                if loaded is not None and loaded.standing.seq < folded_seq:
+                    ranker = ranker_by_id(connection, ranker_id)
+                    if ranker is not None:
+                        loaded.catch_up(self._database, ranker)
+                        self._snapshot_due.add(number)
 
     def _write_snapshots(self, all_of_them: bool = False) -> None:
         for number in sorted(self._snapshot_due):
-            known = self._loaded(number)
-            if known is None:
+            stream = self._loaded(number)
+            if stream is None:
                 self._snapshot_due.discard(number)
                 continue
-            stream = known[1]
             behind = stream.standing.seq - stream.snapshot_seq
             late = time.monotonic() >= stream.snapshot_at + SNAPSHOT_SECONDS
             if behind and (all_of_them or behind >= SNAPSHOT_IMPRESSIONS or late):

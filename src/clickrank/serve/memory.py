@@ -42,10 +42,10 @@ class Memory:
         self._streams: OrderedDict[int, tuple[LoadedRanker, Stream]] = OrderedDict()
         self._loading: dict[tuple[int, str], asyncio.Task[Stream | None]] = {}
 
-    def loaded(self, stream_id: int) -> tuple[RankerRow, Stream] | None:
-        """Return a stream if it is in memory, with its ranker as it is known here."""
+    def loaded(self, stream_id: int) -> Stream | None:
+        """Return a stream if it is in memory."""
         found = self._streams.get(stream_id)
-        return None if found is None else (found[0].row, found[1])
+        return None if found is None else found[1]
 
     def numbers(self, connection: sa.Connection, ranker_id: int, version: int) -> Mapping[str, int]:
         """Return the items of a ranker by id, at least as new as this version."""
@@ -58,7 +58,7 @@ class Memory:
                 known = self._by_id.setdefault(ranker_id, LoadedRanker(row))
             else:
                 known.take(row)
-        return known.numbers
+        return known.known.numbers
 
     def names(self, ranker_id: int) -> list[str]:
         """Return the items of a ranker whose `numbers` were asked for."""
@@ -129,8 +129,9 @@ class Memory:
             self.forget(row.name)
             return None
         known = found
-        standing = await self.access.read(lambda c: load(c, row.definition, row.version, known))
-        stream = Stream(found, standing)
+        stream = await self.access.read(
+            lambda c: Stream(known, load(c, row.definition, row.version, known))
+        )
         ranker.streams[context] = stream
         self._streams[stream.id] = (ranker, stream)
         self._bytes += stream.size

@@ -34,8 +34,7 @@ _SAFE: tuple[Header, ...] = (
 def read_pages() -> dict[str, Reply]:
     """Return the answer to each path of the dashboard."""
     found = {}
-    folder = files("clickrank.serve").joinpath("dashboard")
-    for file in folder.iterdir() if folder.is_dir() else ():
+    for file in files("clickrank.serve").joinpath("dashboard").iterdir():
         media = _MEDIA.get("." + file.name.rpartition(".")[2])
         if media is None or not file.is_file():
             continue

@@ -13,6 +13,7 @@ from starlette.types import Receive, Send
 from clickrank.errors import ClickRankError, UnknownName
 from clickrank.serve.errors import Refused, Unavailable
 from clickrank.serve.schemas import ErrorBody, Problem
+from clickrank.store.database import StoreUnavailable
 
 Header = tuple[bytes, bytes]
 
@@ -87,8 +88,9 @@ def problem_of(error: Exception) -> Reply:
     """Return what to tell a client of an error; one that nobody foresaw is logged."""
     if isinstance(error, Refused):
         return problem(error.status, error.code, str(error), getattr(error, "headers", ()))
-    if isinstance(error, Unavailable):
-        retry = (b"retry-after", str(error.retry_after).encode())
+    if isinstance(error, Unavailable | StoreUnavailable):
+        seconds = getattr(error, "retry_after", 1)
+        retry = (b"retry-after", str(seconds).encode())
         return problem(503, "unavailable", str(error), (retry,))
     if isinstance(error, ClickRankError):
         code = "unknown_name" if isinstance(error, UnknownName) else "invalid_value"

@@ -44,10 +44,11 @@ class Counts:
         Settled impressions, and those of them with a click.
     recent, exploring
         How many of the last impressions were looked at, and how many did not show the best list.
-    own_views
-        In shadow mode: how often the ranker would have shown each item at each position.
+    own_views, page_views
+        In shadow mode, over the same impressions: how often the ranker would have shown each item
+        at each position, and how often the page did.
     same_items
-        In shadow mode: how many of the page's items were in the ranker's own list too.
+        In shadow mode: how many of the page's items there were in the ranker's own list too.
     """
 
     views: Ints
@@ -58,6 +59,7 @@ class Counts:
     recent: int = 0
     exploring: int = 0
     own_views: Ints | None = None
+    page_views: Ints | None = None
     same_items: int = 0
 
 
@@ -86,9 +88,9 @@ def report(name: str, context: str, items: Sequence[str], retired: Flags, counts
     *estimate, low, high* of an item: the mean and the 2.5 % and 97.5 % quantiles of its Beta
     distribution, see `attraction`. That has the weight of its clicks, by the standard error of
     `pbm_fit`, which counts in that κ is estimated too, and that of what the other items are like.
-    It is not exact: the standard error is that of large samples. Over items 95 % of the intervals
-    hold the truth, to a few percent; an item very unlike the others needs views to be told from
-    them. Items not shown have no estimate.
+    It is not exact: the standard error is that of large samples, and what other items are like is
+    taken as known. In simulations 92 to 95 % of the intervals hold the truth, over items; an item
+    very unlike the others needs views to be told from them. Items not shown have no estimate.
 
     *best_probability*: the share of draws of these distributions in which the item is among the
     n_positions active ones of the highest θ. The seed is fixed: equal counts, equal report. Its
@@ -106,6 +108,8 @@ def report(name: str, context: str, items: Sequence[str], retired: Flags, counts
     better.
 
     *shadow*: the same sum over the ranker's own lists and over the page's, an impression.
+
+    **Complexity**: some milliseconds for 20 items, 50 for 1,000 and a few seconds for 100,000.
     """
     views, clicks = counts.views, counts.clicks
     fit = pbm_fit(views, clicks)
@@ -172,11 +176,17 @@ def _best(fit: PBMFit, known: Attraction, shown: Flags, active: Flags) -> Ints:
     items = np.flatnonzero(active)
     order = np.lexsort((-known.mean[items], ~shown[items]))  # stable
     chosen = items[order[: fit.examination.size]]
-    # A position of unknown examination is taken to be like the one before it.
-    told = np.where(_told(fit), np.arange(fit.examination.size), 0)
-    examination = fit.examination[np.maximum.accumulate(told)][: chosen.size]
+    # A position of unknown examination, or that is not surely looked at more than the one before
+    # it, is taken to be like that: by chance alone no list is turned upside down.
+    told, error = _told(fit), fit.examination_error
+    levels = [1.0]
+    for position in range(1, chosen.size):
+        level = fit.examination[position]
+        sure = told[position] and level * np.exp(-2.0 * error[position]) > levels[-1]
+        known_less = told[position] and level <= levels[-1]
+        levels.append(level if sure or known_less else levels[-1])
     best = np.empty_like(chosen)
-    best[np.argsort(-examination, kind="stable")] = chosen
+    best[np.argsort(-np.array(levels[: chosen.size]), kind="stable")] = chosen
     return best
 
 
@@ -296,14 +306,13 @@ def _regret(fit: PBMFit, known: Attraction, views: Ints, best: Ints) -> float:
 
 
 def _shadow(fit: PBMFit, known: Attraction, counts: Counts) -> ShadowReport | None:
-    own = counts.own_views
-    if own is None:
+    own, page = counts.own_views, counts.page_views
+    if own is None or page is None or not page.any():
         return None
-    n, page = int(own[:, 0].sum()), int(counts.views[:, 0].sum())
-    placed = int(counts.views.sum())
+    n = int(page[:, 0].sum())
     return ShadowReport(
         impressions=n,
-        same_items=counts.same_items / placed if placed else None,
-        own_value=_value(fit, known, own) / n if n else None,
-        page_value=_value(fit, known, counts.views) / page if page else None,
+        same_items=counts.same_items / int(page.sum()),
+        own_value=_value(fit, known, own) / n,
+        page_value=_value(fit, known, page) / n,
     )

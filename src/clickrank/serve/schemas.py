@@ -106,9 +106,8 @@ class Start(Request):
 
     ranking: ItemIds
     weight: Annotated[
-        float,
-        Meta(gt=0, le=1e6, description="How many views of each item it is worth."),
-    ] = 10.0
+        int, Meta(ge=1, le=1_000_000, description="How many views of each item it is worth.")
+    ] = 10
 
 
 class NewRanker(Request):

@@ -26,6 +26,7 @@ from clickrank.store.database import Database
 from clickrank.store.keys import has_admin
 
 SETTINGS = "CLICKRANK_SERVE"  # how the workers are told theirs
+KEEP_SECONDS = 75  # for which a connection may rest; clients let theirs go sooner
 STOP_SECONDS = 30  # for which a stop waits for requests under way
 HUNG_SECONDS = 30  # after which a worker that does not move is replaced; some policies compile
 
@@ -55,9 +56,9 @@ def serve(
     *,
     workers: int = 1,
     require_keys: bool = False,
-    on_bound: Callable[[str], None] | None = None,
+    on_bound: Callable[[str, bool], None] | None = None,
 ) -> None:
-    """Serve until a signal says to stop; ``on_bound`` is told the address."""
+    """Serve until a signal says to stop; ``on_bound`` gets the address, and if it needs keys."""
     if workers < 1:
         raise invalid("serve", "workers must be at least 1", workers)
     database = Database(store)
@@ -67,10 +68,10 @@ def serve(
         keys_required = require_keys or not is_loopback(listener)
         database.upgrade()
         if keys_required:
-            check_admin(database, host, store)
+            check_admin(database, host)
         database.close()
         if on_bound is not None:
-            on_bound(address_of(listener))
+            on_bound(address_of(listener), keys_required)
         run(Settings(store, keys_required), listener, workers)
 
 
@@ -79,7 +80,8 @@ def run(settings: Settings, listener: socket.socket, workers: int) -> None:
     config = partial(
         uvicorn.Config, http=JsonErrors, ws="none", lifespan="on", access_log=False,
         log_config=_LOGGING, server_header=False, proxy_headers=False,
-        timeout_graceful_shutdown=STOP_SECONDS, timeout_worker_healthcheck=HUNG_SECONDS,
+        timeout_keep_alive=KEEP_SECONDS, timeout_graceful_shutdown=STOP_SECONDS,
+        timeout_worker_healthcheck=HUNG_SECONDS,
     )  # fmt: skip
     # uvicorn ends with the signal that stopped it; that is no failure.
     before = signal.signal(signal.SIGTERM, lambda *_: None)
@@ -148,11 +150,12 @@ def address_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def check_admin(database: Database, host: str, store: str) -> None:
+def check_admin(database: Database, host: str) -> None:
     """Refuse to start where keys are asked for and nobody has one."""
     with database.reading() as connection:
         if has_admin(connection):
             return
+    store = database.url.render_as_string(hide_password=True)
     raise InvalidValue(
         f"serve: {host} needs a key with the role 'admin' and the store has none. Make one: "
         f"clickrank keys add NAME --role admin --store {store}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Stream:
         self.context = row.context
         self.changing = threading.Lock()  # held by whoever makes the next standing
         self.snapshot_seq = standing.seq
-        self.snapshot_at = 0.0
+        self.snapshot_at = time.monotonic()
         self.standing = standing
         self.size = standing.learned.nbytes  # when it was loaded
         self._looked_at = 0.0
@@ -96,11 +97,14 @@ class Stream:
         found: list[int] = best.among(allowed).tolist()
         return shown == found
 
-    def fold(self, row: RankerRow, before: int, logged: list[LoggedImpression], last: int) -> None:
-        """Fold in impressions that follow ``before``, unless they are not what comes next."""
+    def fold(self, row: RankerRow, before: int, logged: list[LoggedImpression], last: int) -> bool:
+        """Fold in impressions that follow ``before``; False if they are not what comes next."""
         with self.changing:
-            if self.standing.seq == before and self.standing.version == row.version:
-                self.replace(fold(row.definition, self.standing, logged, last))
+            standing = self.standing
+            if standing.seq != before or standing.version != row.version:
+                return False
+            self.replace(fold(row.definition, standing, logged, last))
+            return True
 
     def catch_up(self, database: Database, row: RankerRow) -> None:
         """Fold in what the store has up to the frontier, for this version of the ranker."""
@@ -134,19 +138,12 @@ def _carried(row: RankerRow, standing: Standing) -> Standing | None:
     return None if learned is None else Standing(learned, standing.seq, row.version)
 
 
-class LoadedRanker:
-    """A ranker with the contexts that are in memory."""
+class Known(NamedTuple):
+    """A ranker at one version, with what is looked up in it."""
 
-    def __init__(self, row: RankerRow) -> None:
-        """Begin without contexts."""
-        self.streams: dict[str, Stream] = {}
-        self.take(row)
-
-    def take(self, row: RankerRow) -> None:
-        """Take over a new version; its streams follow when they are next used."""
-        self.row = row
-        self.numbers = {item: number for number, item in enumerate(row.definition.items)}
-        self.retired = frozenset(row.definition.retired)
+    row: RankerRow
+    numbers: dict[str, int]
+    retired: frozenset[int]
 
     def number(self, item: str) -> int:
         """Return the number of an item that may be shown."""
@@ -156,3 +153,22 @@ class LoadedRanker:
         if found in self.retired:
             raise UnknownName(f"{self.row.name}: item {item!r} is retired.")
         return found
+
+
+class LoadedRanker:
+    """A ranker with the contexts that are in memory."""
+
+    def __init__(self, row: RankerRow) -> None:
+        """Begin without contexts."""
+        self.streams: dict[str, Stream] = {}
+        self.take(row)
+
+    def take(self, row: RankerRow) -> None:
+        """Take over a new version, at once; its streams follow when they are next used."""
+        numbers = {item: number for number, item in enumerate(row.definition.items)}
+        self.known = Known(row, numbers, frozenset(row.definition.retired))
+
+    @property
+    def row(self) -> RankerRow:
+        """The ranker as it is known here."""
+        return self.known.row

@@ -116,11 +116,14 @@ def report(connection: sa.Connection, row: RankerRow, stream: Stream) -> Report:
     )
     recent = read(connection, stream.id, max(on_record - _RECENT, 0), on_record)
     shadow = [one for one in recent if one.would_show is not None]
-    own_views = None
+    own_views = page_views = None
     if shadow:
+        places = np.arange(definition.n_positions)
         own_views = np.zeros((len(definition.items), definition.n_positions), dtype=np.int64)
+        page_views = np.zeros_like(own_views)
         for one in shadow:
-            own_views[one.would_show, np.arange(definition.n_positions)] += 1
+            own_views[one.would_show, places] += 1
+            page_views[one.items, places] += 1
     counts = reports.Counts(
         views=standing.learned.views.astype(np.int64),
         clicks=standing.learned.clicks.astype(np.int64),
@@ -130,6 +133,7 @@ def report(connection: sa.Connection, row: RankerRow, stream: Stream) -> Report:
         recent=len(recent),
         exploring=sum(one.exploring for one in recent),
         own_views=own_views,
+        page_views=page_views,
         same_items=sum(len({*one.items} & {*(one.would_show or [])}) for one in shadow),
     )
     retired = np.zeros(len(definition.items), dtype=np.bool_)
@@ -139,9 +143,9 @@ def report(connection: sa.Connection, row: RankerRow, stream: Stream) -> Report:
 
 def export(database: Database, row: RankerRow, now: int) -> Iterator[bytes]:
     """Yield the log of a ranker as a Parquet file, context by context in shown order."""
-    from clickrank.store.export import ExportedImpression, parquet  # takes a while to import
+    from clickrank.store.export import Shown, parquet  # takes a while to import
 
-    def logged() -> Iterator[ExportedImpression]:
+    def logged() -> Iterator[Shown]:
         names = row.definition.items
         with database.reading() as connection:
             query = sa.select(*(streams.c[name] for name in StreamRow._fields))
@@ -154,7 +158,7 @@ def export(database: Database, row: RankerRow, now: int) -> Iterator[bytes]:
                     some = read(connection, stream.id, first, last)
                 for one in some:
                     closed = one.final or one.seq <= stream.folded_seq
-                    yield ExportedImpression(
+                    yield Shown(
                         id=one.id,
                         context=stream.context,
                         shown_at=one.shown_at,

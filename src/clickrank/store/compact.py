@@ -14,6 +14,8 @@ from clickrank.store.state import load
 from clickrank.store.tables import activity, clicks, finals, impressions, snapshots, streams
 
 _HOUR = 3600 * 1_000_000
+#: Impressions removed at once.
+_AT_ONCE = 5_000
 
 
 class Compacted(NamedTuple):
@@ -52,29 +54,41 @@ def _compact_stream(database: Database, number: int, before: int) -> int:
             )
         )
         if last is None:
+            _remove(database, number, stream.base_seq)  # what an interrupted run left
             return 0
         standing = load(connection, ranker.definition, ranker.version, stream, until=last)
     packed = pack(standing.learned.statistics())
     with database.writing() as connection:
         held = lock_streams(connection, [number]).get(number)
-        current = None if held is None else ranker_by_id(connection, held.ranker_id)
-        if held is None or current is None or current.version != ranker.version:
-            return 0  # changed meanwhile: the next time
-        at = held.last_at
-        row = {"stream_id": number, "seq": last, "version": ranker.version, "at": at}
+        if held is None:
+            return 0
+        row = {"stream_id": number, "seq": last, "version": ranker.version, "at": held.last_at}
         added = database.insert(snapshots).values(**row, statistics=packed)
         connection.execute(added.on_conflict_do_nothing())
         connection.execute(sa.update(streams).where(streams.c.id == number).values(base_seq=last))
-        for table in (clicks, finals, impressions):
-            old = sa.and_(table.c.stream_id == number, table.c.seq <= last)
-            connection.execute(sa.delete(table).where(old))
         old = sa.and_(snapshots.c.stream_id == number, snapshots.c.seq < last)
         connection.execute(sa.delete(snapshots).where(old))
-        _coarsen(database, connection, number, before)
+        _coarsen(connection, number, before)
+    _remove(database, number, last)
     return int(last) - stream.base_seq
 
 
-def _coarsen(database: Database, connection: sa.Connection, number: int, before: int) -> None:
+def _remove(database: Database, number: int, last: int) -> None:
+    """Delete what is below the base, in short transactions: a service may be writing."""
+    with database.reading() as connection:
+        own = impressions.c.stream_id == number
+        first = connection.scalar(sa.select(sa.func.min(impressions.c.seq)).where(own))
+    if first is None:
+        return
+    for begin in range(first, last + 1, _AT_ONCE):
+        end = min(begin + _AT_ONCE - 1, last)
+        with database.writing() as connection:
+            for table in (clicks, finals, impressions):
+                old = sa.and_(table.c.stream_id == number, table.c.seq.between(begin, end))
+                connection.execute(sa.delete(table).where(old))
+
+
+def _coarsen(connection: sa.Connection, number: int, before: int) -> None:
     """Keep what happened long ago by the hour."""
     own = sa.and_(activity.c.stream_id == number, activity.c.bucket < before - before % _HOUR)
     hour = activity.c.bucket - activity.c.bucket % _HOUR

@@ -98,7 +98,8 @@ def lagging(connection: sa.Connection) -> list[tuple[int, int]]:
     return [(row.id, row.ranker_id) for row in connection.execute(query)]
 
 
-def moved_since(connection: sa.Connection, at: int) -> list[tuple[int, int]]:
-    """Return the streams whose frontier moved since then, with their frontier."""
-    query = sa.select(streams.c.id, streams.c.folded_seq).where(streams.c.folded_at >= at)
-    return [(row.id, row.folded_seq) for row in connection.execute(query)]
+def moved_since(connection: sa.Connection, at: int) -> list[tuple[int, int, int]]:
+    """Return the streams whose frontier moved since then: number, ranker and frontier."""
+    query = sa.select(streams.c.id, streams.c.ranker_id, streams.c.folded_seq)
+    rows = connection.execute(query.where(streams.c.folded_at >= at))
+    return [(row.id, row.ranker_id, row.folded_seq) for row in rows]

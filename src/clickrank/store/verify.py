@@ -48,7 +48,7 @@ def verify(database: Database) -> Verified:
 
 def _gaps(connection: sa.Connection, stream: StreamRow) -> list[str]:
     problems = []
-    own = impressions.c.stream_id == stream.id
+    own = sa.and_(impressions.c.stream_id == stream.id, impressions.c.seq > stream.base_seq)
     count = connection.scalar(sa.select(sa.func.count()).where(own)) or 0
     expected = stream.next_seq - 1 - stream.base_seq
     if count != expected:

@@ -1,0 +1,74 @@
+"""Candidates for the next value of a walk, each with the logarithm of what corrects for it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from clickrank._jit import lean_kernel
+from clickrank.numerics.gamma import gamma_constants, sample_gamma
+from clickrank.types import Floats, Ints
+
+
+@lean_kernel
+def logit_walk(value: float, deviation: float, rng: np.random.Generator) -> tuple[float, float]:
+    """Step from logit(value); the correction is the ratio of the logit's derivatives."""
+    x = math.log(value / (1.0 - value)) + deviation * rng.standard_normal()
+    other = 1.0 / (1.0 + math.exp(-x)) if x > -700.0 else 0.0  # where exp would overflow
+    if not 0.0 < other < 1.0:
+        return 0.0, 0.0
+    return other, math.log(other * (1.0 - other)) - math.log(value * (1.0 - value))
+
+
+@lean_kernel
+def pseudo_view(
+    value: float, clicks: Ints, misses: Ints, weights: Floats, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Draw from the Beta distribution that counts Σ_j N_j w_j views."""
+    total = 0
+    seen = 0.0
+    for j in range(weights.shape[0]):
+        total += clicks[j]
+        seen += weights[j] * (clicks[j] + misses[j])
+    unclicked = max(seen - total, 0.0)
+    other = draw_beta(1.0 + total, 1.0 + unclicked, rng)
+    if not 0.0 < other < 1.0:
+        return 0.0, 0.0
+    gain = total * (math.log(value) - math.log(other))
+    return other, gain + unclicked * (math.log(1.0 - value) - math.log(1.0 - other))
+
+
+@lean_kernel
+def max_pos(
+    value: float, clicks: Ints, misses: Ints, weights: Floats, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Draw from the posterior of x w_j, where j has the most views, and divide by w_j."""
+    most = 0
+    ties = 0
+    views = -1
+    for j in range(weights.shape[0]):
+        here = clicks[j] + misses[j]
+        if here > views:
+            views = here
+            most = j
+            ties = 1
+        elif here == views:
+            ties += 1
+            if rng.random() * ties < 1.0:
+                most = j
+    s, f, weight = clicks[most], misses[most], weights[most]
+    other = draw_beta(1.0 + s, 1.0 + f, rng) / weight
+    if not 0.0 < other < 1.0:
+        return 0.0, 0.0
+    gain = s * (math.log(value) - math.log(other))
+    return other, gain + f * (math.log(1.0 - value * weight) - math.log(1.0 - other * weight))
+
+
+@lean_kernel
+def draw_beta(a: float, b: float, rng: np.random.Generator) -> float:
+    """Draw from Beta(a, b), a and b of at least 1."""
+    d, c = gamma_constants(a)
+    win = sample_gamma(d, c, rng)
+    d, c = gamma_constants(b)
+    return win / (win + sample_gamma(d, c, rng))

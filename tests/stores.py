@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
+import os
+import signal
 import tempfile
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -37,3 +41,20 @@ def postgres_url() -> str:
 def store_url(backend: str, folder: Path) -> str:
     """Return the address of an empty store."""
     return postgres_url() if backend == "postgresql" else f"sqlite:///{folder / 'store.db'}"
+
+
+def stop_postgres() -> None:
+    """End the server as `pg_ctl stop -m immediate` does: it finishes nothing."""
+    number = _server().get_pid()
+    os.kill(number, signal.SIGQUIT)
+    deadline = time.monotonic() + 30.0
+    with contextlib.suppress(ProcessLookupError):
+        while time.monotonic() < deadline:
+            os.kill(number, 0)
+            time.sleep(0.05)
+        raise AssertionError("PostgreSQL did not end")
+
+
+def start_postgres() -> None:
+    """Start the server again."""
+    _server().ensure_postgres_running()

@@ -40,6 +40,17 @@ def test_many_at_once_are_the_same_as_one_by_one() -> None:
         assert np.array_equal(array, many.statistics()[name])
 
 
+@pytest.mark.parametrize("retired", [[], [2]])
+def test_lists_drawn_at_once_are_the_same_as_one_by_one(retired: list[int]) -> None:
+    one, many = (Learned(cr.policy("pb-mhb"), 6, 3, retired).fold(*log(6, 3, 50)) for _ in "ab")
+    first, second = np.random.default_rng(1), np.random.default_rng(1)
+    lists = [one.rank(first)[0].tolist() for _ in range(7)]
+    rankings, memos = many.rank_many(second, 3)
+    rest, _ = many.rank_many(second, 4)
+    assert [*rankings.tolist(), *rest.tolist()] == lists
+    assert memos.shape == (3, one.memo_size)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

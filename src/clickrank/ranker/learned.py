@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clickrank._jit import entry_point
+from clickrank._jit import entry_point, kernel_for
 from clickrank.errors import InvalidValue, invalid
 from clickrank.policies import POLICIES, Learner, Policy
+from clickrank.policies.base import rank, source_of
 from clickrank.policies.carry import carried
 from clickrank.types import (
     Ints,
@@ -130,6 +131,16 @@ class Learned:
             learner = self._active_learner
         ranking, memo = learner.rank(rng)
         return allowed[ranking], memo
+
+    def rank_many(self, rng: np.random.Generator, n: int) -> tuple[Ints, Ints]:
+        """Do the same ``n`` times, from all items; returns a row for each.
+
+        What takes longest of choosing one list is to enter the machine code.
+        """
+        if not self.retired:
+            return self._rank_many(rng, n)
+        found = [self.rank(rng) for _ in range(n)]
+        return np.array([ranking for ranking, _ in found]), np.array([memo for _, memo in found])
 
     def fold(
         self,
@@ -251,20 +262,25 @@ class Learned:
     def _entered(self, rng: np.random.Generator) -> Callable[..., None]:
         """Return the machine code that ranks."""
         learner = self._learner
-        empty = np.zeros(0, dtype=np.int64)
-        found = entry_point(learner._rank, learner.params, learner.state, rng, empty, empty)
+        empty = np.zeros((0, 0), dtype=np.int64)
+        compiled = kernel_for(_rank_many, source_of(learner.policy))
+        found = entry_point(compiled, learner.params, learner.state, rng, empty, empty)
         self._enter = found
         return found
 
     def _rank_all(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        rankings, memos = self._rank_many(rng, 1)
+        return rankings[0], memos[0]
+
+    def _rank_many(self, rng: np.random.Generator, n: int) -> tuple[Ints, Ints]:
         # The service is about as fast as this: nothing is looked up or checked twice.
         if not isinstance(rng, np.random.Generator):
             raise invalid("Learned", "rng must be a numpy.random.Generator", rng)
         learner = self._learner
-        ranking = np.empty(self.n_positions, dtype=np.int64)
-        memo = np.zeros(self.memo_size, dtype=np.int64)
-        (self._enter or self._entered(rng))(learner.params, learner._state, rng, ranking, memo)
-        return ranking, memo
+        rankings = np.empty((n, self.n_positions), dtype=np.int64)
+        memos = np.zeros((n, self.memo_size), dtype=np.int64)
+        (self._enter or self._entered(rng))(learner.params, learner._state, rng, rankings, memos)
+        return rankings, memos
 
     def _rank_renumbered(
         self, rng: np.random.Generator, candidates: ArrayLike | None
@@ -337,6 +353,13 @@ class Learned:
         shown = numbers[shown]
         there = (shown >= 0).all(axis=1) & (memos >= 0).all(axis=1)
         self._learner.fold(shown[there], memos[there], clicks[there])
+
+
+def _rank_many(
+    params: Any, state: Any, rng: np.random.Generator, rankings: Ints, memos: Ints
+) -> None:
+    for i in range(rankings.shape[0]):
+        rank(params, state, rng, rankings[i], memos[i])
 
 
 def _same(one: Any, two: Any) -> bool:

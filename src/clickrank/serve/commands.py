@@ -44,7 +44,7 @@ keys = typer.Typer(no_args_is_help=True, help="Make, list and revoke the service
 
 def add_commands(app: typer.Typer) -> None:
     """Add all of them to the command line."""
-    for command in (serve, compact, verify, export):
+    for command in (serve, compact, verify, export, loadtest):
         app.command()(command)
     app.add_typer(keys, name="keys")
 
@@ -225,6 +225,58 @@ def export(
                 file.write(chunk)
         part.replace(out)
     typer.echo(f"Wrote {out} ({out.stat().st_size:,} bytes).")
+
+
+def loadtest(
+    policy: Annotated[str, typer.Option(help="Policy of the ranker.")] = "pb-mhb",
+    items: Annotated[int, typer.Option(help="Items of a ranker.", min=1, max=100_000)] = 20,
+    positions: Annotated[int, typer.Option(help="Positions of a list.", min=1, max=100)] = 5,
+    connections: Annotated[
+        int, typer.Option(help="Connections that are kept busy.", min=1, max=256)
+    ] = 16,
+    seconds: Annotated[float, typer.Option(help="Length of a round.", min=0.1, max=60)] = 3.0,
+    rounds: Annotated[int, typer.Option(help="Rounds; the best counts.", min=1, max=100)] = 3,
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder on the disk to measure; by default /var/tmp.")
+    ] = None,
+    many: Annotated[
+        int, typer.Option(help="Measure so many rankers of 1,000 items instead.", max=100_000)
+    ] = 0,
+    out: Annotated[Path | None, typer.Option(help="File for the numbers, as JSON.")] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail too if it is slower than promised.")
+    ] = False,
+) -> None:
+    """Measure the service on this machine, and check that all it promised is on record."""
+    _check_installed()
+    import msgspec
+
+    from clickrank.serve import loadtest as one
+    from clickrank.serve import loadtest_many as several
+
+    if many:
+        size = {"n_rankers": many, "connections": connections, "policy": policy}
+        found = several.many_rankers(folder=folder, say=typer.echo, **size)  # type: ignore[arg-type]
+        lines, correct, fast = several.summary(found), found.errors == 0, found.met
+        numbers = msgspec.json.encode(found)
+    else:
+        report = one.loadtest(
+            folder=folder,
+            policy=policy,
+            n_items=items,
+            n_positions=positions,
+            connections=connections,
+            seconds=seconds,
+            rounds=rounds,
+            say=typer.echo,
+        )
+        lines, correct, fast = one.summary(report), report.correct, report.fast
+        numbers = msgspec.json.encode(report)
+    typer.echo("\n".join(lines))
+    if out is not None:
+        out.write_bytes(msgspec.json.format(numbers) + b"\n")
+    if not correct or (strict and not fast):
+        raise typer.Exit(1)
 
 
 def _start_of(day: str) -> float:

@@ -109,7 +109,7 @@ class Engine:
             await self._access.read(lambda connection: connection.scalar(sa.select(1)))
         except Unavailable as error:
             return str(error)
-        return None
+        return self.writer.trouble  # one may be able to read and not to write: a full disk
 
     # Rankers
 
@@ -285,10 +285,13 @@ class Engine:
         return FeedbackBatch(results)
 
     def _choose(self, known: Known, stream: Stream, request: RankRequest) -> NewImpression:
-        standing = stream.standing
         candidates = self._candidates(known, request)
-        ranking, memo = standing.learned.rank(self._rng, candidates)
-        own: list[int] = ranking.tolist()
+        if candidates is None:
+            standing, own, memo = stream.choose(self._rng)
+        else:
+            standing = stream.standing
+            ranking, kept = standing.learned.rank(self._rng, candidates)
+            own, memo = ranking.tolist(), kept.tolist()
         page = self._page_list(known, request)
         shown = own if page is None else page
         now = self.clock.now()
@@ -302,7 +305,7 @@ class Engine:
             standing.seq,
             now,
             shown,
-            memo.tolist() if page is None else [],
+            memo if page is None else [],
             None if page is None else own,
             not stream.is_best(shown, candidates),
         )

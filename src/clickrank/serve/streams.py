@@ -18,6 +18,9 @@ from clickrank.types import Ints
 
 #: Seconds between two looks at which list is best: it changes slowly, and takes a while to find.
 _LOOK_AGAIN = 1.0
+#: Lists that are drawn at once, and seconds that it may take: others wait meanwhile.
+_MOST_DRAWN = 16
+_DRAW_SECONDS = 0.0002
 
 
 class Stream:
@@ -37,7 +40,29 @@ class Stream:
         self.standing = standing
         self.size = standing.learned.nbytes  # when it was loaded
         self._looked_at = 0.0
+        self._best: Best | None = None
+        self._has_candidates = False
+        self._drawn_from: Standing | None = None  # these are for the thread that ranks
+        self._drawn: list[tuple[list[int], list[int]]] = []
+        self._draw = 1
         self.look()
+
+    def choose(self, rng: np.random.Generator) -> tuple[Standing, list[int], list[int]]:
+        """Return a list of all items and its memo, and the standing that they are from.
+
+        While the standing stays as it is, lists are drawn some at a time.
+        """
+        standing = self.standing
+        if self._drawn_from is not standing:
+            self._drawn_from, self._drawn, self._draw = standing, [], 1
+        if not self._drawn:
+            began = time.perf_counter()
+            rankings, memos = standing.learned.rank_many(rng, self._draw)
+            self._drawn = list(zip(rankings.tolist(), memos.tolist(), strict=True))
+            self._drawn.reverse()
+            if time.perf_counter() - began < _DRAW_SECONDS:
+                self._draw = min(2 * self._draw, _MOST_DRAWN)
+        return standing, *self._drawn.pop()
 
     def replace(self, standing: Standing) -> None:
         """Go on with another standing."""
@@ -51,21 +76,26 @@ class Stream:
         learned = self.standing.learned
         active = np.ones(learned.n_items, dtype=np.bool_)
         active[list(learned.retired)] = False
-        best = Best(learned.views.astype(np.int64), learned.clicks.astype(np.int64))
-        self._best = best
+        best = _best_of(self.standing)
         self.best: list[int] = best.among(active).tolist()
+        # It takes as much memory as what was learned, and only lists of candidates need it.
+        self._best = best if self._has_candidates else None
         self._looked_at = time.monotonic()
 
     def is_best(self, shown: list[int], candidates: Ints | None) -> bool:
         """Tell whether a list is the best by what is known, of the candidates if given."""
         if candidates is None:
             return shown == self.best
+        self._has_candidates = True
         best = self._best
+        if best is None:
+            best = self._best = _best_of(self.standing)
         allowed = np.zeros(best.n_items, dtype=np.bool_)
         if candidates.max() >= best.n_items:
             return False  # items that have just come
         allowed[candidates] = True
-        return bool(shown == best.among(allowed).tolist())
+        found: list[int] = best.among(allowed).tolist()
+        return shown == found
 
     def fold(self, row: RankerRow, before: int, logged: list[LoggedImpression], last: int) -> bool:
         """Fold in impressions that follow ``before``; False if they are not what comes next."""
@@ -91,6 +121,11 @@ class Stream:
                 standing = forward(connection, row.definition, standing, self.id, found.folded_seq)
             if standing is not self.standing:
                 self.replace(standing)
+
+
+def _best_of(standing: Standing) -> Best:
+    learned = standing.learned
+    return Best(learned.views.astype(np.int64), learned.clicks.astype(np.int64))
 
 
 def _carried(row: RankerRow, standing: Standing) -> Standing | None:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
@@ -28,7 +29,10 @@ Numbers = Callable[[sa.Connection, int, int], Mapping[str, int]]
 #: Requests that one transaction takes at most, and that may wait before more are refused.
 MOST_AT_ONCE = 500
 MOST_WAITING = 20_000
+#: For which the first request waits for others.
 GATHER_SECONDS = 0.0005
+#: For which the service calls itself not ready after it could not write.
+TROUBLE_SECONDS = 5.0
 
 
 class _Job(NamedTuple):
@@ -56,6 +60,7 @@ class Writer:
         self._gathers: Any = None  # the loop that will hand them over
         self._expected = 1
         self._held = HeldConnection()
+        self._failed: tuple[float, str] | None = None  # when and why, since it last succeeded
         self._thread = threading.Thread(target=self._work, name="clickrank-writer", daemon=True)
         self._thread.start()
 
@@ -63,6 +68,17 @@ class Writer:
     def waiting(self) -> int:
         """How many requests wait."""
         return self._jobs.qsize()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why writing has failed in the last seconds; None if it did not, or works again.
+
+        After a while without requests nobody knows: some must come to find out.
+        """
+        failed = self._failed
+        if failed is None or time.monotonic() > failed[0] + TROUBLE_SECONDS:
+            return None
+        return failed[1]
 
     def record(self, new: NewImpression) -> asyncio.Future[Recorded]:
         """Put an impression on record; to be awaited in the thread of an event loop."""
@@ -139,6 +155,7 @@ class Writer:
                     new = [new for _, new in clicked]
                     results += record_feedback(connection, new, self._numbers)
         except StoreUnavailable as error:
+            self._failed = (time.monotonic(), str(error))
             sorry = Unavailable(str(error))
             return [(job.future, None, sorry) for job in jobs]
         except Exception as error:
@@ -146,6 +163,7 @@ class Writer:
                 return [(jobs[0].future, None, error)]
             # One of them is at fault, and must not take the others with it.
             return [outcome for job in jobs for outcome in self._write([job])]
+        self._failed = None
         futures = [future for future, _ in shown] + [future for future, _ in clicked]
         return [(future, result, None) for future, result in zip(futures, results, strict=True)]
 
@@ -154,6 +172,7 @@ class Writer:
             with self._database.writing_on(self._held) as connection:
                 result = job.what(connection)  # type: ignore[operator, misc]
         except StoreUnavailable as error:
+            self._failed = (time.monotonic(), str(error))
             job.future.set_exception(Unavailable(str(error)))
         except BaseException as error:
             job.future.set_exception(error)

@@ -1,0 +1,1 @@
+"""Tests that take minutes: each shows a promise of the service."""

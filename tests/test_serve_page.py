@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from clickrank.cli import app
@@ -223,6 +224,12 @@ def test_limits_are_those_of_the_code() -> None:
     assert "{8,64}" in schemas.IMPRESSION_PATTERN
     assert f"{writer.MOST_WAITING:,} requests wait" in PAGE
     assert limits.BODY_SECONDS == 30.0
+
+
+def test_every_command_is_there() -> None:
+    mentioned = set(re.findall(r"(?:`|\$ )clickrank ([a-z]+)", PAGE))
+    assert mentioned >= {"serve", "keys", "verify", "compact", "export", "loadtest"}
+    assert mentioned <= set(typer.main.get_command(app).list_commands(None))  # type: ignore
 
 
 def test_every_path_is_in_the_description() -> None:

@@ -27,7 +27,7 @@ demo: $(STAMP) ## Run the quick experiments and write report/
 	$(BIN)/clickrank reproduce --scale quick --out report
 
 serve: $(STAMP) ## Serve rankers on this machine (PORT=..., DEMO=1 sends simulated visitors)
-	exec $(BIN)/clickrank serve --store sqlite:///clickrank.db --port $(PORT) $(if $(filter-out 0,$(DEMO)),--demo)
+	$(BIN)/clickrank serve --store sqlite:///clickrank.db --port $(PORT) $(if $(filter-out 0,$(DEMO)),--demo)
 
 test: $(STAMP) ## Run the tests (PYTEST_ARGS="..." adds arguments)
 	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder $(PYTEST_ARGS)

@@ -229,7 +229,7 @@ def test_limits_are_those_of_the_code() -> None:
 def test_every_command_is_there() -> None:
     mentioned = set(re.findall(r"(?:`|\$ )clickrank ([a-z]+)", PAGE))
     assert mentioned >= {"serve", "keys", "verify", "compact", "export", "loadtest"}
-    assert mentioned <= set(typer.main.get_command(app).list_commands(None))  # type: ignore
+    assert mentioned <= set(typer.main.get_command(app).list_commands(None))  # type: ignore[attr-defined]
 
 
 def test_every_path_is_in_the_description() -> None:

@@ -54,7 +54,7 @@ class Client(Sync):
     Parameters
     ----------
     url
-        Where the service is, such as "http://127.0.0.1:8000".
+        Where the service is, such as "http://127.0.0.1:8765".
     key
         The secret of a key, if the service wants one.
     timeout

@@ -319,6 +319,16 @@ def test_shadow_mode_compares_lists_by_the_same_estimates() -> None:
     assert done.click_rate == 0.75
 
 
+def test_a_page_that_never_changes_its_list_does_not_tell_what_lists_are_worth() -> None:
+    views = np.zeros((6, 3), dtype=np.int64)
+    views[np.arange(3), np.arange(3)] = 500
+    own = np.roll(views, 1, axis=0)
+    counts = Counts(views, views // 4, 500, 500, 300, 100, 25, own, views, same_items=1000)
+    done = report("shop", "q", list("abcdef"), np.zeros(6, dtype=bool), counts)
+    assert done.shadow is not None
+    assert (done.shadow.own_value, done.shadow.page_value) == (None, None)
+
+
 @pytest.mark.parametrize("power", [1, 3, 6, 9])
 def test_any_counts_give_a_report(power: int) -> None:
     # Cells not shown, always or never clicked, of a view and of a billion: all that holds always.

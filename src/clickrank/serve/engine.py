@@ -307,7 +307,7 @@ class Engine:
             shown,
             memo if page is None else [],
             None if page is None else own,
-            not stream.is_best(shown, candidates),
+            not stream.is_best(own, candidates),
         )
 
     def _candidates(self, known: Known, request: RankRequest) -> Ints | None:

@@ -107,7 +107,8 @@ def report(name: str, context: str, items: Sequence[str], retired: Flags, counts
     to some candidates count as if they were not. Not below 0: items retired since may have been
     better.
 
-    *shadow*: the same sum over the ranker's own lists and over the page's, an impression.
+    *shadow*: the same sum over the ranker's own lists and over the page's, an impression; None
+    while the examination of a position is not known.
 
     **Complexity**: some milliseconds for 20 items, 50 for 1,000 and a few seconds for 100,000.
     """
@@ -310,9 +311,11 @@ def _shadow(fit: PBMFit, known: Attraction, counts: Counts) -> ShadowReport | No
     if own is None or page is None or not page.any():
         return None
     n = int(page[:, 0].sum())
+    # A page that never changes its order does not tell items from positions.
+    told = bool(_told(fit).all())
     return ShadowReport(
         impressions=n,
         same_items=counts.same_items / int(page.sum()),
-        own_value=_value(fit, known, own) / n,
-        page_value=_value(fit, known, page) / n,
+        own_value=_value(fit, known, own) / n if told else None,
+        page_value=_value(fit, known, page) / n if told else None,
     )

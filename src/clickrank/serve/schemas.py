@@ -300,7 +300,7 @@ class ShadowReport(msgspec.Struct):
 
     impressions: int
     same_items: float | None  # share of the page's items that the ranker would have shown
-    own_value: float | None  # estimated clicks an impression
+    own_value: float | None  # estimated clicks an impression; None: not known yet
     page_value: float | None
 
 

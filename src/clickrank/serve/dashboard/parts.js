@@ -108,7 +108,7 @@ export function shadowPanel() {
   function update(report) {
     node.hidden = !report || report.impressions === 0;
     if (node.hidden) return;
-    const value = (number) => (number === null ? NONE : number.toFixed(3));
+    const value = (number) => (number === null ? "not known yet" : number.toFixed(3));
     setText(figures.own.value, value(report.own_value));
     const gain = report.page_value > 0 ? report.own_value / report.page_value - 1 : null;
     const beside =

@@ -10,9 +10,9 @@ from typing import Any
 
 import httpx
 
+from clickrank import wire as s
 from clickrank.errors import invalid
 from clickrank.serve import examples as e
-from clickrank.serve import schemas as s
 from clickrank.serve.errors import Refused, Unavailable
 from clickrank.store.database import StoreUnavailable
 

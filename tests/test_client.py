@@ -12,12 +12,12 @@ import httpx
 import msgspec
 import pytest
 
+from clickrank import wire as s
 from clickrank.client import AsyncClient, Client, ServiceError
 from clickrank.client import tries as tries_module
 from clickrank.client.calls import Call, Calls, Route, new_id
 from clickrank.client.tries import Tries
 from clickrank.errors import InvalidValue
-from clickrank.serve import schemas as s
 
 RANKER = s.Ranker("shop", "pb-mhb", {}, 3, 0, 2, 1800, "live", 1, 0.0, 0.0, True, True)
 

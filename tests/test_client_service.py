@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 import uvicorn
 
+from clickrank import wire as s
 from clickrank.client import AsyncClient, Client, ServiceError
 from clickrank.client import tries as tries_module
 from clickrank.client.calls import Call, Calls, Route
-from clickrank.serve import schemas as s
 from clickrank.serve import server
 from clickrank.serve.routes import ROUTES
 

@@ -21,7 +21,7 @@ import pytest
 
 from clickrank.client import Client
 from clickrank.serve import demo
-from clickrank.serve.schemas import Impression
+from clickrank.wire import Impression
 
 ROOT = Path(__file__).parent.parent
 SCRIPT = "from clickrank.cli import app\nif __name__ == '__main__':\n    app()\n"

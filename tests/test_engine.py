@@ -16,7 +16,8 @@ from clickrank.serve import memory
 from clickrank.serve.clock import Clock
 from clickrank.serve.engine import Engine
 from clickrank.serve.errors import Refused
-from clickrank.serve.schemas import (
+from clickrank.store import Database, verify
+from clickrank.wire import (
     ClickBatch,
     Clicks,
     ClicksOf,
@@ -30,7 +31,6 @@ from clickrank.serve.schemas import (
     RetiredItems,
     Start,
 )
-from clickrank.store import Database, verify
 from tests.stores import BACKENDS, store_url
 
 T = TypeVar("T")

@@ -19,10 +19,10 @@ from sqlalchemy import event
 from clickrank.serve.clock import Clock
 from clickrank.serve.engine import Engine
 from clickrank.serve.errors import Refused, Unavailable
-from clickrank.serve.schemas import Clicks, NewRanker, RankRequest, RetiredItems
 from clickrank.store import Database, database, verify
 from clickrank.store.packing import pack
 from clickrank.store.tables import impressions, streams
+from clickrank.wire import Clicks, NewRanker, RankRequest, RetiredItems
 from tests.stores import postgres_url, start_postgres, stop_postgres
 
 ITEMS = [f"item-{number}" for number in range(6)]

@@ -13,8 +13,8 @@ from clickrank.errors import InvalidValue
 from clickrank.fit import pbm_fit
 from clickrank.fit.pbm import CELL_MISSES, ITEM_WEIGHT, POSITION_WEIGHT
 from clickrank.serve.report import Attraction, Best, Counts, best_probabilities, report
-from clickrank.serve.schemas import Report
 from clickrank.types import Floats, Ints
+from clickrank.wire import Report
 
 THETA = np.r_[0.6, 0.5, 0.45, 0.4, np.linspace(0.35, 0.05, 16)]
 KAPPA = np.array([1.0, 0.7, 0.5, 0.35, 0.25])

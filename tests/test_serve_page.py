@@ -19,8 +19,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from clickrank import wire
 from clickrank.cli import app
-from clickrank.serve import definitions, engine, limits, memory, schemas, writer
+from clickrank.serve import definitions, engine, limits, memory, writer
 from clickrank.serve.metrics import Metrics
 from tests.stores import postgres_url
 
@@ -208,14 +209,14 @@ def test_limits_are_those_of_the_code() -> None:
     numbers = {name: [int(n.replace(",", "")) for n in re.findall(r"[\d,]*\d", text)]
                for name, text in known.items()}  # fmt: skip
     assert list(numbers.values()) == [
-        [schemas.MOST_ITEMS],
-        [schemas.MOST_POSITIONS],
+        [wire.MOST_ITEMS],
+        [wire.MOST_POSITIONS],
         [memory.MOST_CONTEXTS],
-        [schemas.MOST_BATCH],
-        [schemas.LONGEST_WINDOW, 7],
-        [schemas.LONGEST_NAME],
-        [schemas.LONGEST_ITEM],
-        [schemas.LONGEST_CONTEXT],
+        [wire.MOST_BATCH],
+        [wire.LONGEST_WINDOW, 7],
+        [wire.LONGEST_NAME],
+        [wire.LONGEST_ITEM],
+        [wire.LONGEST_CONTEXT],
         [8, 64],
         [limits.BODY_LIMIT, limits.LARGE_BODY_LIMIT],
         [definitions.MOST_BYTES],

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET
 
-from clickrank.serve import schemas as s
+from clickrank import wire as s
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -66,7 +66,7 @@ class Route(Generic[P, T]):
 
 
 class RankerOptions(TypedDict, total=False):
-    """What `create_ranker` may be told; see `clickrank.serve.schemas.NewRanker`."""
+    """What `create_ranker` may be told; see `clickrank.wire.NewRanker`."""
 
     policy: str
     settings: dict[str, Any]

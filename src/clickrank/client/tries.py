@@ -13,7 +13,7 @@ import msgspec
 
 from clickrank.client.calls import Call
 from clickrank.errors import ClickRankError
-from clickrank.serve.schemas import ErrorBody
+from clickrank.wire import ErrorBody
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from clickrank.serve.pages import page_reply, read_pages
 from clickrank.serve.queries import PATH_PARAMETERS
 from clickrank.serve.replies import Rejected, Reply, Stream, problem_of, send_reply
 from clickrank.serve.routes import ROUTES, Route
-from clickrank.serve.schemas import Role
+from clickrank.wire import Role
 
 if TYPE_CHECKING:
     from clickrank.serve.engine import Engine

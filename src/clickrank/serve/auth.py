@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from clickrank.serve.limits import Headers
 from clickrank.serve.replies import Rejected
-from clickrank.serve.schemas import Role
+from clickrank.wire import Role
 
 KEY_SECONDS = 2.0  # for which an answer about a key is believed
 MOST_REMEMBERED = 1024

@@ -14,7 +14,9 @@ from clickrank.errors import InvalidValue, did_you_mean, invalid
 from clickrank.policies import POLICIES
 from clickrank.priors import from_ranking
 from clickrank.ranker import takes_candidates
-from clickrank.serve.schemas import (
+from clickrank.store.definition import Definition, takes_list, takes_priors
+from clickrank.store.rankers import RankerRow
+from clickrank.wire import (
     MOST_ITEMS,
     NewItems,
     NewRanker,
@@ -23,8 +25,6 @@ from clickrank.serve.schemas import (
     RankerChange,
     RetiredItems,
 )
-from clickrank.store.definition import Definition, takes_list, takes_priors
-from clickrank.store.rankers import RankerRow
 
 #: Bytes that what one context has learned may take.
 MOST_BYTES = 256 * 2**20

@@ -9,7 +9,7 @@ import typer
 
 from clickrank.clickmodels import PBM
 from clickrank.client import Client, ServiceError
-from clickrank.serve.schemas import ClicksOf, Impression, RankRequest
+from clickrank.wire import ClicksOf, Impression, RankRequest
 
 NAME = "demo"
 #: What there is to eat, and the probability that someone who looks at it clicks on it.

@@ -17,7 +17,22 @@ from clickrank.serve.clock import Clock
 from clickrank.serve.errors import Refused, Unavailable
 from clickrank.serve.folder import Folder
 from clickrank.serve.memory import Memory, unknown_ranker
-from clickrank.serve.schemas import (
+from clickrank.serve.streams import Known, LoadedRanker, Stream
+from clickrank.store import keys as key_store
+from clickrank.store import rankers as ranker_store
+from clickrank.store.database import Database, StoreUnavailable
+from clickrank.store.feedback import Answer, NewFeedback
+from clickrank.store.log import (
+    NewImpression,
+    Recorded,
+    StreamRow,
+    find_stream,
+    now_floor,
+)
+from clickrank.store.rankers import RankerRow
+from clickrank.store.state import Standing, nothing_learned
+from clickrank.types import Ints
+from clickrank.wire import (
     Activity,
     ClickBatch,
     Clicks,
@@ -46,21 +61,6 @@ from clickrank.serve.schemas import (
     RetiredItems,
     Role,
 )
-from clickrank.serve.streams import Known, LoadedRanker, Stream
-from clickrank.store import keys as key_store
-from clickrank.store import rankers as ranker_store
-from clickrank.store.database import Database, StoreUnavailable
-from clickrank.store.feedback import Answer, NewFeedback
-from clickrank.store.log import (
-    NewImpression,
-    Recorded,
-    StreamRow,
-    find_stream,
-    now_floor,
-)
-from clickrank.store.rankers import RankerRow
-from clickrank.store.state import Standing, nothing_learned
-from clickrank.types import Ints
 
 T = TypeVar("T")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clickrank.serve import schemas as s
+from clickrank import wire as s
 
 _AT = 1_790_000_000.0
 _ID = "0193a7c2f1d05b6e8d1f2a3b4c5d6e7f"

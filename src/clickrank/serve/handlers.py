@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from clickrank.serve import schemas as s
+from clickrank import wire as s
 from clickrank.serve.errors import Refused
 from clickrank.serve.metrics import MEDIA as METRICS_MEDIA
 from clickrank.serve.policies import policy_infos

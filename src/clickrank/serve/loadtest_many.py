@@ -15,9 +15,9 @@ import msgspec
 from clickrank.errors import invalid
 from clickrank.serve import definitions
 from clickrank.serve.loadtest import Connection, disk, request, run_async, service
-from clickrank.serve.schemas import NewRanker
 from clickrank.store import Database
 from clickrank.store.rankers import insert_ranker
+from clickrank.wire import NewRanker
 
 #: What ten thousand rankers with a thousand items each may take.
 START_SECONDS = 30.0

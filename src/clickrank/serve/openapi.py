@@ -13,7 +13,7 @@ import msgspec
 import clickrank
 from clickrank.serve.queries import PATH_PARAMETERS
 from clickrank.serve.routes import ROUTES, Route
-from clickrank.serve.schemas import ErrorBody
+from clickrank.wire import ErrorBody
 
 _ABOUT = (
     "Rankers that learn from clicks: ask for a list, show it, say what was clicked. "

@@ -7,8 +7,8 @@ import functools
 from clickrank.catalogue import policy_entries
 from clickrank.policies import POLICIES
 from clickrank.ranker import takes_candidates
-from clickrank.serve.schemas import PolicyInfo
 from clickrank.store.definition import takes_priors
+from clickrank.wire import PolicyInfo
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from clickrank.serve import schemas as s
+from clickrank import wire as s
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="At most so many.", examples=[100])]
 _Text = Annotated[

@@ -12,8 +12,8 @@ from starlette.types import Receive, Send
 
 from clickrank.errors import ClickRankError, UnknownName
 from clickrank.serve.errors import Refused, Unavailable
-from clickrank.serve.schemas import ErrorBody, Problem
 from clickrank.store.database import StoreUnavailable
+from clickrank.wire import ErrorBody, Problem
 
 Header = tuple[bytes, bytes]
 

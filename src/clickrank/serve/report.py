@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from clickrank.fit import PBMFit, pbm_fit
-from clickrank.serve.schemas import ItemReport, PositionReport, Report, ShadowReport
 from clickrank.types import Floats, Ints
+from clickrank.wire import ItemReport, PositionReport, Report, ShadowReport
 
 Flags = NDArray[np.bool_]
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from clickrank import wire as s
 from clickrank.serve import examples as e
 from clickrank.serve import handlers as h
 from clickrank.serve import queries as q
-from clickrank.serve import schemas as s
 from clickrank.serve.limits import BODY_LIMIT, LARGE_BODY_LIMIT
 from clickrank.serve.metrics import MEDIA as METRICS_MEDIA
 from clickrank.serve.replies import Reply, Stream

@@ -8,15 +8,6 @@ import numpy as np
 import sqlalchemy as sa
 
 from clickrank.serve import report as reports
-from clickrank.serve.schemas import (
-    Activity,
-    Bucket,
-    ContextEntry,
-    ContextPage,
-    LoggedImpression,
-    LoggedImpressions,
-    Report,
-)
 from clickrank.serve.streams import Stream
 from clickrank.store import log as log_store
 from clickrank.store.database import Database
@@ -25,6 +16,15 @@ from clickrank.store.log import StreamRow, read
 from clickrank.store.rankers import RankerRow
 from clickrank.store.tables import activity as activity_table
 from clickrank.store.tables import streams
+from clickrank.wire import (
+    Activity,
+    Bucket,
+    ContextEntry,
+    ContextPage,
+    LoggedImpression,
+    LoggedImpressions,
+    Report,
+)
 
 _DAY = 24 * 3600 * 1_000_000
 #: Points of a chart, about, where the length of a bucket is left open.

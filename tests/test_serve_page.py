@@ -222,7 +222,7 @@ def test_limits_are_those_of_the_code() -> None:
         [definitions.MOST_BYTES],
         [engine.MEMORY],
     ]
-    assert "{8,64}" in schemas.IMPRESSION_PATTERN
+    assert "{8,64}" in wire.IMPRESSION_PATTERN
     assert f"{writer.MOST_WAITING:,} requests wait" in PAGE
     assert limits.BODY_SECONDS == 30.0
 

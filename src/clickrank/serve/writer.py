@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from clickrank.serve.errors import Unavailable
 from clickrank.store.database import Database, HeldConnection, StoreUnavailable
-from clickrank.store.feedback import Answer, NewFeedback, record_feedback
+from clickrank.store.feedback import Answer, NewFeedback, lock_all, record_feedback
 from clickrank.store.log import NewImpression, Recorded, record
 
 T = TypeVar("T")
@@ -184,6 +184,8 @@ class Writer:
         try:
             with self._database.writing_on(self._held) as connection:
                 results: list[Any] = []
+                if shown and clicked and not self._database.is_sqlite:
+                    lock_all(connection, [new for _, new in shown], [new for _, new in clicked])
                 if shown:
                     results += record(connection, [new for _, new in shown])
                 if clicked:

@@ -252,9 +252,7 @@ def test_workers_do_not_wait_for_each_other_in_a_circle() -> None:
         async with opened(url) as one, opened(url) as two:
             await one.create(new_ranker())
             rng = random.Random(1)
-            await asyncio.gather(
-                *(visitor([one, two], f"visitor-{i:02d}", rng) for i in range(16))
-            )
+            await asyncio.gather(*(visitor([one, two], f"visitor-{i:02d}", rng) for i in range(16)))
 
     asyncio.run(scene())  # of a circle the database would break one part, which gets an error
 

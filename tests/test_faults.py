@@ -239,6 +239,25 @@ def test_two_workers_fold_one_ranker() -> None:
 
 
 @pytest.mark.postgres
+def test_workers_do_not_wait_for_each_other_in_a_circle() -> None:
+    url = postgres_url()
+
+    async def visitor(engines: list[Engine], name: str, rng: random.Random) -> None:
+        for number in range(60):
+            request = RankRequest(id=f"{name}-{number:05d}", context=rng.choice("abc"))
+            shown = await rng.choice(engines).rank("shop", request)
+            await rng.choice(engines).click(shown.id, Clicks(shown.items[:1], final=True))
+
+    async def scene() -> None:
+        async with opened(url) as one, opened(url) as two:
+            await one.create(new_ranker())
+            rng = random.Random(1)
+            await asyncio.gather(*(visitor([one, two], f"visitor-{i:02d}", rng) for i in range(16)))
+
+    asyncio.run(scene())  # of a circle the database would break one part, which gets an error
+
+
+@pytest.mark.postgres
 def test_what_one_worker_retires_no_other_shows() -> None:
     url = postgres_url()
 

@@ -30,14 +30,19 @@ WINDOW = 2  # seconds, of the ranker whose clicks are not all final
 async def kill_and_restart(workers: list[Service], visitors: Visitors, rng: random.Random) -> None:
     """Kill a worker while it is asked, and start it again, many times."""
     for _ in range(KILLS):
-        before = len(visitors.clicked)
-        while len(visitors.clicked) < before + 30:  # under load
-            await asyncio.sleep(0.02)
+        await some_visits(visitors)
         await asyncio.sleep(rng.uniform(0.0, 0.3))
         victim = rng.choice(workers)
         await asyncio.to_thread(victim.kill)
         victim.start()
         await asyncio.to_thread(victim.wait)
+    await some_visits(visitors)
+
+
+async def some_visits(visitors: Visitors) -> None:
+    before = len(visitors.clicked)
+    while len(visitors.clicked) < before + 30:
+        await asyncio.sleep(0.02)
 
 
 async def under_load(workers: list[Service], visitors: Visitors) -> None:

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from clickrank.serve.errors import Unavailable
 from clickrank.store.database import Database, HeldConnection, StoreUnavailable
-from clickrank.store.feedback import Answer, NewFeedback, record_feedback
+from clickrank.store.feedback import Answer, NewFeedback, lock_all, record_feedback
 from clickrank.store.log import NewImpression, Recorded, record
 
 T = TypeVar("T")
@@ -29,8 +29,8 @@ Numbers = Callable[[sa.Connection, int, int], Mapping[str, int]]
 #: Requests that one transaction takes at most, and that may wait before more are refused.
 MOST_AT_ONCE = 500
 MOST_WAITING = 20_000
-#: For which the first request waits for others.
-GATHER_SECONDS = 0.0005
+#: For which requests wait for others who may come: less than a commit takes.
+GATHER_SECONDS = 0.001
 #: For which the service calls itself not ready after it could not write.
 TROUBLE_SECONDS = 5.0
 
@@ -38,6 +38,10 @@ TROUBLE_SECONDS = 5.0
 class _Job(NamedTuple):
     what: NewImpression | NewFeedback | Callable[[sa.Connection], Any] | None
     future: Any
+
+
+#: A future with its result or its error.
+_Outcome = tuple[Any, Any, BaseException | None]
 
 
 class Writer:
@@ -56,9 +60,11 @@ class Writer:
         self._database = database
         self._numbers = numbers
         self._jobs: queue.SimpleQueue[list[_Job]] = queue.SimpleQueue()
+        # These are for the event loop's thread.
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._gathered: list[_Job] = []
-        self._gathers: Any = None  # the loop that will hand them over
-        self._expected = 1
+        self._expected = 1  # how many will gather, going by the last time
+        self._writing = 0  # handed over and not answered yet
         self._held = HeldConnection()
         self._failed: tuple[float, str] | None = None  # when and why, since it last succeeded
         self._thread = threading.Thread(target=self._work, name="clickrank-writer", daemon=True)
@@ -67,7 +73,7 @@ class Writer:
     @property
     def waiting(self) -> int:
         """How many requests wait."""
-        return self._jobs.qsize()
+        return len(self._gathered) + self._writing
 
     @property
     def trouble(self) -> str | None:
@@ -100,31 +106,52 @@ class Writer:
         self._thread.join()
 
     def _submit(self, new: NewImpression | NewFeedback) -> asyncio.Future[Any]:
-        if self._jobs.qsize() >= MOST_WAITING:
+        if self.waiting >= MOST_WAITING:
             raise Unavailable("Service: too many requests wait for the store; try again later.")
         loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._gathered, self._writing = loop, [], 0
         future: asyncio.Future[Any] = loop.create_future()
-        if not self._gathered or self._gathers is not loop:
-            self._gathered, self._gathers = [], loop
-            loop.call_soon(self._hand_over, True)
         self._gathered.append(_Job(new, future))
+        if len(self._gathered) == 1 and self._writing == 0:
+            loop.call_soon(self._gather)
         if len(self._gathered) == self._expected:
-            loop.call_soon(self._hand_over, False)
+            loop.call_soon(self._hand_over)
         return future
 
-    def _hand_over(self, wait: bool) -> None:
-        """Give the thread what has gathered: all that comes at about the same time goes at once.
+    def _gather(self, before: int = 0) -> None:
+        """Wait as long as others come: all that come at about the same time are written at once.
 
-        Waking it for each request costs more than the writing, and it would begin with the first
-        one alone, while the others wait for the next commit. So it is worth to wait a moment for
-        as many as came the last time.
+        A commit costs about the same for one as for many. Waking the thread for the first alone
+        would leave the others to the next commit, and both threads at odds over the interpreter.
         """
-        if wait and len(self._gathered) < self._expected:
-            self._gathers.call_later(GATHER_SECONDS, self._hand_over, False)
-        elif self._gathered:
-            self._expected = len(self._gathered)
+        count = len(self._gathered)
+        if self._loop is not None and before < count < self._expected:
+            self._loop.call_later(GATHER_SECONDS, self._gather, count)
+        else:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        if self._gathered and self._writing == 0:
+            self._writing = self._expected = len(self._gathered)
             self._jobs.put(self._gathered)
             self._gathered = []
+
+    def _settle(self, outcomes: list[_Outcome]) -> None:
+        """Answer, in the event loop's thread."""
+        for future, result, error in outcomes:
+            if future.done():  # the client has gone
+                continue
+            if error is None:
+                future.set_result(result)
+            else:
+                future.set_exception(error)
+        if outcomes and outcomes[0][0].get_loop() is self._loop:
+            self._writing -= len(outcomes)
+            # Those who are answered now may come again at once, and join those who came meanwhile.
+            self._expected = len(outcomes) + len(self._gathered)
+            if self._gathered and self._writing == 0 and self._loop is not None:
+                self._loop.call_soon(self._gather)  # after the answers have been sent
 
     def _work(self) -> None:
         while True:
@@ -134,7 +161,7 @@ class Writer:
                     jobs += self._jobs.get_nowait()
             together = [job for job in jobs if isinstance(job.what, (NewImpression, NewFeedback))]
             if together:
-                _deliver(self._write(together))
+                self._deliver(self._write(together))
             for job in jobs:
                 if job.what is None:
                     self._held.release()
@@ -142,13 +169,23 @@ class Writer:
                 if not isinstance(job.what, (NewImpression, NewFeedback)):
                     self._run_alone(job)
 
-    def _write(self, jobs: list[_Job]) -> list[tuple[Any, Any, BaseException | None]]:
+    def _deliver(self, outcomes: list[_Outcome]) -> None:
+        loops: dict[Any, list[_Outcome]] = {}
+        for outcome in outcomes:
+            loops.setdefault(outcome[0].get_loop(), []).append(outcome)
+        for loop, some in loops.items():
+            with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits
+                loop.call_soon_threadsafe(self._settle, some)
+
+    def _write(self, jobs: list[_Job]) -> list[_Outcome]:
         """Write jobs in one transaction; returns each future with its result or its error."""
         shown = [(job.future, job.what) for job in jobs if isinstance(job.what, NewImpression)]
         clicked = [(job.future, job.what) for job in jobs if isinstance(job.what, NewFeedback)]
         try:
             with self._database.writing_on(self._held) as connection:
                 results: list[Any] = []
+                if shown and clicked and not self._database.is_sqlite:
+                    lock_all(connection, [new for _, new in shown], [new for _, new in clicked])
                 if shown:
                     results += record(connection, [new for _, new in shown])
                 if clicked:
@@ -178,22 +215,3 @@ class Writer:
             job.future.set_exception(error)
         else:
             job.future.set_result(result)
-
-
-def _deliver(outcomes: list[tuple[Any, Any, BaseException | None]]) -> None:
-    loops: dict[Any, list[tuple[Any, Any, BaseException | None]]] = {}
-    for outcome in outcomes:
-        loops.setdefault(outcome[0].get_loop(), []).append(outcome)
-    for loop, some in loops.items():
-        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits
-            loop.call_soon_threadsafe(_settle, some)
-
-
-def _settle(outcomes: list[tuple[Any, Any, BaseException | None]]) -> None:
-    for future, result, error in outcomes:
-        if future.done():  # the client has gone
-            continue
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from clickrank.store.log import lock_streams
+from clickrank.store.log import NewImpression, lock_rankers, lock_streams
 from clickrank.store.prepared import Prepared, PreparedList
 from clickrank.store.tables import clicks, finals, impressions, rankers, streams
 
@@ -108,6 +108,16 @@ def find_shown(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Shown
         number, stream_id, seq, items, *rest = row
         found[number] = Shown(number, stream_id, seq, _numbers.decode(items), *rest)
     return found
+
+
+def lock_all(
+    connection: sa.Connection, new: Sequence[NewImpression], clicked: Sequence[NewFeedback]
+) -> None:
+    """Hold all that a transaction with both needs: in two goes it would not be in one order."""
+    shown = find_shown(connection, [one.impression_id for one in clicked])
+    lock_rankers(connection, {one.ranker_id for one in new})
+    numbers = {one.stream_id for one in new} | {one.stream_id for one in shown.values()}
+    lock_streams(connection, numbers)
 
 
 def record_feedback(

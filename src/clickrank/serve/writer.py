@@ -19,8 +19,8 @@ import sqlalchemy as sa
 
 from clickrank.serve.errors import Unavailable
 from clickrank.store.database import Database, HeldConnection, StoreUnavailable
-from clickrank.store.feedback import Answer, NewFeedback, record_feedback
-from clickrank.store.log import NewImpression, Recorded, record
+from clickrank.store.feedback import Answer, NewFeedback, find_shown, record_feedback
+from clickrank.store.log import NewImpression, Recorded, lock_rankers, lock_streams, record
 
 T = TypeVar("T")
 #: Gives the items of a ranker, at least as new as a version, by their ids.
@@ -142,13 +142,17 @@ class Writer:
                 if not isinstance(job.what, (NewImpression, NewFeedback)):
                     self._run_alone(job)
 
-    def _write(self, jobs: list[_Job]) -> list[tuple[Any, Any, BaseException | None]]:
+    def _write(
+        self, jobs: list[_Job], again: bool = False
+    ) -> list[tuple[Any, Any, BaseException | None]]:
         """Write jobs in one transaction; returns each future with its result or its error."""
         shown = [(job.future, job.what) for job in jobs if isinstance(job.what, NewImpression)]
         clicked = [(job.future, job.what) for job in jobs if isinstance(job.what, NewFeedback)]
         try:
             with self._database.writing_on(self._held) as connection:
                 results: list[Any] = []
+                if shown and clicked and not self._database.is_sqlite:
+                    self._lock(connection, shown, clicked)
                 if shown:
                     results += record(connection, [new for _, new in shown])
                 if clicked:
@@ -159,15 +163,25 @@ class Writer:
             sorry = Unavailable(str(error))
             return [(job.future, None, sorry) for job in jobs]
         except Exception as error:
-            if len(jobs) == 1:
+            if len(jobs) == 1 and (again or not isinstance(error, sa.exc.IntegrityError)):
                 return [(jobs[0].future, None, error)]
-            # One of them is at fault, and must not take the others with it.
-            return [outcome for job in jobs for outcome in self._write([job])]
+            # One of them is at fault, and must not take the others with it. If another worker
+            # recorded the same id meanwhile, it is on record the next time.
+            return [outcome for job in jobs for outcome in self._write([job], again=True)]
         self._failed = None
         futures = [future for future, _ in shown] + [future for future, _ in clicked]
         return [(future, result, None) for future, result in zip(futures, results, strict=True)]
 
+    def _lock(self, connection: sa.Connection, shown: list[Any], clicked: list[Any]) -> None:
+        """Take the locks of lists and clicks together, in the one order that all keep to."""
+        lock_rankers(connection, {new.ranker_id for _, new in shown})
+        found = find_shown(connection, [new.impression_id for _, new in clicked])
+        streams = {new.stream_id for _, new in shown} | {one.stream_id for one in found.values()}
+        lock_streams(connection, streams)
+
     def _run_alone(self, job: _Job) -> None:
+        if not job.future.set_running_or_notify_cancel():
+            return  # whoever asked has gone
         try:
             with self._database.writing_on(self._held) as connection:
                 result = job.what(connection)  # type: ignore[operator, misc]

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from clickrank.errors import InvalidValue, did_you_mean, invalid
+from clickrank.errors import ClickRankError, InvalidValue, did_you_mean, invalid
 from clickrank.policies import POLICIES
 from clickrank.priors import from_ranking
 from clickrank.ranker import takes_candidates
@@ -167,7 +167,9 @@ def check(name: str, definition: Definition) -> None:
             rule = f"what {definition.policy!r} learns must take at most {MOST_BYTES:,} bytes"
             raise invalid(name, rule, int(size))
         definition.spec().params(n_items, definition.n_positions)
-    except (TypeError, OverflowError, ArithmeticError, AttributeError) as error:
+    except ClickRankError:
+        raise
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
         # Settings of kinds that the policy did not think of.
         raise InvalidValue(f"{name}: settings of {definition.policy!r}: {error}.") from error
 

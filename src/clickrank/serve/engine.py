@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import sqlalchemy as sa
 
-from clickrank.errors import invalid
+from clickrank.errors import InvalidValue, UnknownName, invalid
 from clickrank.serve import definitions, views
 from clickrank.serve.clock import Clock
 from clickrank.serve.errors import Refused, Unavailable
@@ -232,6 +232,7 @@ class Engine:
 
     async def rank(self, name: str, request: RankRequest) -> Impression:
         """Choose a list and put it on record."""
+        sure = False
         for _ in range(_TRIES):
             loaded = await self._memory.ranker(name)
             stream = await self._memory.stream(loaded, request.context)
@@ -239,7 +240,13 @@ class Engine:
             if stream is None or stream.standing.version > known.row.version:
                 await self._memory.newest(name)  # of which the folder heard first
                 continue
-            new = self._choose(known, stream, request)
+            try:
+                new = self._choose(known, stream, request)
+            except (InvalidValue, UnknownName):
+                if sure or (await self._memory.newest(name)).known is known:
+                    raise
+                sure = True  # another worker changed the ranker: once more, by what it is now
+                continue
             recorded = await self.writer.record(new)
             found = self._shown(known, request.context, new, recorded)
             if found is not None:
@@ -250,7 +257,7 @@ class Engine:
 
     async def rank_batch(self, name: str, batch: RankBatch) -> ImpressionBatch:
         """Choose a list for each request: all or, if one cannot be, none that was not before."""
-        known = (await self._memory.ranker(name)).known
+        known = (await self._memory.newest(name)).known
         for request in batch.requests:  # what can be said at once is said before any is recorded
             self._candidates(known, request)
             self._page_list(known, request)

@@ -54,7 +54,8 @@ class Folder:
         self._loaded = loaded
         self._lock = threading.Lock()
         self._news: set[int] = set()
-        self._due: dict[int, int] = {}  # when the impression that a stream waits for settles
+        # When the impression that a stream waits for settles, by the ranker's version.
+        self._due: dict[int, tuple[int, int]] = {}
         self._looked_at = 0.0
         self._moved_at = 0
         self._snapshot_due: set[int] = set()
@@ -94,24 +95,31 @@ class Folder:
 
     def round(self, look: bool) -> None:
         """Move the frontiers that can be moved; with ``look`` those of all streams."""
-        with self._lock:
-            news, self._news = self._news, set()
+        due: set[int] = set()
         if look:
             self._looked_at = time.monotonic()
             now = self._clock.now()
             self._follow_others()
             with self._database.reading() as connection:
-                waiting = {number for number, _ in lagging(connection)}
-            self._due = {number: at for number, at in self._due.items() if number in waiting}
-            news |= {number for number in waiting if self._due.get(number, 0) <= now}
-        undone = set(news)
-        try:
-            for number in sorted(news):
+                waiting = dict(lagging(connection))
+            # What was reckoned with the window of another version does not hold any more.
+            self._due = {
+                number: (at, version)
+                for number, (at, version) in self._due.items()
+                if waiting.get(number) == version
+            }
+            due = {number for number in waiting if self._due.get(number, (0, 0))[0] <= now}
+        with self._lock:
+            news, self._news = self._news | due, set()
+        for number in sorted(news):
+            try:
                 self._advance(number)
-                undone.discard(number)
-        finally:
-            with self._lock:
-                self._news |= undone
+            except (StoreUnavailable, Unavailable):
+                with self._lock:
+                    self._news |= news
+                raise
+            except Exception:  # of this stream: the others go on, and it is tried at the next look
+                log.exception("stream %d cannot be folded now", number)
 
     def _advance(self, number: int) -> None:
         while True:
@@ -124,7 +132,7 @@ class Folder:
                 step = settled_after(connection, stream, ranker.window, now, MOST_AT_ONCE)
             self._due.pop(number, None)
             if step.closes_at is not None:
-                self._due[number] = step.closes_at
+                self._due[number] = (step.closes_at, ranker.version)
             if not step.logged:
                 return
             move = functools.partial(
@@ -150,9 +158,15 @@ class Folder:
                 loaded = self._loaded(number)
                 if loaded is not None and loaded.standing.seq < folded_seq:
                     ranker = ranker_by_id(connection, ranker_id)
-                    if ranker is not None:
+                    if ranker is None:
+                        continue
+                    try:
                         loaded.catch_up(self._database, ranker)
                         self._snapshot_due.add(number)
+                    except (StoreUnavailable, Unavailable):
+                        raise
+                    except Exception:
+                        log.exception("stream %d cannot be folded now", number)
 
     def _write_snapshots(self, all_of_them: bool = False) -> None:
         for number in sorted(self._snapshot_due):

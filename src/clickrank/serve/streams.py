@@ -12,7 +12,7 @@ from clickrank.errors import UnknownName
 from clickrank.serve.report import Best
 from clickrank.store.database import Database
 from clickrank.store.log import LoggedImpression, StreamRow, stream_by_id
-from clickrank.store.rankers import RankerRow
+from clickrank.store.rankers import RankerRow, ranker_by_id
 from clickrank.store.state import Standing, fold, forward, load
 from clickrank.types import Ints
 
@@ -113,10 +113,17 @@ class Stream:
             if found is None:
                 return
             standing = self.standing
+            if row.version < standing.version:  # it went on since the caller looked
+                newest = ranker_by_id(connection, found.ranker_id)
+                if newest is None:
+                    return
+                row = newest
             if standing.version < row.version:
                 standing = _carried(row, standing) or load(
                     connection, row.definition, row.version, found
                 )
+            if standing.seq < found.base_seq:  # compacted away before it was folded here
+                standing = load(connection, row.definition, row.version, found)
             if standing.seq < found.folded_seq:
                 standing = forward(connection, row.definition, standing, self.id, found.folded_seq)
             if standing is not self.standing:

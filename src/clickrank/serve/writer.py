@@ -177,7 +177,7 @@ class Writer:
             with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits
                 loop.call_soon_threadsafe(self._settle, some)
 
-    def _write(self, jobs: list[_Job]) -> list[_Outcome]:
+    def _write(self, jobs: list[_Job], again: bool = False) -> list[_Outcome]:
         """Write jobs in one transaction; returns each future with its result or its error."""
         shown = [(job.future, job.what) for job in jobs if isinstance(job.what, NewImpression)]
         clicked = [(job.future, job.what) for job in jobs if isinstance(job.what, NewFeedback)]
@@ -196,15 +196,18 @@ class Writer:
             sorry = Unavailable(str(error))
             return [(job.future, None, sorry) for job in jobs]
         except Exception as error:
-            if len(jobs) == 1:
+            if len(jobs) == 1 and (again or not isinstance(error, sa.exc.IntegrityError)):
                 return [(jobs[0].future, None, error)]
-            # One of them is at fault, and must not take the others with it.
-            return [outcome for job in jobs for outcome in self._write([job])]
+            # One of them is at fault, and must not take the others with it. If another worker
+            # recorded the same id meanwhile, it is on record the next time.
+            return [outcome for job in jobs for outcome in self._write([job], again=True)]
         self._failed = None
         futures = [future for future, _ in shown] + [future for future, _ in clicked]
         return [(future, result, None) for future, result in zip(futures, results, strict=True)]
 
     def _run_alone(self, job: _Job) -> None:
+        if not job.future.set_running_or_notify_cancel():
+            return  # whoever asked has gone
         try:
             with self._database.writing_on(self._held) as connection:
                 result = job.what(connection)  # type: ignore[operator, misc]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from clickrank.store.database import Database
-from clickrank.store.log import lock_streams, stream_by_id
+from clickrank.store.log import lock_rankers, lock_streams, stream_by_id
 from clickrank.store.packing import pack
 from clickrank.store.rankers import ranker_by_id
 from clickrank.store.state import load
@@ -59,9 +59,12 @@ def _compact_stream(database: Database, number: int, before: int) -> int:
         standing = load(connection, ranker.definition, ranker.version, stream, until=last)
     packed = pack(standing.learned.statistics())
     with database.writing() as connection:
+        versions = lock_rankers(connection, [ranker.id])
         held = lock_streams(connection, [number]).get(number)
-        if held is None:
-            return 0
+        if held is None or versions != {ranker.id: ranker.version}:
+            return 0  # deleted or changed meanwhile: another run takes it
+        if held.base_seq != stream.base_seq:
+            return 0  # another run was faster
         row = {"stream_id": number, "seq": last, "version": ranker.version, "at": held.last_at}
         added = database.insert(snapshots).values(**row, statistics=packed)
         connection.execute(added.on_conflict_do_nothing())

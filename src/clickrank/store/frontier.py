@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from clickrank.errors import InvalidValue
 from clickrank.store.database import Database
 from clickrank.store.log import LoggedImpression, StreamRow, lock_streams, read
-from clickrank.store.tables import activity, clicks, streams
+from clickrank.store.tables import activity, clicks, rankers, streams
 
 #: Microseconds that a bucket of `activity` lasts.
 BUCKET = 10_000_000
@@ -92,10 +92,11 @@ def _count_activity(
 
 
 def lagging(connection: sa.Connection) -> list[tuple[int, int]]:
-    """Return each stream with something to fold, and its ranker."""
-    query = sa.select(streams.c.id, streams.c.ranker_id)
+    """Return each stream with something to fold, and the version of its ranker."""
+    query = sa.select(streams.c.id, rankers.c.version)
+    query = query.join_from(streams, rankers, rankers.c.id == streams.c.ranker_id)
     query = query.where(streams.c.next_seq > streams.c.folded_seq + 1)
-    return [(row.id, row.ranker_id) for row in connection.execute(query)]
+    return [(row.id, row.version) for row in connection.execute(query)]
 
 
 def moved_since(connection: sa.Connection, at: int) -> list[tuple[int, int, int]]:

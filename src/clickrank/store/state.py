@@ -8,6 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from clickrank.ranker import Learned
+from clickrank.store.database import StoreUnavailable
 from clickrank.store.definition import Definition
 from clickrank.store.log import LoggedImpression, StreamRow, as_batch, read
 from clickrank.store.packing import unpack
@@ -15,6 +16,10 @@ from clickrank.store.snapshots import newest_snapshot
 
 #: Impressions read and folded at once.
 _AT_ONCE = 2000
+
+
+class NotOnRecord(StoreUnavailable):
+    """Impressions to fold are not there; if they were compacted, a snapshot is, the next time."""
 
 
 class Standing(NamedTuple):
@@ -70,7 +75,10 @@ def forward(
     """Return the standing with the impressions up to ``end`` folded in."""
     while standing.seq < end:
         last = min(standing.seq + _AT_ONCE, end)
-        standing = fold(definition, standing, read(connection, stream_id, standing.seq, last), last)
+        logged = read(connection, stream_id, standing.seq, last)
+        if len(logged) != last - standing.seq:  # compacted away meanwhile
+            raise NotOnRecord(f"Store: stream {stream_id} was compacted meanwhile; try again.")
+        standing = fold(definition, standing, logged, last)
     return standing
 
 

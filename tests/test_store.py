@@ -341,6 +341,19 @@ def test_compacting_changes_nothing_that_was_learned(database: Database) -> None
     assert verify(database).problems == []
 
 
+def test_what_was_compacted_still_counts_for_a_policy_that_starts_anew(database: Database) -> None:
+    log = Log(database, definition("bubblerank", horizon=1000))
+    played(log, 10)
+    assert compact(database, before=10**6).impressions == 10
+    log.change(items=[*ITEMS, "e"], since=2)
+    played(log, 5, begin=10)
+    log.snapshot()
+    with database.reading() as connection:
+        standing = load(connection, log.ranker.definition, 2, log.stream())
+    assert standing.learned.views.sum() == 2 * 15
+    assert verify(database).problems == []
+
+
 def test_old_snapshots_are_let_go(database: Database) -> None:
     log = Log(database)
     for i in range(5):

@@ -15,7 +15,6 @@ from clickrank.serve import folder
 from clickrank.serve.definitions import define
 from clickrank.serve.engine import Engine
 from clickrank.serve.errors import Refused
-from clickrank.serve.schemas import Clicks, NewItems, NewKey, RankerChange, RankRequest
 from clickrank.store import Database
 from clickrank.store.compact import compact
 from clickrank.store.database import StoreUnavailable
@@ -24,6 +23,7 @@ from clickrank.store.log import stream_by_id
 from clickrank.store.packing import pack
 from clickrank.store.rankers import ranker_by_id
 from clickrank.store.state import load
+from clickrank.wire import Clicks, NewItems, NewKey, RankerChange, RankRequest
 from tests.stores import store_url
 from tests.test_engine import folded, new, problems, run
 

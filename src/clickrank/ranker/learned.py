@@ -217,6 +217,13 @@ class Learned:
             own[...] = given
         return other
 
+    def with_tally(self, arrays: Mapping[str, NDArray[Any]]) -> Learned:
+        """Return the same with the tally of `statistics`, of as many items or fewer."""
+        other = self._copy(self._learner.state)
+        for name, own in ((VIEWS, other.views), (CLICKS, other.clicks)):
+            own[: arrays[name].shape[0]] = arrays[name]
+        return other
+
     def with_items(
         self, policy: Policy, n_items: int, retired: Collection[int] = ()
     ) -> Learned | None:

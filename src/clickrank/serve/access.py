@@ -26,10 +26,15 @@ class Access:
         # Apart, so that nobody waits for a long calculation to read a line.
         self._readers = ThreadPoolExecutor(4, thread_name_prefix="clickrank-read")
         self._workers = ThreadPoolExecutor(2, thread_name_prefix="clickrank-work")
+        self._compiler = ThreadPoolExecutor(1, thread_name_prefix="clickrank-compile")
 
     async def in_thread(self, function: Callable[[], T]) -> T:
         """Call a function that takes a while."""
         return await asyncio.get_running_loop().run_in_executor(self._workers, function)
+
+    async def slowly(self, function: Callable[[], T]) -> T:
+        """Call a function that may take half a minute: it compiles. One at a time."""
+        return await asyncio.get_running_loop().run_in_executor(self._compiler, function)
 
     async def read(self, function: Callable[[sa.Connection], T]) -> T:
         """Call a function that reads."""
@@ -52,4 +57,5 @@ class Access:
         self.writer.close()
         self._readers.shutdown()
         self._workers.shutdown()
+        self._compiler.shutdown()
         self.database.close()

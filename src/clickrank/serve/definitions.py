@@ -29,7 +29,7 @@ from clickrank.wire import (
 #: Bytes that what one context has learned may take.
 MOST_BYTES = 256 * 2**20
 #: What would keep a worker busy for longer than visitors wait.
-_MOST_STEPS = 1_000
+_MOST = {"steps": 1_000, "slots": 2**16}
 _MOST_FOR_PMED = 60
 
 
@@ -38,9 +38,7 @@ def define(new: NewRanker) -> Definition:
     items = _distinct(new.name, new.items)
     numbers = {item: number for number, item in enumerate(items)}
     _known_policy(new.policy)
-    if "prior" in new.settings or "initial" in new.settings:
-        rule = "settings must not hold what has a field of its own: prior, start"
-        raise invalid(new.name, rule, sorted(new.settings))
+    _plain_settings(new.name, new.settings)
     alpha = beta = start = None
     if new.prior is not None:
         if new.start is not None:
@@ -83,6 +81,7 @@ def changed(row: RankerRow, change: RankerChange) -> tuple[int, Definition]:
     settings = (
         ({} if other else definition.settings) if change.settings is UNSET else change.settings
     )
+    _plain_settings(row.name, settings)
     if other or settings != definition.settings:
         version = row.version + 1
         fields |= {"policy": policy, "settings": settings}
@@ -156,9 +155,10 @@ def check(name: str, definition: Definition) -> None:
     if active < definition.n_positions:
         rule = f"n_positions must be between 1 and the number of items to show ({active})"
         raise invalid(name, rule, definition.n_positions)
-    steps = definition.settings.get("steps", 1)
-    if isinstance(steps, (int, float)) and steps > _MOST_STEPS:
-        raise invalid(name, f"steps must be at most {_MOST_STEPS} in the service", steps)
+    for field, most in _MOST.items():
+        value = definition.settings.get(field, 1)
+        if isinstance(value, (int, float)) and value > most:
+            raise invalid(name, f"{field} must be at most {most:,} in the service", value)
     if definition.policy == "pmed" and active > _MOST_FOR_PMED:
         raise invalid(name, f"pmed is for at most {_MOST_FOR_PMED} items in the service", active)
     try:
@@ -179,14 +179,14 @@ def _size(definition: Definition) -> float:
     n_items, n_positions = len(definition.items), definition.n_positions
     small = [n_positions + 8, n_positions + 16, n_positions + 24]
     if n_items <= small[-1]:
-        return 0.0
+        small = [n_items]
     sizes = []
     for count in small:
         part = definition.first_items(count)
         part = msgspec.structs.replace(part, start=None, retired=[])
         state = part.spec().init(count, n_positions)
         sizes.append(sum(array.nbytes for array in state))
-    return float(np.polyval(np.polyfit(small, sizes, 2), n_items))
+    return float(np.polyval(np.polyfit(small, sizes, len(small) - 1), n_items))
 
 
 def described(row: RankerRow) -> Ranker:
@@ -212,6 +212,12 @@ def described(row: RankerRow) -> Ranker:
 
 def _known_policy(name: str) -> None:
     POLICIES[name]  # says which is near if there is none
+
+
+def _plain_settings(owner: str, settings: dict[str, Any]) -> None:
+    if "prior" in settings or "initial" in settings:
+        rule = "settings must not hold what has a field of its own: prior, start"
+        raise invalid(owner, rule, sorted(settings))
 
 
 def _distinct(owner: str, items: list[str]) -> list[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
 
-from clickrank.errors import InvalidValue, UnknownName, invalid
+from clickrank.errors import ClickRankError, InvalidValue, UnknownName, invalid
 from clickrank.serve import definitions, views
 from clickrank.serve.clock import Clock
 from clickrank.serve.errors import Refused, Unavailable
@@ -21,6 +21,7 @@ from clickrank.serve.streams import Known, LoadedRanker, Stream
 from clickrank.store import keys as key_store
 from clickrank.store import rankers as ranker_store
 from clickrank.store.database import Database, StoreUnavailable
+from clickrank.store.definition import Definition
 from clickrank.store.feedback import Answer, NewFeedback
 from clickrank.store.log import (
     NewImpression,
@@ -67,6 +68,8 @@ T = TypeVar("T")
 #: Bytes of what was learned that are kept in memory; what is used least is let go.
 MEMORY = 2 * 2**30
 _TRIES = 10
+#: Lists of a batch that are chosen at once.
+_TOGETHER = 50
 
 
 class Engine:
@@ -115,10 +118,10 @@ class Engine:
 
     async def create(self, new: NewRanker) -> tuple[Ranker, bool]:
         """Make a ranker; the same again is no error, and makes none."""
-        definition = await self._access.in_thread(functools.partial(definitions.define, new))
+        definition = await self._access.slowly(functools.partial(definitions.define, new))
         window = new.window * 1_000_000
         # Compiles the policy's kernels, if need be: now, not when the first visitor comes.
-        await self._access.in_thread(functools.partial(_warm_up, definition))
+        await self._access.slowly(functools.partial(_warm_up, new.name, definition))
         at = self.clock.now()
 
         def insert(connection: sa.Connection) -> tuple[RankerRow, bool]:
@@ -180,9 +183,9 @@ class Engine:
     ) -> Ranker:
         # Made first outside of the transaction, which holds up all others: it may compile.
         row = await self._memory.row(name)
-        _, definition = await self._access.in_thread(functools.partial(change, row))
+        _, definition = await self._access.slowly(functools.partial(change, row))
         if definition.since != row.definition.since:
-            await self._access.in_thread(functools.partial(_warm_up, definition))
+            await self._access.slowly(functools.partial(_warm_up, name, definition))
         at = self.clock.now()
 
         def write(connection: sa.Connection) -> RankerRow | None:
@@ -241,7 +244,7 @@ class Engine:
                 await self._memory.newest(name)  # of which the folder heard first
                 continue
             try:
-                new = self._choose(known, stream, request)
+                new = await self._choose(known, stream, request)
             except (InvalidValue, UnknownName):
                 if sure or (await self._memory.newest(name)).known is known:
                     raise
@@ -261,13 +264,11 @@ class Engine:
         for request in batch.requests:  # what can be said at once is said before any is recorded
             self._candidates(known, request)
             self._page_list(known, request)
-        found = await asyncio.gather(
-            *(self.rank(name, request) for request in batch.requests), return_exceptions=True
-        )
-        for one in found:
-            if isinstance(one, BaseException):
-                raise one
-        return ImpressionBatch([one for one in found if isinstance(one, Impression)])
+        found: list[Impression] = []
+        for first in range(0, len(batch.requests), _TOGETHER):  # others want to be heard too
+            some = batch.requests[first : first + _TOGETHER]
+            found += await _all_of([self.rank(name, request) for request in some])
+        return ImpressionBatch(found)
 
     async def click(self, impression_id: str, clicks: Clicks) -> Feedback:
         """Put clicks on record."""
@@ -277,11 +278,11 @@ class Engine:
     async def click_batch(self, batch: ClickBatch) -> FeedbackBatch:
         """Put clicks on many impressions on record; each gets its own answer."""
         now = self.clock.now()
-        answers = await asyncio.gather(
-            *(
+        answers = await _all_of(
+            [
                 self.writer.feedback(NewFeedback(one.id, one.clicked, one.final, now))
                 for one in batch.clicks
-            )
+            ]
         )
         results = []
         for one, answer in zip(batch.clicks, answers, strict=True):
@@ -291,15 +292,16 @@ class Engine:
                 results.append(FeedbackOf(one.id, error=Problem(error.code, str(error))))
         return FeedbackBatch(results)
 
-    def _choose(self, known: Known, stream: Stream, request: RankRequest) -> NewImpression:
+    async def _choose(self, known: Known, stream: Stream, request: RankRequest) -> NewImpression:
         candidates = self._candidates(known, request)
-        if candidates is None:
-            standing, own, memo = stream.choose(self._rng)
-        else:
-            standing = stream.standing
-            ranking, kept = standing.learned.rank(self._rng, candidates)
-            own, memo = ranking.tolist(), kept.tolist()
         page = self._page_list(known, request)
+        if stream.is_slow:
+            async with stream.turns:
+                standing, own, memo = await self._access.in_thread(
+                    lambda: stream.choose(np.random.default_rng(), candidates)
+                )
+        else:
+            standing, own, memo = stream.choose(self._rng, candidates)
         shown = own if page is None else page
         now = self.clock.now()
         given = isinstance(request.id, str)
@@ -450,8 +452,25 @@ class Engine:
         return await self._access.read(key_store.has_admin)
 
 
-def _warm_up(definition: Any) -> None:
-    nothing_learned(definition).prepare()
+def _warm_up(name: str, definition: Definition) -> None:
+    """Compile what is needed, which also shows whether the policy can work with its settings."""
+    try:
+        nothing_learned(definition).prepare()
+    except ClickRankError:
+        raise
+    except (ValueError, ArithmeticError) as error:
+        raise InvalidValue(f"{name}: settings of {definition.policy!r}: {error}.") from error
+
+
+async def _all_of(calls: Sequence[Awaitable[T]]) -> list[T]:
+    """Wait for all, and raise the first error if there is one: none is left behind."""
+    found = await asyncio.gather(*calls, return_exceptions=True)
+    done = []
+    for one in found:
+        if isinstance(one, BaseException):
+            raise one
+        done.append(one)
+    return done
 
 
 def _unused_stream(row: RankerRow) -> Stream:

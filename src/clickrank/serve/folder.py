@@ -29,6 +29,8 @@ LOOK = 1.0
 #: A snapshot is due after so many impressions, or so many seconds with any.
 SNAPSHOT_IMPRESSIONS = 5_000
 SNAPSHOT_SECONDS = 60.0
+#: Microseconds that the clocks of workers may differ by.
+CLOCKS_APART = 300_000_000
 
 
 class Folder:
@@ -80,6 +82,8 @@ class Folder:
             log.warning(
                 "not all was folded before the end, and will be at the next start: %s", error
             )
+        except Exception:  # what is on record stays on record
+            log.exception("not all was folded before the end")
 
     def _work(self) -> None:
         while not self._stopping.wait(PAUSE):
@@ -151,7 +155,7 @@ class Folder:
 
     def _follow_others(self) -> None:
         """Catch up with what other workers folded."""
-        since, self._moved_at = self._moved_at, self._clock.now() - 5_000_000
+        since, self._moved_at = self._moved_at, self._clock.now() - CLOCKS_APART
         with self._database.reading() as connection:
             moved = moved_since(connection, since)
             for number, ranker_id, folded_seq in moved:

@@ -62,7 +62,10 @@ class Memory:
 
     def names(self, ranker_id: int) -> list[str]:
         """Return the items of a ranker whose `numbers` were asked for."""
-        return self._by_id[ranker_id].row.definition.items
+        known = self._by_id.get(ranker_id)
+        if known is None:
+            raise Refused("unknown_impression", "Clicks: the ranker was deleted.", 404)
+        return known.row.definition.items
 
     async def row(self, name: str) -> RankerRow:
         """Return a ranker as the store has it now."""
@@ -77,7 +80,11 @@ class Memory:
 
     async def newest(self, name: str) -> LoadedRanker:
         """Return a ranker in memory that is as new as the store's."""
-        row = await self.row(name)
+        try:
+            row = await self.row(name)
+        except Refused:
+            self.forget(name)
+            raise
         known = self._rankers.get(name)
         if known is not None and known.row.id != row.id:
             self.forget(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from typing import NamedTuple
@@ -21,6 +22,8 @@ _LOOK_AGAIN = 1.0
 #: Lists that are drawn at once, and seconds that it may take: others wait meanwhile.
 _MOST_DRAWN = 16
 _DRAW_SECONDS = 0.0002
+#: A context whose lists take longer, twice in a row, is ranked in a thread: others need not wait.
+_SLOW_SECONDS = 0.005
 
 
 class Stream:
@@ -45,24 +48,44 @@ class Stream:
         self._drawn_from: Standing | None = None  # these are for the thread that ranks
         self._drawn: list[tuple[list[int], list[int]]] = []
         self._draw = 1
+        self.turns = asyncio.Lock()  # of those who rank in a thread
+        self._long = 0  # lists in a row that took long
+        standing.learned.prepare()
         self.look()
 
-    def choose(self, rng: np.random.Generator) -> tuple[Standing, list[int], list[int]]:
-        """Return a list of all items and its memo, and the standing that they are from.
+    @property
+    def is_slow(self) -> bool:
+        """Whether lists take so long that they are to be chosen in a thread; it stays so."""
+        return self._long >= 2
 
-        While the standing stays as it is, lists are drawn some at a time.
+    def choose(
+        self, rng: np.random.Generator, candidates: Ints | None
+    ) -> tuple[Standing, list[int], list[int]]:
+        """Return a list and its memo, and the standing that they are from.
+
+        While the standing stays as it is, lists of all items are drawn some at a time.
         """
         standing = self.standing
+        began = time.perf_counter()
+        if candidates is not None:
+            ranking, memo = standing.learned.rank(rng, candidates)
+            self._note(time.perf_counter() - began)
+            return standing, ranking.tolist(), memo.tolist()
         if self._drawn_from is not standing:
             self._drawn_from, self._drawn, self._draw = standing, [], 1
         if not self._drawn:
-            began = time.perf_counter()
             rankings, memos = standing.learned.rank_many(rng, self._draw)
             self._drawn = list(zip(rankings.tolist(), memos.tolist(), strict=True))
             self._drawn.reverse()
-            if time.perf_counter() - began < _DRAW_SECONDS:
+            seconds = time.perf_counter() - began
+            self._note(seconds)
+            if seconds < _DRAW_SECONDS:
                 self._draw = min(2 * self._draw, _MOST_DRAWN)
         return standing, *self._drawn.pop()
+
+    def _note(self, seconds: float) -> None:
+        if not self.is_slow:
+            self._long = self._long + 1 if seconds > _SLOW_SECONDS else 0
 
     def replace(self, standing: Standing) -> None:
         """Go on with another standing."""

@@ -15,6 +15,7 @@ from clickrank.store.frontier import BUCKET
 from clickrank.store.log import StreamRow, read
 from clickrank.store.rankers import RankerRow
 from clickrank.store.tables import activity as activity_table
+from clickrank.store.tables import impressions as impressions_table
 from clickrank.store.tables import streams
 from clickrank.wire import (
     Activity,
@@ -77,16 +78,26 @@ def impressions(
     connection: sa.Connection, row: RankerRow, context: str | None, limit: int, now: int
 ) -> LoggedImpressions:
     """Return the last impressions of a context, or of all, newest first."""
-    query = sa.select(*(streams.c[name] for name in StreamRow._fields))
-    query = query.where(streams.c.ranker_id == row.id)
+    newest = sa.select(streams.c.id).where(streams.c.ranker_id == row.id)
     if context is not None:
-        query = query.where(streams.c.context == context)
-    newest = query.order_by(streams.c.last_at.desc()).limit(limit)
+        newest = newest.where(streams.c.context == context)
+    # Contexts that were used last, and of each no more than could be shown.
+    newest = newest.order_by(streams.c.last_at.desc()).limit(limit)
+    last = sa.select(impressions_table.c.stream_id, impressions_table.c.seq)
+    last = last.join(streams, streams.c.id == impressions_table.c.stream_id).where(
+        streams.c.id.in_(newest), impressions_table.c.seq >= streams.c.next_seq - limit
+    )
+    order = (impressions_table.c.shown_at.desc(), impressions_table.c.seq.desc())
+    first: dict[int, int] = {}
+    for stream_id, seq in connection.execute(last.order_by(*order).limit(limit)):
+        first[stream_id] = min(seq, first.get(stream_id, seq))
     found: list[tuple[int, LoggedImpression]] = []
     names = row.definition.items
-    for stream in map(StreamRow._make, connection.execute(newest).all()):
-        after = max(stream.next_seq - 1 - limit, 0)
-        for one in read(connection, stream.id, after, stream.next_seq - 1, newest_first=True):
+    for number, seq in first.items():
+        stream = log_store.stream_by_id(connection, number)
+        if stream is None:
+            continue
+        for one in read(connection, number, seq - 1, stream.next_seq - 1, newest_first=True):
             settled = one.final or one.seq <= stream.folded_seq or one.shown_at + row.window <= now
             entry = LoggedImpression(
                 id=one.id,

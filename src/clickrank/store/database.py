@@ -22,6 +22,18 @@ _MIGRATION_LOCK = 7_246_533
 _BUSY_SECONDS = 30
 
 
+#: A server that is silent, or a lock that is not let go, must not hold up a worker for good.
+_POSTGRES = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+    "options": "-c statement_timeout=120000 -c lock_timeout=20000"
+    " -c idle_in_transaction_session_timeout=120000",
+}
+
+
 class StoreUnavailable(ClickRankError):
     """The database is gone, its disk is full, or it is otherwise of no use just now."""
 
@@ -55,7 +67,7 @@ class Database:
             options["connect_args"] = {"timeout": _BUSY_SECONDS, "check_same_thread": False}
         else:
             options["pool_pre_ping"] = True
-            options["connect_args"] = {"connect_timeout": 5}
+            options["connect_args"] = _POSTGRES
         self.engine = sa.create_engine(parsed, **options)
         if self.is_sqlite:
             event.listen(self.engine, "connect", _prepare_sqlite)

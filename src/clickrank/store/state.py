@@ -51,12 +51,17 @@ def load(
     nothing, or from the snapshot that stands for what was compacted away.
     """
     end = stream.folded_seq if until is None else until
-    standing = Standing(nothing_learned(definition), stream.base_seq, version)
     found = newest_snapshot(connection, stream.id, stream.base_seq if from_base else end)
+    carried = None
     if found is not None and found[1] >= definition.since and found[0] >= stream.base_seq:
         carried = carried_snapshot(definition, unpack(found[2]))
-        if carried is not None:
-            standing = Standing(carried, found[0], version)
+    if found is not None and carried is not None:
+        standing = Standing(carried, found[0], version)
+    else:
+        standing = Standing(nothing_learned(definition), stream.base_seq, version)
+        base = newest_snapshot(connection, stream.id, stream.base_seq)
+        if base is not None and base[0] == stream.base_seq:  # counted, though not learned from
+            standing = standing._replace(learned=standing.learned.with_tally(unpack(base[2])))
     return forward(connection, definition, standing, stream.id, end)
 
 

@@ -236,7 +236,7 @@ def test_items_come_and_go(url: str) -> None:
         assert [entry.item for entry in (await engine.items("shop", 4, 10)).items][-1] == "new"
         with pytest.raises(InvalidValue, match="n_positions must be between 1"):
             await engine.retire_items("shop", RetiredItems(["item-3", "item-4"]))
-        with pytest.raises(InvalidValue, match="unknown item 'nonsense'"):
+        with pytest.raises(UnknownName, match="unknown item 'nonsense'"):
             await engine.retire_items("shop", RetiredItems(["nonsense"]))
         back = await engine.add_items("shop", NewItems(["item-0"]))
         assert (back.n_items, back.n_retired) == (5, 2)

@@ -41,7 +41,7 @@ def test_requests_are_those_of_the_page_on_serving() -> None:
     """Which a test sends."""
     page = (ROOT / "docs" / "howto" / "serve.md").read_text()
     requests = re.findall(r"^curl .*\n.*\n", "".join(blocks("sh")), re.MULTILINE)
-    assert len(requests) == 2
+    assert len(requests) == 3
     for request in requests:
         assert f"$ {request}" in page
 

@@ -159,7 +159,8 @@ def entry_point(compiled: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
     typeof: Any = numba.typeof
     types = tuple(typeof(arg) for arg in args)
     dispatcher: Any = compiled
-    dispatcher.compile(types)
+    if types not in dispatcher.overloads:  # else it would wait for whatever is being compiled
+        dispatcher.compile(types)
     found: Callable[P, R] = dispatcher.overloads[types].entry_point
     return found
 

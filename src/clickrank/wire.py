@@ -84,7 +84,7 @@ class Request(msgspec.Struct, forbid_unknown_fields=True):
 class Problem(msgspec.Struct):
     """What went wrong: a code for programs, a message for people."""
 
-    code: Annotated[str, Meta(examples=["unknown_item"])]
+    code: Annotated[str, Meta(examples=["not_shown"])]
     message: Annotated[str, Meta(examples=["shop-front: item must be one shown, got 'x'."])]
 
 
@@ -374,12 +374,21 @@ class ContextPage(msgspec.Struct):
     next: str | None = None
 
 
+class Setting(msgspec.Struct):
+    """A parameter of a policy; one that is required has no default."""
+
+    name: str
+    required: bool
+    default: Any = None
+
+
 class PolicyInfo(msgspec.Struct):
     """A policy to choose from."""
 
     name: str
     summary: str
     assumes: str
+    settings: list[Setting]
     takes_candidates: bool
     takes_priors: bool
 

@@ -211,6 +211,9 @@ def policy(
     """
     if not isinstance(name, str):
         raise invalid("policy", "name must be a string", name)
+    if model is not None and not hasattr(model, "is_a"):
+        rule = "model must be a click model, as from clickrank.clickmodels"
+        raise invalid("policy", rule, model)
     cls = POLICIES[name]
     fields = {field.name: field for field in dataclasses.fields(cls)}
     for key in settings:

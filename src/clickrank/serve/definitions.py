@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from clickrank.errors import ClickRankError, InvalidValue, did_you_mean, invalid
+from clickrank.errors import ClickRankError, InvalidValue, UnknownName, did_you_mean, invalid
 from clickrank.policies import POLICIES
 from clickrank.priors import from_ranking
 from clickrank.ranker import takes_candidates
@@ -230,7 +230,7 @@ def _distinct(owner: str, items: list[str]) -> list[str]:
 def _place(owner: str, numbers: dict[str, int], item: str) -> int:
     if item not in numbers:
         near = did_you_mean(item, numbers) if len(numbers) <= 1000 else ""
-        raise InvalidValue(f"{owner}: unknown item {item!r}. {near}".rstrip())
+        raise UnknownName(f"{owner}: unknown item {item!r}. {near}".rstrip())
     return numbers[item]
 
 

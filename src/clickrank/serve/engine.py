@@ -195,6 +195,10 @@ class Engine:
             window, definition = change(held)
             if (window, definition) == (held.window, held.definition):
                 return held
+            other_policy = definition.policy_since > held.definition.policy_since
+            if other_policy and held.version != row.version:
+                text = f"{name}: it was changed while the policy was made ready; try again."
+                raise Refused("changed_meanwhile", text, 409)
             return ranker_store.change_ranker(connection, held, window, definition, at, note)
 
         changed = await self._access.write(write)

@@ -58,7 +58,16 @@ LOGGED = s.LoggedImpressions(
     [s.LoggedImpression(_ID, "red shoes", _AT, ["b", "a", "c"], ["b"], True, False, 1)]
 )
 POLICIES = s.Policies(
-    [s.PolicyInfo("pb-mhb", "Thompson sampling by Metropolis-Hastings.", "pbm clicks", True, True)]
+    [
+        s.PolicyInfo(
+            name="pb-mhb",
+            summary="Thompson sampling by Metropolis-Hastings.",
+            assumes="pbm clicks",
+            settings=[s.Setting("steps", False, 1)],
+            takes_candidates=True,
+            takes_priors=True,
+        )
+    ]
 )
 KEY = s.Key(1, "shop-server", "rank", _AT, None)
 MADE_KEY = s.MadeKey(1, "shop-server", "rank", _AT, None, "the-secret-shown-once")

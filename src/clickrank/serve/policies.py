@@ -8,7 +8,10 @@ from clickrank.catalogue import policy_entries
 from clickrank.policies import POLICIES
 from clickrank.ranker import takes_candidates
 from clickrank.store.definition import takes_priors
-from clickrank.wire import PolicyInfo
+from clickrank.wire import PolicyInfo, Setting
+
+#: What a request gives in fields of their own.
+FIELDS = ("prior", "initial")
 
 
 @functools.cache
@@ -19,6 +22,11 @@ def policy_infos() -> list[PolicyInfo]:
             entry.name,
             entry.summary,
             entry.assumes.text(),
+            [
+                Setting(each.name, each.required, each.default)
+                for each in entry.parameters
+                if each.name not in FIELDS
+            ],
             takes_candidates(POLICIES[entry.name]),
             takes_priors(entry.name),
         )

@@ -268,11 +268,9 @@ const MODELS = new Map([
 
 /** What a policy was made for, and what it must be told. */
 function assumptions(policy) {
-  const [model, ...rest] = policy.assumes.split(", ");
+  const [model] = policy.assumes.split(", ");
   const clicks = model.replace(/\w+/g, (word) => MODELS.get(word) ?? word);
-  const needs = rest
-    .filter((each) => each !== "takes priors")
-    .map((each) => each.replace(/^known /, ""));
+  const needs = policy.settings.filter((each) => each.required).map((each) => each.name);
   return { clicks, needs };
 }
 

@@ -11,13 +11,15 @@ pytestmark = pytest.mark.proof
 TRIES = 3  # the machine may be busy with something else
 
 
-def test_ranks_a_second(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ranks_a_second() -> None:
+    slow = []
     for _ in range(TRIES):
         report = loadtest.loadtest(rounds=4, seconds=2.0)
         assert report.correct, loadtest.summary(report)
         if report.fast:
-            break
-    assert report.fast, loadtest.summary(report)
+            return
+        slow.append(loadtest.summary(report))
+    raise AssertionError(slow)
 
 
 def test_ten_thousand_rankers() -> None:

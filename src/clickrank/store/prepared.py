@@ -6,6 +6,7 @@ database does. Here it writes the text once for each database, and the driver ru
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ import sqlalchemy as sa
 
 #: How many parameters the lists of `PreparedList` have: few texts, which databases keep plans of.
 _SIZES = (1, 4, 16, 64, 500)
+
+
+_Given = Callable[[Mapping[str, Any]], Any]
 
 
 class Prepared:
@@ -24,13 +28,13 @@ class Prepared:
     def __init__(self, statement: Any) -> None:
         """Make no text yet."""
         self._statement = statement
-        self._texts: dict[str, tuple[str, list[str] | None]] = {}
+        self._texts: dict[str, tuple[str, _Given]] = {}
 
     def rows(self, connection: sa.Connection, values: Mapping[str, Any]) -> list[Any]:
         """Return all rows."""
 
-        def run(cursor: Any, text: str, order: list[str] | None) -> list[Any]:
-            cursor.execute(text, _given(values, order))
+        def run(cursor: Any, text: str, given: _Given) -> list[Any]:
+            cursor.execute(text, given(values))
             found: list[Any] = cursor.fetchall()
             return found
 
@@ -39,26 +43,26 @@ class Prepared:
     def each(self, connection: sa.Connection, values: Sequence[Mapping[str, Any]]) -> None:
         """Run it for each of the values."""
 
-        def run(cursor: Any, text: str, order: list[str] | None) -> list[Any]:
-            cursor.executemany(text, [_given(one, order) for one in values])
+        def run(cursor: Any, text: str, given: _Given) -> list[Any]:
+            cursor.executemany(text, list(map(given, values)))
             return []
 
         self._run(connection, run)
 
     def _run(
-        self, connection: sa.Connection, run: Callable[[Any, str, list[str] | None], list[Any]]
+        self, connection: sa.Connection, run: Callable[[Any, str, _Given], list[Any]]
     ) -> list[Any]:
         dialect = connection.dialect
         made = self._texts.get(dialect.name)
         if made is None:
             compiled: Any = self._statement.compile(dialect=dialect)
-            made = (str(compiled), compiled.positiontup)
+            made = (str(compiled), _given(compiled.positiontup))
             self._texts[dialect.name] = made
-        text, order = made
+        text, given = made
         driver: Any = connection.connection
         cursor = driver.cursor()
         try:
-            return run(cursor, text, order)
+            return run(cursor, text, given)
         except dialect.loaded_dbapi.Error as error:
             base: Any = dialect.loaded_dbapi.Error
             gone = dialect.is_disconnect(error, driver.dbapi_connection, cursor)
@@ -72,8 +76,13 @@ class Prepared:
             cursor.close()
 
 
-def _given(values: Mapping[str, Any], order: list[str] | None) -> Any:
-    return values if order is None else [values[name] for name in order]
+def _given(order: list[str] | None) -> _Given:
+    """Return what makes values such as the driver takes: by name, or in the order of the text."""
+    if order is None:
+        return lambda values: values
+    if len(order) == 1:
+        return lambda values: (values[order[0]],)
+    return operator.itemgetter(*order)
 
 
 class PreparedList:

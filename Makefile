@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test check bench lock format clean
+.PHONY: help demo serve test proof check bench lock format clean
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -31,6 +31,9 @@ serve: $(STAMP) ## Serve rankers on this machine (PORT=..., DEMO=1 sends simulat
 
 test: $(STAMP) ## Run the tests (PYTEST_ARGS="..." adds arguments)
 	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder $(PYTEST_ARGS)
+
+proof: $(STAMP) ## Show the promises of the service: kills under load, 10,000 odd requests (half an hour)
+	$(BIN)/pytest -m proof tests
 
 check: $(STAMP) ## Run the linters, the type checker, the import contracts and the tests
 	$(BIN)/ruff check .

@@ -16,7 +16,8 @@ def speed(per_second: float, p99: float = 0.01, errors: int = 0) -> Speed:
 
 
 def report(**changes: object) -> LoadReport:
-    rounds = {"empty": [speed(5_000)], "rank": [speed(2_000)], "mixed": [speed(1_500)]}
+    rounds = {"health": [speed(6_000)], "empty": [speed(5_000)]}
+    rounds |= {"rank": [speed(2_000)], "mixed": [speed(1_500)]}
     made = LoadReport(16, rounds, 100, 0, [])
     return msgspec.structs.replace(made, **changes)
 

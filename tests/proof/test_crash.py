@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from tests.stores import store_url
 
 pytestmark = pytest.mark.proof
 
-KILLS = 20
+KILLS = int(os.environ.get("CLICKRANK_KILLS", "20"))
 N_POSITIONS = 3
 WINDOW = 2  # seconds, of the ranker whose clicks are not all final
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -356,8 +356,8 @@ class Engine:
         if recorded.items is None:
             return None
         names = known.row.definition.items
-        if max(*recorded.items, *(recorded.would_show or [0])) >= len(names):
-            return None  # recorded by another worker, with items that are not known here yet
+        if recorded.version > known.row.version:
+            return None  # recorded by another worker, maybe with items that are not known here yet
         would = recorded.would_show
         return Impression(
             new.id,
@@ -489,6 +489,16 @@ def _key(row: key_store.KeyRow) -> Key:
     return Key(row.id, row.name, role, row.created_at / 1e6, revoked)
 
 
+def _random_texts() -> Iterator[str]:
+    """Yield texts that nobody can guess; asking the system for one at a time takes longer."""
+    while True:
+        many = secrets.token_hex(9 * 256)
+        yield from (many[i : i + 18] for i in range(0, len(many), 18))
+
+
+_texts = _random_texts()
+
+
 def _new_id(now: int) -> str:
     # The time comes first: an index takes ids in their order best.
-    return f"{now:014x}{secrets.token_hex(9)}"
+    return f"{now:014x}{next(_texts)}"

@@ -162,6 +162,11 @@ async def show_metrics(service: Service, at: Path, body: None, query: None) -> R
     return of_type(METRICS_MEDIA, service.measured())
 
 
+async def ping(service: Service, at: Path, body: s.RankRequest, query: None) -> Reply:
+    """Do nothing with a request like that for a list: what network and server take."""
+    return _FINE
+
+
 async def show_health(service: Service, at: Path, body: None, query: None) -> Reply:
     """Whether the process answers."""
     return _FINE

@@ -60,7 +60,7 @@ class LoadReport(msgspec.Struct):
     """A load test: all rounds by kind, and what the store says afterwards."""
 
     connections: int
-    rounds: dict[str, list[Speed]]  # "empty", "rank", "mixed"
+    rounds: dict[str, list[Speed]]  # "health", "empty", "rank", "mixed"
     acknowledged: int  # impressions
     missing: int  # of them, not on record
     problems: list[str]  # that `clickrank verify` finds
@@ -69,10 +69,9 @@ class LoadReport(msgspec.Struct):
         """Return the round with the most requests a second."""
         return max(self.rounds[kind], key=lambda speed: speed.per_second)
 
-    @property
-    def share_of_empty(self) -> float:
-        """Ranks a second, as a share of what a handler that does nothing reaches."""
-        return self.best("rank").per_second / self.best("empty").per_second
+    def share_of(self, kind: str) -> float:
+        """Ranks a second, as a share of what another kind reaches."""
+        return self.best("rank").per_second / self.best(kind).per_second
 
     @property
     def errors(self) -> int:
@@ -89,7 +88,7 @@ class LoadReport(msgspec.Struct):
         """Whether the targets are met, by one and the same round where they are of ranks."""
         speeds = [s for s in self.rounds["rank"] if s.p99 < P99_SECONDS]
         enough = any(speed.per_second >= RANKS_A_SECOND for speed in speeds)
-        return enough and self.share_of_empty >= SHARE_OF_EMPTY
+        return enough and self.share_of("empty") >= SHARE_OF_EMPTY
 
 
 # The service
@@ -203,7 +202,8 @@ class Visitors:
     Parameters
     ----------
     kind
-        "empty": nothing is asked for; "rank": lists; "mixed": lists and, of each, final clicks.
+        "health": GET requests that nothing is done for; "empty": the same with the requests that
+        lists are asked for with; "rank": lists; "mixed": lists and, of each, final clicks.
     """
 
     def __init__(self, kind: str, ranker: str, until: float, most: int, rng: random.Random) -> None:
@@ -212,10 +212,12 @@ class Visitors:
         self.requests = self.errors = 0
         self._until, self._left = until, most
         self._rank = request("POST", f"/v1/rankers/{ranker}/rank", {})
-        self._empty = request("GET", "/healthz")
+        self._empty = request("POST", "/ping", {})
+        if kind == "health":
+            self._empty = request("GET", "/healthz")
         self._rng = rng
-        self.first = self._empty if kind == "empty" else self._rank
-        self.visit = {"empty": self._nothing, "rank": self._list, "mixed": self._mixed}[kind]
+        self.visit = {"rank": self._list, "mixed": self._mixed}.get(kind, self._nothing)
+        self.first = self._empty if kind in ("health", "empty") else self._rank
 
     def _count(self, status: int) -> bool:
         self.requests += 1
@@ -317,7 +319,7 @@ def loadtest(
         if store is None:
             place = stack.enter_context(tempfile.TemporaryDirectory(dir=disk(folder)))
             store = f"sqlite:///{place}/loadtest.db"
-        found: dict[str, list[Speed]] = {"empty": [], "rank": [], "mixed": []}
+        found: dict[str, list[Speed]] = {"health": [], "empty": [], "rank": [], "mixed": []}
         ids: list[str] = []
         with service(store) as (address, _):
             names = {}
@@ -374,8 +376,9 @@ def summary(report: LoadReport) -> list[str]:
         *(f"  {_line(kind, report.best(kind))}" for kind in report.rounds),
         f"  ranks/s {rank.per_second:,.0f} (target {RANKS_A_SECOND:,.0f}), "
         f"p99 {rank.p99 * 1e3:.1f} ms (target {P99_SECONDS * 1e3:.0f}), "
-        f"{report.share_of_empty:.0%} of the empty handler (target {SHARE_OF_EMPTY:.0%}): "
+        f"{report.share_of('empty'):.0%} of an empty handler (target {SHARE_OF_EMPTY:.0%}): "
         f"{'met' if report.fast else 'MISSED'}",
+        f"  {report.share_of('health'):.0%} of an empty handler of a GET without a body",
         f"  {report.acknowledged:,} impressions acknowledged, {report.missing} not on record, "
         f"{report.errors} errors, {len(report.problems)} problems in the store",
         *(f"  {problem}" for problem in report.problems[:20]),

@@ -61,6 +61,10 @@ ROUTES = (
         answer_example=e.FEEDBACK, refusals=(409,),
     ),
     Route(
+        "POST", "/ping", h.ping, s.Health,
+        role="rank", body=s.RankRequest, example=e.RANK, answer_example=s.Health(True),
+    ),
+    Route(
         "GET", "/healthz", h.show_health, s.Health,
         role=None, answer_example=s.Health(True),
     ),

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Callable
@@ -29,6 +30,7 @@ SETTINGS = "CLICKRANK_SERVE"  # how the workers are told theirs
 KEEP_SECONDS = 75  # for which a connection may rest; clients let theirs go sooner
 STOP_SECONDS = 30  # for which a stop waits for requests under way
 HUNG_SECONDS = 30  # after which a worker that does not move is replaced; some policies compile
+SWITCH_SECONDS = 0.0003  # after which a thread that waits gets its turn
 
 _LOGGING: dict[str, Any] = {
     "version": 1,
@@ -105,6 +107,8 @@ def app_of(settings: Settings) -> ASGIApp:
     from clickrank.serve.app import make_app
     from clickrank.serve.engine import Engine
 
+    # Requests and writing take turns; with Python's 5 ms each would wait long for the other.
+    sys.setswitchinterval(SWITCH_SECONDS)
     return make_app(partial(Engine.open, settings.store), settings.keys_required)
 
 

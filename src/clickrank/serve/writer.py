@@ -115,9 +115,14 @@ class Writer:
         self._gathered.append(_Job(new, future))
         if len(self._gathered) == 1 and self._writing == 0:
             loop.call_soon(self._gather)
-        if len(self._gathered) == self._expected:
+        if len(self._gathered) == self._enough:
             loop.call_soon(self._hand_over)
         return future
+
+    @property
+    def _enough(self) -> int:
+        # Half of them: while the disk is busy with these, the others are heard.
+        return (self._expected + 1) // 2
 
     def _gather(self, before: int = 0) -> None:
         """Wait as long as others come: all that come at about the same time are written at once.
@@ -126,14 +131,14 @@ class Writer:
         would leave the others to the next commit, and both threads at odds over the interpreter.
         """
         count = len(self._gathered)
-        if self._loop is not None and before < count < self._expected:
+        if self._loop is not None and before < count < self._enough:
             self._loop.call_later(GATHER_SECONDS, self._gather, count)
         else:
             self._hand_over()
 
     def _hand_over(self) -> None:
         if self._gathered and self._writing == 0:
-            self._writing = self._expected = len(self._gathered)
+            self._writing = len(self._gathered)
             self._jobs.put(self._gathered)
             self._gathered = []
 

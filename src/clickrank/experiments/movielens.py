@@ -24,13 +24,14 @@ NOWHERE = (
 
 def movie_instances(source: MovieLens, seed: int) -> dict[str, Instance]:
     """Split the users several times, and return the click model of each, by label."""
-    return _instances(msgspec.json.encode(source), seed)
+    # Where the ratings are depends on the current folder: it is found anew each time.
+    return _instances(msgspec.json.encode(source), seed, _folder(source.path).resolve())
 
 
 @functools.lru_cache(maxsize=2)  # asked for when planning, and again for the report
-def _instances(encoded: bytes, seed: int) -> dict[str, Instance]:
+def _instances(encoded: bytes, seed: int, folder: Path) -> dict[str, Instance]:
     source = msgspec.json.decode(encoded, type=MovieLens)
-    ratings = most_rated(_folder(source.path) / "ratings.csv", source)
+    ratings = most_rated(folder / "ratings.csv", source)
     found = {}
     for i in range(source.draws):
         order = drawing(seed, "users", i).permutation(ratings.shape[0])

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import sqlalchemy as sa
@@ -448,8 +448,8 @@ class Engine:
 
     async def role_of(self, secret: str) -> Role | None:
         """Return the role of a secret, None if no valid key has it."""
-        found: Any = await self._access.read(lambda c: key_store.role_of(c, secret))
-        return found  # type: ignore[no-any-return]
+        found = await self._access.read(lambda c: key_store.role_of(c, secret))
+        return cast("Role | None", found)
 
     async def has_admin(self) -> bool:
         """Tell whether anyone could get in with a key of role admin."""

@@ -38,7 +38,8 @@ class Stream:
         self.id = row.id
         self.context = row.context
         self.changing = threading.Lock()  # held by whoever makes the next standing
-        self.snapshot_seq = standing.seq
+        # Not known: of a service that is often killed none would be written, and all refolded.
+        self.snapshot_seq = 0
         self.snapshot_at = time.monotonic()
         self.standing = standing
         self.size = standing.learned.nbytes  # when it was loaded

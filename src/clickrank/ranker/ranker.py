@@ -336,8 +336,7 @@ class Ranker:
                 other = Learned(policy, count, self.n_positions, retired)
                 if context in self._logs:
                     other.learn(**self._logs[context].arrays())
-                other.views[: learned.n_items] = learned.views
-                other.clicks[: learned.n_items] = learned.clicks
+                other = other.with_tally(learned.statistics())
             changed[context] = other
         self._contexts = changed
         self._policy = policy

@@ -27,7 +27,6 @@ import sqlalchemy as sa
 
 from clickrank.errors import ClickRankError, invalid
 from clickrank.store import Database, verify
-from clickrank.store.log import portions
 from clickrank.store.tables import impressions
 
 #: What a worker on SQLite must do with 16 connections.
@@ -356,7 +355,9 @@ def disk(folder: Path | None) -> Path:
 def _on_record(database: Database, ids: list[str]) -> int:
     count = 0
     with database.reading() as connection:
-        for some in portions(sorted(set(ids))):
+        distinct = sorted(set(ids))
+        for first in range(0, len(distinct), 500):
+            some = distinct[first : first + 500]
             query = sa.select(sa.func.count()).where(impressions.c.id.in_(some))
             count += connection.scalar(query) or 0
     return count

@@ -25,9 +25,6 @@ from clickrank.store.tables import (
 )
 from clickrank.types import Ints
 
-#: Parameters that one statement may have; PostgreSQL's limit is 65,535, SQLite's 32,766.
-_AT_ONCE = 500
-
 _encode = msgspec.json.Encoder().encode
 _numbers = msgspec.json.Decoder(list[int])
 
@@ -87,7 +84,6 @@ class LoggedImpression(NamedTuple):
 class Batch(NamedTuple):
     """Impressions in shown order, as arrays to fold."""
 
-    seqs: Ints
     rankings: Ints  # (n, n_positions)
     memos: list[list[int]]  # of one length within a version
     clicks: Ints  # (n, n_positions), 0 or 1
@@ -249,12 +245,6 @@ def _optional(numbers: list[int] | None) -> str | None:
     return None if numbers is None else _encode(numbers).decode()
 
 
-def portions(values: Sequence[Any]) -> Iterable[Sequence[Any]]:
-    """Part values into pieces that fit one statement."""
-    for first in range(0, len(values), _AT_ONCE):
-        yield values[first : first + _AT_ONCE]
-
-
 def read(
     connection: sa.Connection, stream_id: int, after: int, until: int, newest_first: bool = False
 ) -> list[LoggedImpression]:
@@ -322,7 +312,6 @@ def as_batch(logged: Sequence[LoggedImpression], n_positions: int) -> Batch:
         vectors[number, one.clicked] = 1
     rankings = np.array([one.items for one in logged], dtype=np.int64)
     return Batch(
-        np.array([one.seq for one in logged], dtype=np.int64),
         rankings.reshape(len(logged), n_positions),
         [one.memo for one in logged],
         vectors,

@@ -10,14 +10,12 @@ from clickrank.store.tables import snapshots, streams
 
 
 def newest_snapshot(
-    connection: sa.Connection, stream_id: int, until: int, version: int | None = None
+    connection: sa.Connection, stream_id: int, until: int
 ) -> tuple[int, int, bytes] | None:
-    """Return the last snapshot, of this version or of any: its seq, version and bytes."""
+    """Return the last snapshot up to an impression: its seq, version and bytes."""
     query = sa.select(snapshots.c.seq, snapshots.c.version, snapshots.c.statistics).where(
         snapshots.c.stream_id == stream_id, snapshots.c.seq <= until
     )
-    if version is not None:
-        query = query.where(snapshots.c.version == version)
     order = (snapshots.c.version.desc(), snapshots.c.seq.desc())
     row = connection.execute(query.order_by(*order).limit(1)).one_or_none()
     return None if row is None else (row.seq, row.version, row.statistics)

@@ -51,7 +51,7 @@ def main() -> None:
     counts = log(lists)
     small = counts.of_query("0")
     for name in FITS:
-        fit(name, small)
+        found = fit(name, small)
         taken = []
         for _ in range(3):
             begun = time.process_time()

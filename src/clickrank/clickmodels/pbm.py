@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,7 +47,7 @@ class PBM(ClickModel):
 
     name = "pbm"
     reward = "clicks"
-    is_a = ("pbm", "ubm")
+    is_a: ClassVar[tuple[str, ...]] = ("pbm", "ubm")
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, examination: ArrayLike) -> None:
         """Check the parameters and keep read-only copies."""

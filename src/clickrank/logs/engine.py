@@ -37,13 +37,15 @@ def connect(engine: str, folder: Path, memory: str, threads: int | None) -> Any:
     """
     ibis = require_ibis()
     if engine == "duckdb":
-        return ibis.duckdb.connect(
+        backend = ibis.duckdb.connect(
             memory_limit=memory,
             temp_directory=str(folder / "spill"),
             threads=threads or os.cpu_count() or 1,
-            enable_progress_bar=True,  # so that `watched` can ask; it prints nothing
-            enable_progress_bar_print=False,
         )
+        # So that `watched` can ask how far it is.
+        backend.raw_sql("SET enable_progress_bar = true")
+        backend.raw_sql("SET enable_progress_bar_print = false")
+        return backend
     if engine == "pyspark":
         try:
             from pyspark.sql import SparkSession

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # benchmarks is
 from benchmarks import fits
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.fit import FITS, arrow, fit, fit_cascade, fit_dcm, fit_dctr, fit_pbm, fit_pbm_svd
-from clickrank.fit.dcm import _Problem
+from clickrank.fit.dcm_problem import Problem as DCMProblem
 from clickrank.fit.em import maximise
 from clickrank.fit.pbm_problem import Problem
 from clickrank.logs import Cells, Counts, Sessions
@@ -207,6 +207,44 @@ def test_dcm_is_the_maximum_that_search_finds_and_its_errors_are_the_curvature()
         check_curvature(loss, at, errors, np.arange(8))
 
 
+@pytest.mark.parametrize("kind", ["dctr", "cascade"])
+@pytest.mark.parametrize("shrinkage", [0.0, 1.0])
+def test_dcm_reaches_the_maximum_where_em_is_slow(kind: str, shrinkage: float) -> None:
+    """At the edges of satisfaction, and with clicks that are rare: EM alone takes thousands."""
+    rng = np.random.default_rng(14)
+    for rate, seed in ((0.3, 0), (0.02, 1), (0.02, 2)):
+        shown = np.argsort(rng.random((400, 6)), axis=1)[:, :4]
+        attraction = rate * np.random.default_rng(seed).uniform(0.5, 1.5, 6)[shown]
+        counts = Counts.of_lists(shown, clicks_on(kind, attraction, rng))
+        found = fit_dcm(counts, shrinkage=shrinkage)
+        assert found.converged
+        assert found.log_likelihoods.size < 60
+        assert counts.sessions is not None
+        problem = DCMProblem(counts, counts.sessions, shrinkage)
+        slow = maximise(problem.step, problem.start(), tolerance=1e-12, steps=3000)
+        assert found.log_likelihoods[-1] >= slow.log_likelihoods[-1] - 1e-9
+
+
+def test_dcm_kernels_are_their_python_bodies() -> None:
+    counts, _ = drawn("dcm", 60, seed=15)
+    assert counts.sessions is not None
+    problem = DCMProblem(counts, counts.sessions, 0.5)
+    params = np.random.default_rng(16).uniform(0.1, 0.9, 22)
+
+    def everything() -> list[Floats]:
+        after, value = problem.step(params)
+        blocks, slope, slope_shared = problem.curvature(params[:18], params[18:])
+        parts = (blocks.inner, blocks.diagonal, blocks.cross, blocks.corner)
+        return [after, np.array(value), slope, slope_shared, *parts]
+
+    compiled = everything()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("clickrank.fit.dcm_problem.kernel_for", lambda function, _: function)
+        plain = everything()
+    for one, other in zip(compiled, plain, strict=True):
+        assert np.array_equal(one, other)
+
+
 def test_pbm_errors_are_the_curvature() -> None:
     counts, _ = drawn("pbm", 500, seed=4, n_queries=2)
     found = fit_pbm(counts)
@@ -294,7 +332,7 @@ def test_dcm_step_is_that_of_a_sum_over_what_may_have_happened() -> None:
                 left[end] += n * p / total
         np.add.at(clicks, items, n * clicked)
         told[:3] += n * clicked[:3]
-    new, found = _Problem(counts, sessions, 0.0).step(np.concatenate([attraction, satisfaction]))
+    new, found = DCMProblem(counts, sessions, 0.0).step(np.concatenate([attraction, satisfaction]))
     assert found == pytest.approx(value)
     assert new[:4] == pytest.approx(clicks / looks)
     assert new[4:7] == pytest.approx(left[:3] / told[:3])

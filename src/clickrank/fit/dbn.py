@@ -1,4 +1,4 @@
-"""The dynamic Bayesian network model from a log: who was satisfied, and who just left?"""
+"""The dynamic Bayesian network model from a log: who was satisfied, who just left."""
 
 from __future__ import annotations
 

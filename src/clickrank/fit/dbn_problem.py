@@ -42,9 +42,7 @@ class Problem:
         The continuation if it is known.
     """
 
-    def __init__(
-        self, counts: Counts, sessions: Sessions, more: float, held: float | None
-    ) -> None:
+    def __init__(self, counts: Counts, sessions: Sessions, more: float, held: float | None) -> None:
         self.counts, self.held = counts, held
         n = counts.n_pairs
         items, clicks, times = sessions.items, sessions.clicks, sessions.times

@@ -128,10 +128,10 @@ def fit_mnl(
 
     Examples
     --------
-    >>> lists, clicks = [[0, 1], [1, 0]] * 50, [[1, 0], [0, 1], [1, 0], [1, 0], [0, 0]] * 20
+    >>> lists, clicks = [[0, 1], [1, 0]] * 50, [[1, 0], [0, 1], [1, 0], [0, 0], [0, 0]] * 20
     >>> fit = fit_mnl(Counts.of_lists(lists, clicks))
     >>> fit.attraction.round(2), fit.position_bias.round(2)
-    (array([1., 1.]), array([1.  , 0.82]))
+    (array([1., 1.]), array([1. , 0.5]))
     """
     more = number("fit_mnl", "shrinkage", shrinkage, 0.0)
     if several not in SEVERAL:
@@ -236,20 +236,20 @@ class _Problem:
         )  # fmt: skip
         inside = (attraction > 0.0) & (attraction < 1.0)
         anchor = np.zeros(bias.size, dtype=np.bool_)
-        for number in range(int(self.part.max(initial=-1)) + 1):
-            mine = np.flatnonzero(self.part == number)
+        for part in range(int(self.part.max(initial=-1)) + 1):
+            mine = np.flatnonzero(self.part == part)
             anchor[mine[np.argmax(bias[mine])]] = self.more == 0.0
         free = (bias > 0.0) & (bias < 1.0) & ~anchor
         of_pairs, of_positions = blocks.variances(inside, free)
         errors, bias_errors = np.sqrt(of_pairs) * attraction, np.sqrt(of_positions) * bias
-        errors[~inside] = edge_error(self.views, self.pair_clicks)[~inside]
-        errors[self.views == 0] = np.inf
+        cells = self.counts.cells
+        looks = add_up(cells.pair, cells.shown * bias[cells.position], attraction.size)
+        low, high = attraction <= 0.0, attraction >= 1.0
+        errors[low] = edge_error(looks, self.pair_clicks)[low]
+        errors[high] = 1.0 / np.sqrt(blocks.diagonal[high])  # as if all else were known
+        errors[looks == 0] = np.inf
         edge = ~free & ~anchor
-        shown = add_up(
-            self.counts.cells.position,
-            self.counts.cells.shown * attraction[self.counts.cells.pair],
-            bias.size,
-        )
+        shown = add_up(cells.position, cells.shown * attraction[cells.pair], bias.size)
         bias_errors[edge] = edge_error(shown, self.position_clicks)[edge]
         bias_errors[shown == 0.0] = np.inf
         return errors, bias_errors, blocks.left_out
@@ -263,7 +263,7 @@ class _Problem:
             )
         n_parts = int(self.part.max(initial=-1)) + 1
         if n_parts > 1:
-            groups = (np.flatnonzero(self.part == number) + 1 for number in range(n_parts))
+            groups = (np.flatnonzero(self.part == part) + 1 for part in range(n_parts))
             listed = "; ".join(", ".join(map(str, group)) for group in groups)
             found.append(
                 "No clicked pair was shown at positions of different groups, so that bias can be "
@@ -304,8 +304,8 @@ class _Problem:
     def _scaled(self, attraction: Floats, bias: Floats) -> tuple[Floats, Floats]:
         """Scale each part so that its largest bias is 1."""
         largest = np.ones(int(self.part.max(initial=-1)) + 2)  # the last is for -1
-        for number in range(largest.size - 1):
-            largest[number] = bias[self.part == number].max()
+        for part in range(largest.size - 1):
+            largest[part] = bias[self.part == part].max()
         return attraction * largest[self.part_of_pair], bias / largest[self.part]
 
 

@@ -267,8 +267,8 @@ def last_above(clicks: Clicks) -> Ints:
 def _shrunk(cells: Cells, n_pairs: int, n_columns: int, more: float) -> Cells:
     """Return the cells with the views of the shrinkage, at the first position."""
     top = cells.position == 0
-    shown = np.bincount(cells.pair[top], cells.shown[top], n_pairs)
-    clicked = np.bincount(cells.pair[top], cells.clicked[top], n_pairs)
+    shown = add_up(cells.pair[top], cells.shown[top], n_pairs)
+    clicked = add_up(cells.pair[top], cells.clicked[top], n_pairs)
     typical = typical_rate(shown, clicked)
     rest = ~top
     pair = np.concatenate([np.arange(n_pairs), cells.pair[rest]])

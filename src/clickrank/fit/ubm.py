@@ -108,15 +108,15 @@ def fit_ubm(
 
     Σ S_ikj log α_i γ_kj + F_ikj log(1 − α_i γ_kj) over pairs i, positions k and last clicks j above
     (or none) that were seen together, S clicks and F misses, with α ≤ 1 and γ ≤ 1. Clicks tell
-    products only: the first position is taken to be always examined. A step of expectation
+    products only: γ of the first position is taken to be 1. A step of expectation
     maximisation is that of `fit_pbm` on these cells.
 
     **Source**: dupret2008 (the model); chuklin2015, section 4.2 (the steps).
 
     **Differences**: 1. Newton's method on γ, with the α eliminated, goes to the limit in some 10
-    steps; ``solver="em"`` takes those of expectation maximisation. 2. γ of the first position is 1.
-    It is not the largest γ that is set to 1, as in `fit_pbm`: of so many, the largest is one of the
-    least known.
+    steps; ``solver="em"`` takes those of expectation maximisation. 2. It is
+    not the largest γ that is set to 1, as in `fit_pbm`: of so many, the largest is one of the least
+    known.
 
     Parameters
     ----------
@@ -169,22 +169,22 @@ def fit_ubm(
     attraction, examination = np.zeros(n_pairs), np.zeros(n_columns)
     attraction[pairs], examination[columns] = np.exp(x), np.exp(y)
     # At an edge the curvature says nothing: errors there are those of rates of so many looks.
+    liked = add_up(column, shown * attraction[pair], n_columns)
+    silent = liked == 0.0
+    examination[silent] = _nearest(examination, silent)[silent]
     looks = add_up(pair, shown * examination[column], n_pairs)
     error = edge_error(looks, by_pair)
     error[pairs[x < 0.0]] = (np.exp(x) * errors_x)[x < 0.0]
-    liked = add_up(column, shown * attraction[pair], n_columns)
     column_error = edge_error(liked, by_column)
     inside = (y < 0.0) | problem.anchor
     column_error[columns[inside]] = (np.exp(y) * errors_y)[inside]
     unseen = looks == 0.0
     error[unseen] = np.inf
     attraction[unseen] = typical_rate(looks[~unseen], by_pair[~unseen])
-    silent = liked == 0.0
     column_error[silent] = np.inf
     rates = attraction[seen.pair] * examination[seen.position]
     misses = seen.shown - seen.clicked
     value = float((xlogy(seen.clicked, rates) + xlog1py(misses, -rates)).sum())
-    examination[silent] = _nearest(examination, silent)[silent]
     sentences = _sentences(problem, columns, y, silent, liked > 0.0)
     lower = np.tril_indices(n_positions)
     matrices = np.zeros((2, n_positions, n_positions))
@@ -284,10 +284,11 @@ def _shrunk(cells: Cells, n_pairs: int, n_columns: int, more: float) -> Cells:
 def _nearest(examination: Floats, unknown: NDArray[np.bool_]) -> Floats:
     """Return what is assumed where the log says nothing: that of the position after no click.
 
-    One half if that is not known either.
+    If that is not known either, one half, and 1 at the first position.
     """
     position, last = np.tril_indices(int(np.sqrt(2 * unknown.size)))
-    of_none = np.where(unknown[last == 0], 0.5, examination[last == 0])
+    assumed = np.where(np.arange(position[-1] + 1) == 0, 1.0, 0.5)
+    of_none = np.where(unknown[last == 0], assumed, examination[last == 0])
     return of_none[position]
 
 
@@ -307,21 +308,23 @@ def _sentences(
     def listed(which: NDArray[np.bool_] | Ints) -> str:
         return ", ".join(np.array(names)[which])
 
+    anchors = columns[problem.anchor]
+    first = names[anchors[0] if anchors.size else 0]
     sentences = [
-        "Clicks tell products of attraction and examination: the first position is taken to be "
-        "always examined."
+        "Clicks tell products of attraction and examination: that of position "
+        f"{first} is taken to be 1."
     ]
-    for anchor in columns[problem.anchor][1:]:
+    for anchor in anchors[1:]:
         part = problem.part[np.searchsorted(columns, anchor)]
         sentences.append(
-            "No clicked pair links these positions to the first, so that the examination of "
+            f"No clicked pair links these positions to {first}, so that the examination of "
             f"{names[anchor]} is taken to be 1, and others compare to it: "
             f"{listed(columns[problem.part == part])}."
         )
     if silent.any():
         sentences.append(
             "No pair that is ever clicked was shown at these positions after a last click there, "
-            "so that examination is that of the position after no click, or one half: "
+            "so that examination is taken to be that of the position after no click, or one half: "
             f"{listed(silent)}."
         )
     held = columns[(y >= 0.0) & ~problem.anchor]

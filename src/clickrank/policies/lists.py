@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from clickrank.types import Floats, Ints
 
@@ -115,13 +115,14 @@ class Drawn:
     """Lists that were drawn: their shares stand for probabilities."""
 
     def __init__(self, rankings: Ints) -> None:
-        """Keep them, one a row."""
-        self.rankings = rankings
+        """Keep them, one a row; they are many, so in few bytes."""
+        largest = int(rankings.max(initial=0))
+        self.rankings: NDArray[Any] = rankings.astype(np.min_scalar_type(largest))
 
     def counts(self, n_items: int) -> Ints:
         """Return how often each item was at each position."""
         n_positions = self.rankings.shape[1]
-        cells = (self.rankings * n_positions + np.arange(n_positions)).ravel()
+        cells = (self.rankings.astype(np.int64) * n_positions + np.arange(n_positions)).ravel()
         return np.bincount(cells, minlength=n_items * n_positions).reshape(n_items, n_positions)
 
     def marginals(self, n_items: int) -> Floats:

@@ -200,5 +200,7 @@ def lists_of_some(chooser: Chooser, allowed: Ints, rng: np.random.Generator, dra
     rankings = np.empty((draws, chooser.n_positions), dtype=np.int64)
     for i in range(draws):
         chooser.draw(rng, 1)
-        rankings[i] = chooser.policy.best_of(chooser.state, allowed)
+        best = chooser.policy.best_of(chooser.state, allowed)
+        assert best is not None, chooser.policy
+        rankings[i] = best
     return Drawn(rankings)

@@ -1,1 +1,34 @@
-"""What a policy would have earned, from a log that another one made."""
+"""Off-policy evaluation: what a policy would have earned, from the log of another."""
+
+from clickrank.evaluate.base import Estimator, Reward, Terms, WeightingEstimator
+from clickrank.evaluate.intervals import Interval, bootstrap, effective_size, empirical_bernstein
+from clickrank.evaluate.item_position_ips import ItemPositionIPS
+from clickrank.evaluate.list_ips import ListIPS
+from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
+from clickrank.evaluate.propensities import Propensities, propensities_of
+from clickrank.evaluate.result import Estimate
+from clickrank.evaluate.reward_interaction import RewardInteractionIPS
+from clickrank.evaluate.targets import Lists, Target, UniformLists, fixed_list
+
+__all__ = [
+    "DocumentIPS",
+    "Estimate",
+    "Estimator",
+    "Interval",
+    "ItemPositionIPS",
+    "ListIPS",
+    "Lists",
+    "PositionBasedIPS",
+    "Propensities",
+    "Reward",
+    "RewardInteractionIPS",
+    "Target",
+    "Terms",
+    "UniformLists",
+    "WeightingEstimator",
+    "bootstrap",
+    "effective_size",
+    "empirical_bernstein",
+    "fixed_list",
+    "propensities_of",
+]

@@ -9,11 +9,14 @@ import pytest
 
 from clickrank.clickmodels import DCM, MNL, PBM, Cascade, ClickModel
 from clickrank.evaluate import (
+    CascadeDR,
+    DirectMethod,
     DocumentIPS,
     ItemPositionIPS,
     ListIPS,
     Lists,
     PositionBasedIPS,
+    Replay,
     RewardInteractionIPS,
     Target,
     WeightingEstimator,
@@ -126,3 +129,56 @@ def test_weights_have_expectation_one(estimator: WeightingEstimator, model: str)
     for target in TARGETS.values():
         means = chance @ estimator.terms(log, target).weights
         assert means == pytest.approx(np.ones(means.size), abs=1e-12)
+
+
+@pytest.mark.parametrize("guess", ["pbm", "mnl"])
+@pytest.mark.parametrize("model", ["pbm", "cascade", "dcm"])
+def test_doubly_robust_exactly_unbiased_whatever_the_model(model: str, guess: str) -> None:
+    for reward in ("clicks", "any click"):
+        estimator = CascadeDR(model=MODELS[guess], reward=reward)
+        for target in TARGETS.values():
+            found = expectation(estimator, MODELS[model], target)
+            assert found == pytest.approx(true_value(MODELS[model], target, reward), abs=1e-12)
+
+
+def variance(estimator: WeightingEstimator, model: ClickModel, target: Target) -> float:
+    log, chance = everything(model)
+    values = estimator.terms(log, target).values.sum(axis=1)
+    return float(chance @ values**2 - (chance @ values) ** 2)
+
+
+def test_each_assumption_and_a_good_model_save_variance() -> None:
+    """Exactly, on position-based clicks: what may be assumed there, orders the variances."""
+    model = MODELS["pbm"]
+    by_assumption = (
+        PositionBasedIPS(examination=[0.9, 0.5, 0.6], propensities=LOGGING),
+        ItemPositionIPS(),
+        RewardInteractionIPS(),
+        ListIPS(),
+    )
+    for target in (TARGETS["fixed"], TARGETS["sparse"]):
+        found = [variance(estimator, model, target) for estimator in by_assumption]
+        assert found == sorted(found)
+        robust = variance(CascadeDR(model=model), model, target)
+        assert robust < variance(RewardInteractionIPS(), model, target)
+
+
+def test_direct_method_is_right_with_the_right_model() -> None:
+    model = MODELS["dcm"]
+    log, _ = everything(model)
+    for reward in ("clicks", "any click"):
+        for target in TARGETS.values():
+            found = DirectMethod(model=model, reward=reward).estimate(log, target)
+            assert found.value == pytest.approx(true_value(model, target, reward), abs=1e-12)
+            assert found.interval is None
+
+
+def test_replay_keeps_each_list_as_often_as_the_target_shows_it() -> None:
+    """Exactly: an impression is kept with probability π(A) c / μ(A), so the average is right."""
+    model, target = MODELS["mnl"], TARGETS["mixture"]
+    log, chance = everything(model)
+    chances, share = Replay().chances(log)
+    kept = chance * chances * target.prefix_probabilities(log.rankings)[:, -1]
+    assert kept.sum() == pytest.approx(share, abs=1e-12)
+    value = kept @ log.clicks.sum(axis=1) / kept.sum()
+    assert value == pytest.approx(true_value(model, target), abs=1e-12)

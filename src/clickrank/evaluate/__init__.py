@@ -1,16 +1,23 @@
 """Off-policy evaluation: what a policy would have earned, from the log of another."""
 
 from clickrank.evaluate.base import Estimator, Reward, Terms, WeightingEstimator
+from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
+from clickrank.evaluate.cascade_dr import CascadeDR
+from clickrank.evaluate.direct import DirectMethod
 from clickrank.evaluate.intervals import Interval, bootstrap, effective_size, empirical_bernstein
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
 from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
 from clickrank.evaluate.propensities import Propensities, propensities_of
+from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.reward_interaction import RewardInteractionIPS
 from clickrank.evaluate.targets import Lists, Target, UniformLists, fixed_list
 
 __all__ = [
+    "BootstrappedReplay",
+    "CascadeDR",
+    "DirectMethod",
     "DocumentIPS",
     "Estimate",
     "Estimator",
@@ -20,6 +27,7 @@ __all__ = [
     "Lists",
     "PositionBasedIPS",
     "Propensities",
+    "Replay",
     "Reward",
     "RewardInteractionIPS",
     "Target",

@@ -162,10 +162,9 @@ class WeightingEstimator(Estimator):
 
         def statistic(means: Floats) -> Floats:
             values, weights = means[..., :width], means[..., width:]
-            if not self.self_normalised:
-                return values.sum(axis=-1)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                return np.where(weights > 0.0, values / weights, 0.0).sum(axis=-1)
+            if self.self_normalised:
+                values = ratio(values, weights, where=weights)
+            return np.asarray(values.sum(axis=-1))
 
         value = float(statistic(columns.mean(axis=0)))
         interval = bootstrap(columns, statistic, self.level, self.repeats, self.seed)
@@ -326,10 +325,12 @@ def smallest_effective(weights: Floats) -> float:
     return min(effective_size(column) for column in weights.T)
 
 
-def ratio(wanted: Floats, logged: Floats) -> Floats:
-    """Return importance weights; what the target never shows counts nothing."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(wanted > 0.0, wanted / logged, 0.0)
+def ratio(above: Floats, below: Floats, where: Floats | None = None) -> Floats:
+    """Return a ratio, 0 where ``where`` is: what the target never shows weighs nothing."""
+    holds = (above if where is None else where) > 0.0
+    with np.errstate(divide="ignore"):
+        found: Floats = np.divide(above, below, out=np.zeros(holds.shape), where=holds)
+    return found
 
 
 def _joined(found: Sequence[Terms]) -> Terms:
@@ -338,7 +339,9 @@ def _joined(found: Sequence[Terms]) -> Terms:
         if terms.values.shape[1] != width:
             raise invalid("estimate", "all queries must have as many positions", "others")
     return Terms(
-        *(np.vstack([getattr(t, name) for t in found]) for name in ("values", "weights", "full")),
+        np.vstack([t.values for t in found]),
+        np.vstack([t.weights for t in found]),
+        np.vstack([t.full for t in found]),
         low=min(t.low for t in found),
         high=max(t.high for t in found),
         scale=max(t.scale for t in found),

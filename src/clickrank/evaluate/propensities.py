@@ -63,6 +63,9 @@ def propensities_of(log: Impressions, source: Source) -> Propensities:
     as they did yesterday, and if which list was shown had nothing to do with who saw it.
     """
     n_items = len(log.items)
+    if not isinstance(source, Target) and source not in ("logged", "estimated"):
+        rule = "propensities must be 'logged', 'estimated' or the policy that chose the lists"
+        raise invalid("Propensities", rule, source)
     if isinstance(source, Target):
         if (source.n_items, source.n_positions) != (n_items, log.rankings.shape[1]):
             rule = f"its policy must have {n_items} items and {log.rankings.shape[1]} positions"
@@ -77,9 +80,6 @@ def propensities_of(log: Impressions, source: Source) -> Propensities:
         return Propensities(
             _shown(table, log), counted.prefix_probabilities(log.rankings), table, source
         )
-    if source != "logged":
-        rule = "propensities must be 'logged', 'estimated' or the policy that chose the lists"
-        raise invalid("Propensities", rule, source)
     if log.propensity is None and log.prefix_propensity is None:
         raise CannotEvaluate(
             "The log has no propensities: how likely each list was to be shown. Estimate them from "

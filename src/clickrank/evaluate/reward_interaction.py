@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from clickrank.evaluate.base import Terms, WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.targets import Target
 from clickrank.logs import Impressions
@@ -54,4 +56,4 @@ def largest_prefix_weights(target: Target, logging: Target, seed: int) -> Floats
     """Return the largest weight of what lists of the target begin with, by position."""
     lists = target.as_lists(seed).rankings
     ours, theirs = target.prefix_probabilities(lists), logging.prefix_probabilities(lists)
-    return ratio(ours, theirs).max(axis=0)
+    return np.asarray(ratio(ours, theirs).max(axis=0))

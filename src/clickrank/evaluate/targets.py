@@ -49,6 +49,8 @@ class Lists(Target):
         How many items there are to choose from.
     probabilities
         Of each list; all the same if left out.
+    drawn
+        Whether these are draws of a target that has too many lists.
 
     Examples
     --------
@@ -62,9 +64,14 @@ class Lists(Target):
     rankings: Ints
     probabilities: Floats
     n_items: int
+    drawn: bool
 
     def __init__(
-        self, rankings: ArrayLike, n_items: int, probabilities: ArrayLike | None = None
+        self,
+        rankings: ArrayLike,
+        n_items: int,
+        probabilities: ArrayLike | None = None,
+        drawn: bool = False,
     ) -> None:
         """Check and copy."""
         width = np.asarray(rankings).shape[-1:] or (0,)
@@ -81,11 +88,12 @@ class Lists(Target):
         object.__setattr__(self, "rankings", lists)
         object.__setattr__(self, "probabilities", chances)
         object.__setattr__(self, "n_items", items)
+        object.__setattr__(self, "drawn", bool(drawn))
 
     @property
     def n_positions(self) -> int:  # type: ignore[override]
         """The length of the lists."""
-        return self.rankings.shape[1]
+        return int(self.rankings.shape[1])
 
     def prefix_probabilities(self, rankings: Ints) -> Floats:
         """Return how likely a list begins as each of these does, down to each position."""
@@ -137,7 +145,8 @@ class UniformLists(Target):
         # As many as a matrix of keys may have entries, or the memory goes.
         count = min(MOST_LISTS, 20_000_000 // self.n_items)
         keys = rng.random((count, self.n_items))
-        return Lists(np.argsort(keys, axis=1)[:, : self.n_positions], self.n_items)
+        lists = np.argsort(keys, axis=1)[:, : self.n_positions]
+        return Lists(lists, self.n_items, drawn=True)
 
 
 def fixed_list(items: Sequence[Any], names: NDArray[Any]) -> Lists:

@@ -10,10 +10,16 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from clickrank.errors import CannotEvaluate, invalid
-from clickrank.evaluate.intervals import bootstrap, effective_size, empirical_bernstein
+from clickrank.evaluate.intervals import (
+    Interval,
+    bootstrap,
+    effective_size,
+    empirical_bernstein,
+)
 from clickrank.evaluate.propensities import Propensities, Source, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target
+from clickrank.evaluate.usable import has_lists, usable
 from clickrank.logs import Impressions
 from clickrank.types import Floats, number, whole
 
@@ -43,6 +49,9 @@ class Terms:
         What one impression's sum of values can be, given the largest weights.
     scale
         What a weight may at most be multiplied with, for the bias of cutting.
+    there
+        1 where an impression tells of a column, else 0, in the shape of values; means are over
+        these. None if all tell of all.
     """
 
     values: Floats
@@ -51,6 +60,7 @@ class Terms:
     low: float
     high: float
     scale: float = 1.0
+    there: Floats | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -125,6 +135,8 @@ class WeightingEstimator(Estimator):
     largest_weight: float | None = None
     least_effective: float = 30.0
 
+    #: Whether it needs to know what was shown together.
+    needs_lists: ClassVar[bool] = True
     #: Whether "any click" can be told from its terms.
     knows_any_click: ClassVar[bool] = True
 
@@ -151,27 +163,32 @@ class WeightingEstimator(Estimator):
 
         Several queries are given as as many logs and targets; each impression counts the same.
         """
-        pairs = pairs_of(log, target)
-        for one, wanted in pairs:
+        notes: list[str] = []
+        found = []
+        for whole_log, wanted in pairs_of(log, target):
+            one, about = usable(whole_log, self.propensities, self.needs_lists)
             check_random(one, wanted, self.propensities)
-        found = [self.terms(one, wanted) for one, wanted in pairs]
+            found.append(self.terms(one, wanted))
+            notes += about
         terms = found[0] if len(found) == 1 else _joined(found)
-        notes = self._check(terms)
-        columns = np.hstack([terms.values, terms.weights])
+        size = smallest_effective(terms.full)
+        notes += self._check(terms, size)
+        # Each column is divided by how often it was there; self-normalised, by its weights.
+        below = terms.weights if self.self_normalised else terms.there
+        columns = terms.values if below is None else np.hstack([terms.values, below])
         width = terms.values.shape[1]
 
         def statistic(means: Floats) -> Floats:
-            values, weights = means[..., :width], means[..., width:]
-            if self.self_normalised:
-                values = ratio(values, weights, where=weights)
+            values = means[..., :width]
+            if below is not None:
+                values = ratio(values, means[..., width:], where=means[..., width:])
             return np.asarray(values.sum(axis=-1))
 
         value = float(statistic(columns.mean(axis=0)))
         interval = bootstrap(columns, statistic, self.level, self.repeats, self.seed)
         bernstein = None
         if not self.self_normalised and not self.counts:
-            sums = terms.values.sum(axis=1)
-            bernstein = empirical_bernstein(sums, terms.low, terms.high, self.level)
+            bernstein = self._bernstein(terms)
             if self.propensities == "logged" and self.clip is None and self.largest_weight is None:
                 notes.append(
                     "The largest weight of the log was taken as the bound of all for empirical "
@@ -184,11 +201,24 @@ class WeightingEstimator(Estimator):
             bernstein=bernstein,
             level=self.level,
             n=len(columns),
-            effective_size=smallest_effective(terms.full),
+            effective_size=size,
             largest_weight=float(terms.full.max()),
             assumes=self.assumes,
             notes=tuple(notes),
         )
+
+    def _bernstein(self, terms: Terms) -> Interval:
+        if terms.there is None:
+            sums = terms.values.sum(axis=1)
+            return empirical_bernstein(sums, terms.low, terms.high, self.level)
+        # Each column from its own impressions, surer by as many as there are.
+        width = terms.values.shape[1]
+        level = 1.0 - (1.0 - self.level) / width
+        ends = [
+            empirical_bernstein(values[there > 0.0], terms.low, terms.high, level)
+            for values, there in zip(terms.values.T, terms.there.T, strict=True)
+        ]
+        return Interval(sum(end.low for end in ends), sum(end.high for end in ends))
 
     def label(self) -> str:
         """Return its name, and how it differs from the plain one."""
@@ -214,7 +244,7 @@ class WeightingEstimator(Estimator):
         """Return the log's propensities."""
         return propensities_of(log, self.propensities)
 
-    def _check(self, terms: Terms) -> list[str]:
+    def _check(self, terms: Terms, size: float) -> list[str]:
         """Refuse if the log cannot tell; return what is worth a note."""
         notes: list[str] = []
         full = terms.full
@@ -223,22 +253,24 @@ class WeightingEstimator(Estimator):
                 "No overlap: at some position the log never shows anything that the policy would "
                 "show (for this estimator: " + self.needs + ")."
             )
-        size = smallest_effective(full)
         if size < self.least_effective:
             raise CannotEvaluate(
                 f"Too little overlap: the log tells as much as {size:.1f} lists of the policy "
                 f"would (effective sample size), and at least {self.least_effective:g} are needed."
             )
-        means = full.mean(axis=0)
-        errors = _ERRORS * full.std(axis=0) / np.sqrt(len(full))
+        there = np.ones_like(full) if terms.there is None else terms.there
+        counts = there.sum(axis=0)
+        means = full.sum(axis=0) / counts
+        errors = _ERRORS * np.sqrt(((full - means * there) ** 2).sum(axis=0)) / counts
         if self.counts:
             errors = np.zeros_like(errors)
         lowest, highest = int(np.argmin(means + errors)), int(np.argmax(means - errors))
         if means[lowest] + errors[lowest] < COVERED:
             missing = 1.0 - means[lowest]
+            why = "" if self.counts else ", or the propensities are too large"
             raise CannotEvaluate(
                 f"No overlap: about {missing:.0%} of what the policy shows ({self.needs}) is "
-                "never shown in the log."
+                f"never shown in the log{why}."
             )
         if means[highest] - errors[highest] > 2.0 - COVERED:
             raise CannotEvaluate(
@@ -254,7 +286,7 @@ class WeightingEstimator(Estimator):
                 missing = 1.0 - means[lowest]
                 notes.append(f"{missing:.1%} of what the policy shows was never shown.")
         if self.clip is not None:
-            lost = (full - terms.weights).mean(axis=0).sum() * terms.scale
+            lost = ((full - terms.weights).sum(axis=0) / counts).sum() * terms.scale
             share = float((full > self.clip).mean())
             notes.append(
                 f"Weights above {self.clip:g} ({share:.2%} of them) are cut: a bias of at most "
@@ -281,20 +313,17 @@ def pairs_of(
         rule = f"there must be a log, and a target a log ({len(logs)})"
         raise invalid("estimate", rule, len(targets))
     for one, wanted in zip(logs, targets, strict=True):
-        n, width = one.rankings.shape
-        if n == 0:
-            raise CannotEvaluate("The log has no impressions.")
+        width = one.rankings.shape[1]
         if (wanted.n_items, wanted.n_positions) != (len(one.items), width):
             rule = f"the target must have the log's {len(one.items)} items and {width} positions"
             raise invalid("estimate", rule, (wanted.n_items, wanted.n_positions))
-        if one.rankings.min() < 0:
-            rule = "all lists of a log must be of the same length"
-            raise invalid("estimate", rule, "a shorter one")
     return list(zip(logs, targets, strict=True))
 
 
 def check_random(log: Impressions, target: Target, source: Source) -> None:
     """Refuse a log without randomness, unless it shows just what the target shows."""
+    if not has_lists(log):
+        return  # whether items change places, weights will tell
     first = log.rankings[:1]
     if (log.rankings == first).all():
         if target.prefix_probabilities(first)[0, -1] < 1.0 - 1e-9:
@@ -338,6 +367,10 @@ def _joined(found: Sequence[Terms]) -> Terms:
     for terms in found:
         if terms.values.shape[1] != width:
             raise invalid("estimate", "all queries must have as many positions", "others")
+    there = None
+    if any(t.there is not None for t in found):
+        full = [np.ones_like(t.values) if t.there is None else t.there for t in found]
+        there = np.vstack(full)
     return Terms(
         np.vstack([t.values for t in found]),
         np.vstack([t.weights for t in found]),
@@ -345,4 +378,5 @@ def _joined(found: Sequence[Terms]) -> Terms:
         low=min(t.low for t in found),
         high=max(t.high for t in found),
         scale=max(t.scale for t in found),
+        there=there,
     )

@@ -63,7 +63,7 @@ class BootstrappedReplay(Replay):
         target: Target | Policy | Sequence[Target | Policy],
     ) -> Estimate:
         """Return the value of a target, or of a policy that learns for about n rounds."""
-        pairs = pairs_to_replay(log, target)
+        pairs = pairs_to_replay(log, target, self.propensities)
         n = sum(len(one.rankings) for one, _ in pairs)
         rng = np.random.default_rng(self.seed)
         sums = np.zeros(self.resamples)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ from clickrank.evaluate.models import (
 )
 from clickrank.evaluate.reward_interaction import largest_prefix_weights
 from clickrank.evaluate.targets import Lists, Target, prefix_numbers
+from clickrank.evaluate.usable import part
 from clickrank.logs import Impressions
 from clickrank.types import Floats, Ints
 
@@ -74,8 +74,10 @@ class CascadeDR(WeightingEstimator):
             now[:], ahead[:] = self._expected(self.model, lists, log)
         else:
             for half in (0, 1):
-                other = model_of(self.model, counts_of(_part(log, 1 - half)), owner)
-                now[half::2], ahead[half::2] = self._expected(other, lists, _part(log, half))
+                other = model_of(self.model, counts_of(part(log, slice(1 - half, None, 2))), owner)
+                now[half::2], ahead[half::2] = self._expected(
+                    other, lists, part(log, slice(half, None, 2))
+                )
         weights = self.cut(full)
         before = np.hstack([np.ones((n, 1)), weights[:, :-1]])
         misses = weights * (rewards_of(log, self.reward) - now)
@@ -115,15 +117,3 @@ def _average(number: Ints, chances: Floats, values: Floats, size: int) -> Floats
     mass = np.bincount(number, weights=chances, minlength=size + 1)
     total = np.bincount(number, weights=chances * values, minlength=size + 1)
     return np.divide(total, mass, out=np.zeros(size + 1), where=mass > 0.0)
-
-
-def _part(log: Impressions, half: int) -> Impressions:
-    """Return every second impression."""
-    return dataclasses.replace(
-        log,
-        rankings=log.rankings[half::2],
-        clicks=log.clicks[half::2],
-        propensity=None,
-        prefix_propensity=None,
-        timestamp=None,
-    )

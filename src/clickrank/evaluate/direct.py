@@ -23,6 +23,7 @@ from clickrank.evaluate.models import (
 )
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Lists, Target
+from clickrank.evaluate.usable import usable
 from clickrank.logs import Counts, Impressions
 from clickrank.logs.counts import cells_of
 from clickrank.types import whole
@@ -79,13 +80,17 @@ class DirectMethod(Estimator):
         self, log: Impressions | Sequence[Impressions], target: Target | Sequence[Target]
     ) -> Estimate:
         """Return the value of a target by the click model."""
-        pairs = pairs_of(log, target)
+        notes: list[str] = []
+        pairs = []
+        for whole_log, wanted in pairs_of(log, target):
+            one, about = usable(whole_log, "estimated", lists=True)
+            pairs.append((one, wanted))
+            notes += about
         sizes = np.array([len(one.rankings) for one, _ in pairs])
         every = [wanted.as_lists(self.seed) for _, wanted in pairs]
         found = [self._of_query(one, lists) for (one, _), lists in zip(pairs, every, strict=True)]
         share = sizes / sizes.sum()
         value = float(share @ [v for v, _ in found])
-        notes: list[str] = []
         interval = None
         errors = np.array([error for _, error in found])
         if not np.isnan(errors).any():

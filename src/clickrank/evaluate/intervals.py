@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 from clickrank.types import Floats
 
 #: Impressions are resampled in as many groups, put together at random: exact below, fast above.
-MOST_GROUPS = 4096
+MOST_GROUPS = 2048
 
 
 class Interval(NamedTuple):
@@ -69,10 +69,12 @@ def bootstrap(
     value = float(statistic(total / size))
     # In slices: a matrix of all draws would be of gigabytes for a wide statistic.
     drawn = np.empty(repeats)
-    share = np.full(groups, 1.0 / groups)
     for start in range(0, repeats, 250):
         end = min(start + 250, repeats)
-        times = rng.multinomial(groups, share, size=end - start).astype(np.float64)
+        rows = rng.integers(0, groups, (end - start, groups))
+        rows += groups * np.arange(end - start)[:, None]
+        counts = np.bincount(rows.ravel(), minlength=rows.size).reshape(rows.shape)
+        times = counts.astype(np.float64)
         drawn[start:end] = statistic((times @ sums) / (times @ sizes)[:, None])
     drawn = np.sort(drawn[np.isfinite(drawn)])
     if not drawn.size or drawn[0] == drawn[-1]:

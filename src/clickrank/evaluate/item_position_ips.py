@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from clickrank.evaluate.base import Terms, WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.targets import Target
 from clickrank.logs import Impressions
+from clickrank.logs.counts import NOTHING
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +25,8 @@ class ItemPositionIPS(WeightingEstimator):
 
     **Source**: li2018, section 4.2.
 
-    **Differences**: none.
+    **Differences**: a log of single displays, which does not say what was shown together, will
+    do: each position is averaged over its own displays.
 
     Parameters
     ----------
@@ -36,6 +40,7 @@ class ItemPositionIPS(WeightingEstimator):
     name = "item-position-ips"
     assumes = "Holds if a click depends on the item and its position alone."
     needs = "items at their positions"
+    needs_lists = False
     knows_any_click = False
 
     def terms(self, log: Impressions, target: Target) -> Terms:
@@ -43,10 +48,16 @@ class ItemPositionIPS(WeightingEstimator):
         found = self.propensities_in(log)
         table = target.marginals()
         width = log.rankings.shape[1]
-        full = ratio(table[log.rankings, range(width)], found.marginals())
+        there = log.rankings != NOTHING
+        wanted = np.where(there, table[log.rankings, range(width)], 0.0)
+        full = ratio(wanted, found.marginals())
         weights = self.cut(full)
         possible = None
         if isinstance(self.propensities, Target):
             possible = ratio(table, found.table).max(axis=0)
-        high = float(self.bound(full, possible).sum())
-        return Terms(weights * rewards_of(log, self.reward), weights, full, 0.0, high)
+        bound = self.bound(full, possible)
+        values = weights * rewards_of(log, self.reward)
+        if there.all():
+            return Terms(values, weights, full, 0.0, float(bound.sum()))
+        known = there.astype(np.float64)
+        return Terms(values, weights, full, 0.0, float(bound.max()), there=known)

@@ -10,6 +10,7 @@ import numpy as np
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.targets import Lists, Target, table_of
 from clickrank.logs import Impressions
+from clickrank.logs.counts import NOTHING
 from clickrank.types import Floats
 
 #: Where propensities come from; a `Target` is the policy that chose the lists, where it is known.
@@ -76,10 +77,10 @@ def propensities_of(log: Impressions, source: Source) -> Propensities:
         )
     if source == "estimated":
         table = table_of(n_items, log.rankings)
-        counted = Lists(log.rankings, n_items)
-        return Propensities(
-            _shown(table, log), counted.prefix_probabilities(log.rankings), table, source
-        )
+        prefix = None
+        if (log.rankings != NOTHING).all():
+            prefix = Lists(log.rankings, n_items).prefix_probabilities(log.rankings)
+        return Propensities(_shown(table, log), prefix, table, source)
     if log.propensity is None and log.prefix_propensity is None:
         raise CannotEvaluate(
             "The log has no propensities: how likely each list was to be shown. Estimate them from "
@@ -87,9 +88,12 @@ def propensities_of(log: Impressions, source: Source) -> Propensities:
         )
     for name in ("propensity", "prefix_propensity"):
         array = getattr(log, name)
-        if array is not None and not ((array > 0.0) & (array <= 1.0 + 1e-9)).all():
-            bad = float(array[~((array > 0.0) & (array <= 1.0 + 1e-9))][0])
-            raise invalid("Propensities", f"{name} must be above 0 and at most 1", bad)
+        if array is None:
+            continue
+        wrong = ~((array > 0.0) & (array <= 1.0 + 1e-9)) & (log.rankings != NOTHING)
+        if wrong.any():
+            rule = f"{name} must be above 0 and at most 1"
+            raise invalid("Propensities", rule, float(array[wrong][0]))
     table = table_of(n_items, log.rankings)
     return Propensities(log.propensity, log.prefix_propensity, table, source)
 

@@ -16,6 +16,7 @@ from clickrank.evaluate.intervals import bootstrap
 from clickrank.evaluate.propensities import Source, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target, UniformLists
+from clickrank.evaluate.usable import usable
 from clickrank.logs import Impressions
 from clickrank.policies import Learner, Policy
 from clickrank.policies.base import rank, source_of, update
@@ -80,7 +81,7 @@ class Replay(Estimator):
         rng = np.random.default_rng(self.seed)
         kept: list[Floats] = []
         n, learns = 0, False
-        for one, wanted in pairs_to_replay(log, target):
+        for one, wanted in pairs_to_replay(log, target, self.propensities):
             learns = learns or isinstance(wanted, Policy)
             order = np.arange(len(one.rankings))
             chosen = self.kept(one, wanted, order, rng)
@@ -144,6 +145,7 @@ class Replay(Estimator):
 def pairs_to_replay(
     log: Impressions | Sequence[Impressions],
     target: Target | Policy | Sequence[Target | Policy],
+    source: Source,
 ) -> list[tuple[Impressions, Target | Policy]]:
     """Return each query's log with its target or policy, checked."""
     logs = [log] if isinstance(log, Impressions) else list(log)
@@ -154,9 +156,12 @@ def pairs_to_replay(
     ]
     if len(logs) != len(wanted):
         raise invalid("estimate", f"there must be a target a log ({len(logs)})", len(wanted))
-    for one, other in pairs_of(logs, stand_in):
-        check_random(one, other, "logged")
-    return list(zip(logs, wanted, strict=True))
+    found: list[tuple[Impressions, Target | Policy]] = []
+    for (whole_log, other), wish in zip(pairs_of(logs, stand_in), wanted, strict=True):
+        one, _ = usable(whole_log, source, lists=True)
+        check_random(one, other, source)
+        found.append((one, wish))
+    return found
 
 
 def _played(

@@ -178,9 +178,13 @@ def all_lists(n_items: int, n_positions: int) -> Ints:
 
 
 def table_of(n_items: int, rankings: Ints, weights: Floats | None = None) -> Floats:
-    """Return the share of each item at each position."""
-    share = np.full(len(rankings), 1.0 / max(len(rankings), 1)) if weights is None else weights
-    columns = [np.bincount(column, weights=share, minlength=n_items) for column in rankings.T]
+    """Return the share of each item at each position, among the items known there (not -1)."""
+    columns = []
+    for column in rankings.T:
+        known = column >= 0
+        share = None if weights is None else weights[known]
+        counted = np.bincount(column[known], weights=share, minlength=n_items)
+        columns.append(counted / max(counted.sum(), 1e-300))
     return np.stack(columns, axis=1)
 
 

@@ -4,6 +4,7 @@ from clickrank.evaluate.base import Estimator, Reward, Terms, WeightingEstimator
 from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
 from clickrank.evaluate.cascade_dr import CascadeDR
 from clickrank.evaluate.direct import DirectMethod
+from clickrank.evaluate.frozen import frozen, learned
 from clickrank.evaluate.intervals import Interval, bootstrap, effective_size, empirical_bernstein
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
@@ -12,7 +13,7 @@ from clickrank.evaluate.propensities import Propensities, propensities_of
 from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.reward_interaction import RewardInteractionIPS
-from clickrank.evaluate.targets import Lists, Target, UniformLists, fixed_list
+from clickrank.evaluate.targets import Lists, Marginals, Target, UniformLists, fixed_list, shown_in
 
 __all__ = [
     "BootstrappedReplay",
@@ -25,6 +26,7 @@ __all__ = [
     "ItemPositionIPS",
     "ListIPS",
     "Lists",
+    "Marginals",
     "PositionBasedIPS",
     "Propensities",
     "Replay",
@@ -38,5 +40,8 @@ __all__ = [
     "effective_size",
     "empirical_bernstein",
     "fixed_list",
+    "frozen",
+    "learned",
     "propensities_of",
+    "shown_in",
 ]

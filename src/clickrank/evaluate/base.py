@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.intervals import (
     Interval,
-    bootstrap,
+    bootstrap_many,
     effective_size,
     empirical_bernstein,
 )
@@ -164,28 +164,21 @@ class WeightingEstimator(Estimator):
         Several queries are given as as many logs and targets; each impression counts the same.
         """
         notes: list[str] = []
-        found = []
+        found, earned = [], []
         for whole_log, wanted in pairs_of(log, target):
             one, about = usable(whole_log, self.propensities, self.needs_lists)
             check_random(one, wanted, self.propensities)
             found.append(self.terms(one, wanted))
+            earned.append(rewards_of(one, self.reward))
             notes += about
         terms = found[0] if len(found) == 1 else _joined(found)
         size = smallest_effective(terms.full)
         notes += self._check(terms, size)
-        # Each column is divided by how often it was there; self-normalised, by its weights.
-        below = terms.weights if self.self_normalised else terms.there
-        columns = terms.values if below is None else np.hstack([terms.values, below])
-        width = terms.values.shape[1]
-
-        def statistic(means: Floats) -> Floats:
-            values = means[..., :width]
-            if below is not None:
-                values = ratio(values, means[..., width:], where=means[..., width:])
-            return np.asarray(values.sum(axis=-1))
-
-        value = float(statistic(columns.mean(axis=0)))
-        interval = bootstrap(columns, statistic, self.level, self.repeats, self.seed)
+        columns, statistic = self._columns(terms, np.vstack(earned))
+        value, gain = statistic(columns.mean(axis=0)).tolist()
+        interval, gain_interval = bootstrap_many(
+            columns, statistic, self.level, self.repeats, self.seed
+        )
         bernstein = None
         if not self.self_normalised and not self.counts:
             bernstein = self._bernstein(terms)
@@ -198,6 +191,8 @@ class WeightingEstimator(Estimator):
             estimator=self.label(),
             value=value,
             interval=interval,
+            gain=gain,
+            gain_interval=gain_interval,
             bernstein=bernstein,
             level=self.level,
             n=len(columns),
@@ -206,6 +201,36 @@ class WeightingEstimator(Estimator):
             assumes=self.assumes,
             notes=tuple(notes),
         )
+
+    def _columns(self, terms: Terms, earned: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+        """Return columns, and how their means give the value and what it is above the log's own.
+
+        Each column of values is divided by how often it was there; self-normalised, by its weights.
+        """
+        parts = [terms.values]
+        if self.self_normalised:
+            parts.append(terms.weights)
+        if terms.there is None:
+            parts.append(earned.sum(axis=1, keepdims=True))
+        else:
+            parts += [terms.there, earned]
+        ends = np.cumsum([part.shape[1] for part in parts])[:-1]
+
+        def statistic(means: Floats) -> Floats:
+            values, *others = np.split(means, ends, axis=-1)
+            own = others[-1]
+            if terms.there is not None:
+                own = ratio(own, others[-2], where=others[-2])
+                values = ratio(values, others[-2], where=others[-2])
+            if self.self_normalised:
+                weights = others[0]
+                if terms.there is not None:
+                    weights = ratio(weights, others[-2], where=others[-2])
+                values = ratio(values, weights, where=weights)
+            value = values.sum(axis=-1)
+            return np.stack([value, value - own.sum(axis=-1)], axis=-1)
+
+        return np.hstack(parts), statistic
 
     def _bernstein(self, terms: Terms) -> Interval:
         if terms.there is None:

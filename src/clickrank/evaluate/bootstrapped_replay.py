@@ -9,13 +9,13 @@ import numpy as np
 
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.base import rewards_of
-from clickrank.evaluate.intervals import Interval
+from clickrank.evaluate.intervals import Interval, above
 from clickrank.evaluate.replay import Replay, pairs_to_replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
-from clickrank.types import whole
+from clickrank.types import Floats, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +68,12 @@ class BootstrappedReplay(Replay):
         rng = np.random.default_rng(self.seed)
         sums = np.zeros(self.resamples)
         counts = np.zeros(self.resamples)
-        notes = []
+        notes: list[str] = []
+        every: list[Floats] = []
         most = self.most_rounds // self.resamples
         for one, wanted in pairs:
             rewards = rewards_of(one, self.reward).sum(axis=1)
+            every.append(rewards)
             size = len(rewards)
             _, share = self.chances(one)
             allowed = max(most * size // n, 1)
@@ -93,10 +95,14 @@ class BootstrappedReplay(Replay):
             )
         values = sums / counts
         low, high = np.quantile(values, [(1.0 - self.level) / 2, (1.0 + self.level) / 2])
+        interval, value = Interval(float(low), float(high)), float(values.mean())
+        own = np.concatenate(every)
         return Estimate(
             estimator=self.name,
-            value=float(values.mean()),
-            interval=Interval(float(low), float(high)),
+            value=value,
+            interval=interval,
+            gain=value - float(own.mean()),
+            gain_interval=above(value, interval, own, self.level),
             bernstein=None,
             level=self.level,
             n=n,

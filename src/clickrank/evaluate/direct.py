@@ -12,8 +12,8 @@ from scipy.special import stdtrit
 
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import CannotEvaluate
-from clickrank.evaluate.base import Estimator, pairs_of
-from clickrank.evaluate.intervals import Interval
+from clickrank.evaluate.base import Estimator, pairs_of, rewards_of
+from clickrank.evaluate.intervals import Interval, above
 from clickrank.evaluate.models import (
     ModelOrFit,
     check_model,
@@ -86,6 +86,7 @@ class DirectMethod(Estimator):
             one, about = usable(whole_log, "estimated", lists=True)
             pairs.append((one, wanted))
             notes += about
+        own = np.concatenate([rewards_of(one, self.reward).sum(axis=1) for one, _ in pairs])
         sizes = np.array([len(one.rankings) for one, _ in pairs])
         every = [wanted.as_lists(self.seed) for _, wanted in pairs]
         found = [self._of_query(one, lists) for (one, _), lists in zip(pairs, every, strict=True)]
@@ -104,6 +105,8 @@ class DirectMethod(Estimator):
             estimator=f"{self.name}, {self._model_name()}",
             value=value,
             interval=interval,
+            gain=value - float(own.mean()),
+            gain_interval=None if interval is None else above(value, interval, own, self.level),
             bernstein=None,
             level=self.level,
             n=int(sizes.sum()),

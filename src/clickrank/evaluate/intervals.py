@@ -56,6 +56,18 @@ def bootstrap(
     >>> round(low), round(high)
     (44, 55)
     """
+    found = bootstrap_many(columns, lambda means: statistic(means)[..., None], level, repeats, seed)
+    return found[0]
+
+
+def bootstrap_many(
+    columns: Floats,
+    statistic: Callable[[Floats], Floats],
+    level: float = 0.95,
+    repeats: int = 1000,
+    seed: int = 0,
+) -> list[Interval]:
+    """Return the intervals of several statistics of the same draws: those of the last dimension."""
     rng = np.random.default_rng(seed)
     n = len(columns)
     groups = min(n, MOST_GROUPS)
@@ -66,9 +78,9 @@ def bootstrap(
         sums = np.add.reduceat(columns[order], starts, axis=0)
         sizes = np.diff(np.append(starts, n)).astype(np.float64)
     total, size = sums.sum(axis=0), sizes.sum()
-    value = float(statistic(total / size))
+    values = statistic(total / size)
     # In slices: a matrix of all draws would be of gigabytes for a wide statistic.
-    drawn = np.empty(repeats)
+    drawn = np.empty((repeats, values.size))
     for start in range(0, repeats, 250):
         end = min(start + 250, repeats)
         rows = rng.integers(0, groups, (end - start, groups))
@@ -76,15 +88,23 @@ def bootstrap(
         counts = np.bincount(rows.ravel(), minlength=rows.size).reshape(rows.shape)
         times = counts.astype(np.float64)
         drawn[start:end] = statistic((times @ sums) / (times @ sizes)[:, None])
-    drawn = np.sort(drawn[np.isfinite(drawn)])
-    if not drawn.size or drawn[0] == drawn[-1]:
+    without = values[None]
+    if groups > 1:
+        without = statistic((total - sums) / (size - sizes)[:, None])
+    return [
+        _corrected(float(value), drawn[:, s], without[:, s], level)
+        for s, value in enumerate(values)
+    ]
+
+
+def _corrected(value: float, drawn: Floats, without: Floats, level: float) -> Interval:
+    """Return the quantiles of draws, corrected by the values without each group in turn."""
+    drawn = np.sort(drawn)
+    if drawn[0] == drawn[-1]:
         return Interval(value, value)
     below = (drawn < value).mean() + 0.5 * (drawn == value).mean()
-    bias = float(ndtri(np.clip(below, 1.0 / (2 * drawn.size), 1.0 - 1.0 / (2 * drawn.size))))
-    rest = size - sizes
-    without = np.array([value])
-    if groups > 1:
-        without = statistic((total - sums) / rest[:, None])
+    edge = 0.5 / drawn.size
+    bias = float(ndtri(np.clip(below, edge, 1.0 - edge)))
     away = without.mean() - without
     spread = float((away**2).sum())
     skew = float((away**3).sum()) / (6.0 * spread**1.5) if spread > 0.0 else 0.0
@@ -96,6 +116,17 @@ def bootstrap(
         quantile = float(ndtr(bias + moved / scale)) if scale > 0.0 else float(moved > 0)
         ends.append(float(np.quantile(drawn, quantile)))
     return Interval(ends[0], ends[1])
+
+
+def above(value: float, interval: Interval, others: Floats, level: float) -> Interval:
+    """Return the interval of a value minus the mean of others, as if independent of them."""
+    mean = float(others.mean())
+    half = float(ndtri((1.0 + level) / 2)) * float(others.std()) / math.sqrt(others.size)
+    gain = value - mean
+    return Interval(
+        gain - math.hypot(value - interval.low, half),
+        gain + math.hypot(interval.high - value, half),
+    )
 
 
 def empirical_bernstein(values: Floats, low: float, high: float, level: float = 0.95) -> Interval:

@@ -12,7 +12,7 @@ import numpy as np
 from clickrank._jit import kernel_for
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.base import Estimator, check_random, pairs_of, rewards_of
-from clickrank.evaluate.intervals import bootstrap
+from clickrank.evaluate.intervals import above, bootstrap
 from clickrank.evaluate.propensities import Source, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target, UniformLists
@@ -80,14 +80,17 @@ class Replay(Estimator):
         """
         rng = np.random.default_rng(self.seed)
         kept: list[Floats] = []
-        n, learns = 0, False
+        all_rewards: list[Floats] = []
+        learns = False
         for one, wanted in pairs_to_replay(log, target, self.propensities):
             learns = learns or isinstance(wanted, Policy)
             order = np.arange(len(one.rankings))
             chosen = self.kept(one, wanted, order, rng)
-            kept.append(rewards_of(one, self.reward)[chosen].sum(axis=1))
-            n += len(one.rankings)
-        rewards = np.concatenate(kept)
+            earned = rewards_of(one, self.reward).sum(axis=1)
+            kept.append(earned[chosen])
+            all_rewards.append(earned)
+        rewards, own = np.concatenate(kept), np.concatenate(all_rewards)
+        n = own.size
         if rewards.size < max(self.least_effective, 1):
             raise CannotEvaluate(
                 f"Too little overlap: the policy chose the list that was shown in {rewards.size} "
@@ -106,6 +109,8 @@ class Replay(Estimator):
             estimator=self.name,
             value=float(rewards.mean()),
             interval=interval,
+            gain=float(rewards.mean() - own.mean()),
+            gain_interval=above(float(rewards.mean()), interval, own, self.level),
             bernstein=None,
             level=self.level,
             n=n,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 from clickrank.evaluate.intervals import Interval
@@ -20,6 +21,8 @@ class Estimate:
         Expected reward of a list: how many clicks, or whether there is any.
     interval
         By the bootstrap; None where the estimator has none.
+    gain, gain_interval
+        The value beside what the log's own lists earned, and its interval by the same draws.
     bernstein
         Empirical Bernstein's interval, which is wider and holds for any number of impressions; None
         where no bound of the terms is known, or where they are not independent.
@@ -40,6 +43,8 @@ class Estimate:
     estimator: str
     value: float
     interval: Interval | None
+    gain: float
+    gain_interval: Interval | None
     bernstein: Interval | None
     level: float
     n: int
@@ -51,7 +56,10 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         found = dataclasses.asdict(self)
-        for name in ("interval", "bernstein"):
+        for name, value in found.items():
+            if isinstance(value, float) and math.isnan(value):  # which JSON has not
+                found[name] = None
+        for name in ("interval", "gain_interval", "bernstein"):
             if found[name] is not None:
                 found[name] = list(found[name])
         found["notes"] = list(self.notes)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clickrank.errors import invalid
+from clickrank.errors import CannotEvaluate, invalid
+from clickrank.logs import Impressions
 from clickrank.types import Floats, Ints, bounded_vector, rankings_of, shape
 
 #: A target with no more lists than this is evaluated exactly, else by as many draws.
@@ -149,6 +150,63 @@ class UniformLists(Target):
         return Lists(lists, self.n_items, drawn=True)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Marginals(Target):
+    """A policy of which only the probability of each item at each position is known.
+
+    Enough where a click depends on the item and its position alone; lists are refused.
+
+    Parameters
+    ----------
+    table
+        (n_items, n_positions); columns sum to 1.
+    """
+
+    table: Floats
+
+    def __post_init__(self) -> None:
+        """Check the table."""
+        table = np.array(self.table, dtype=np.float64)
+        if table.ndim != 2 or not table.size:
+            rule = "table must have a row an item and a column a position"
+            raise invalid("Marginals", rule, table.shape)
+        if not (table >= 0.0).all() or np.abs(table.sum(axis=0) - 1.0).max() > 1e-6:
+            raise invalid("Marginals", "columns must be probabilities that sum to 1", self.table)
+        object.__setattr__(self, "table", table)
+
+    @property
+    def n_items(self) -> int:  # type: ignore[override]
+        """How many items there are to choose from."""
+        return int(self.table.shape[0])
+
+    @property
+    def n_positions(self) -> int:  # type: ignore[override]
+        """The length of the lists."""
+        return int(self.table.shape[1])
+
+    def prefix_probabilities(self, rankings: Ints) -> Floats:
+        """Refuse."""
+        raise CannotEvaluate(_NO_LISTS)
+
+    def marginals(self) -> Floats:
+        """Return the table."""
+        return self.table
+
+    def as_lists(self, seed: int = 0) -> Lists:
+        """Refuse."""
+        raise CannotEvaluate(_NO_LISTS)
+
+
+_NO_LISTS = "Of the policy only items at positions are known, and not its lists."
+
+
+def shown_in(log: Impressions) -> Target:
+    """Return the policy that chose a log's lists, by their frequencies: today's, on average."""
+    if (log.rankings >= 0).all():
+        return Lists(log.rankings, len(log.items))
+    return Marginals(table_of(len(log.items), log.rankings))
+
+
 def fixed_list(items: Sequence[Any], names: NDArray[Any]) -> Lists:
     """Return the target that always shows one list, given by the names of its items.
 
@@ -158,7 +216,7 @@ def fixed_list(items: Sequence[Any], names: NDArray[Any]) -> Lists:
     numbers = {str(name): number for number, name in enumerate(names.tolist())}
     for item in items:
         if str(item) not in numbers:
-            raise invalid("fixed_list", "items must be items of the log", item)
+            raise CannotEvaluate(f"No overlap: the log never shows the item {str(item)!r}.")
     return Lists([[numbers[str(item)] for item in items]], len(numbers))
 
 

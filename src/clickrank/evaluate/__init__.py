@@ -4,6 +4,7 @@ from clickrank.evaluate.base import Estimator, Reward, Terms, WeightingEstimator
 from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
 from clickrank.evaluate.cascade_dr import CascadeDR
 from clickrank.evaluate.direct import DirectMethod
+from clickrank.evaluate.evaluation import ESTIMATORS, Evaluation, Settings, evaluate
 from clickrank.evaluate.frozen import frozen, learned
 from clickrank.evaluate.intervals import Interval, bootstrap, effective_size, empirical_bernstein
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
@@ -16,12 +17,14 @@ from clickrank.evaluate.reward_interaction import RewardInteractionIPS
 from clickrank.evaluate.targets import Lists, Marginals, Target, UniformLists, fixed_list, shown_in
 
 __all__ = [
+    "ESTIMATORS",
     "BootstrappedReplay",
     "CascadeDR",
     "DirectMethod",
     "DocumentIPS",
     "Estimate",
     "Estimator",
+    "Evaluation",
     "Interval",
     "ItemPositionIPS",
     "ListIPS",
@@ -32,6 +35,7 @@ __all__ = [
     "Replay",
     "Reward",
     "RewardInteractionIPS",
+    "Settings",
     "Target",
     "Terms",
     "UniformLists",
@@ -39,6 +43,7 @@ __all__ = [
     "bootstrap",
     "effective_size",
     "empirical_bernstein",
+    "evaluate",
     "fixed_list",
     "frozen",
     "learned",

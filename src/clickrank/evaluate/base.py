@@ -115,7 +115,8 @@ class WeightingEstimator(Estimator):
     reward, level, repeats, seed
         See `Estimator`.
     propensities
-        "logged", "estimated" from the log's frequencies, or the policy that chose its lists.
+        "logged", "estimated" from the log's frequencies, "uniform" if all lists were as likely, or
+        the policy that chose them.
     self_normalised
         Whether to divide by the weights' own average instead of 1, which it is in expectation: a
         small bias, of the order of 1/n, for what is often much less variance.

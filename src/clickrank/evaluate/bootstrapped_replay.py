@@ -25,14 +25,16 @@ class BootstrappedReplay(Replay):
     Replay keeps a share c of the log, so that a policy that learns is judged by its first n c
     rounds. Here logs of n / c impressions are drawn from the log with replacement, and each is
     replayed: it learns for about n rounds. The value is the mean over these logs, and the interval
-    has their quantiles, which know both of the log's chance and of the policy's own.
+    has their quantiles.
 
     **Source**: mary2014, Algorithm 3 (BRED).
 
     **Differences**: 1. The text shakes the features of visitors, so that a policy does not meet the
     same one twice; here are none. A policy then learns of the log's own click rates rather than of
     the true ones: the value is somewhat too high for a log with few impressions of each list.
-    2. The text centres the interval anew; these are the plain quantiles.
+    2. The text draws the long logs from the log itself. Their values then differ too little: they
+    do not know that the log's few impressions of a list might have been others. Here each is drawn
+    from a log of n impressions, which is drawn from the log first.
 
     Parameters
     ----------
@@ -50,6 +52,7 @@ class BootstrappedReplay(Replay):
     most_rounds: int = 20_000_000
 
     name = "bootstrapped-replay"
+    assumes = "Holds however people click, but for what the log's own click rates are off by."
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -70,12 +73,14 @@ class BootstrappedReplay(Replay):
         counts = np.zeros(self.resamples)
         notes: list[str] = []
         every: list[Floats] = []
+        size_kept = 0.0  # of the log itself, about
         most = self.most_rounds // self.resamples
         for one, wanted in pairs:
             rewards = rewards_of(one, self.reward).sum(axis=1)
             every.append(rewards)
             size = len(rewards)
             _, share = self.chances(one)
+            size_kept += size * share
             allowed = max(most * size // n, 1)
             length = int(min(size / share, allowed))
             if length < int(size / share):
@@ -84,7 +89,8 @@ class BootstrappedReplay(Replay):
                     f"about {length * share:.0f} rounds and not {size}."
                 )
             for r in range(self.resamples):
-                kept = self.kept(one, wanted, rng.integers(0, size, length), rng)
+                other = rng.integers(0, size, size)
+                kept = self.kept(one, wanted, other[rng.integers(0, size, length)], rng)
                 sums[r] += rewards[kept].sum()
                 counts[r] += kept.size
         least = max(self.least_effective, 1)
@@ -106,8 +112,8 @@ class BootstrappedReplay(Replay):
             bernstein=None,
             level=self.level,
             n=n,
-            effective_size=float(counts.mean()),
-            largest_weight=n / float(counts.mean()),
+            effective_size=size_kept,
+            largest_weight=n / size_kept,
             assumes=self.assumes,
             notes=tuple(notes),
         )

@@ -15,6 +15,7 @@ from clickrank.evaluate.models import (
     expected_rewards,
     model_of,
 )
+from clickrank.evaluate.propensities import known_policy
 from clickrank.evaluate.reward_interaction import largest_prefix_weights
 from clickrank.evaluate.targets import Lists, Target, prefix_numbers
 from clickrank.evaluate.usable import part
@@ -64,8 +65,9 @@ class CascadeDR(WeightingEstimator):
         logged = self.propensities_in(log).prefixes()
         full = ratio(lists.prefix_probabilities(log.rankings), logged)
         possible = None
-        if isinstance(self.propensities, Target):
-            possible = largest_prefix_weights(lists, self.propensities, self.seed)
+        logging = known_policy(log, self.propensities)
+        if logging is not None:
+            possible = largest_prefix_weights(lists, logging, self.seed)
         bound = np.append(1.0, self.bound(full, possible))
         n, width = log.rankings.shape
         now, ahead = np.empty((n, width)), np.empty((n, width))

@@ -53,7 +53,7 @@ class ItemPositionIPS(WeightingEstimator):
         full = ratio(wanted, found.marginals())
         weights = self.cut(full)
         possible = None
-        if isinstance(self.propensities, Target):
+        if found.source == "known":
             possible = ratio(table, found.table).max(axis=0)
         bound = self.bound(full, possible)
         values = weights * rewards_of(log, self.reward)

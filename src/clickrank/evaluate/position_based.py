@@ -9,6 +9,7 @@ import numpy as np
 
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.base import Terms, WeightingEstimator, ratio, rewards_of
+from clickrank.evaluate.propensities import known_policy
 from clickrank.evaluate.targets import Target, table_of
 from clickrank.logs import Impressions
 from clickrank.types import Floats, Vector, bounded_vector
@@ -60,12 +61,12 @@ class PositionBasedIPS(WeightingEstimator):
     @property
     def counts(self) -> bool:
         """Whether its propensities are frequencies of the log."""
-        return not isinstance(self.propensities, Target)
+        return self.propensities in ("logged", "estimated")
 
     def terms(self, log: Impressions, target: Target) -> Terms:
         """Return the terms of each impression, without a look at whether the log suffices."""
         kappa = self._kappa(log.rankings.shape[1])
-        source = self.propensities if isinstance(self.propensities, Target) else None
+        source = known_policy(log, self.propensities)
         shown = table_of(len(log.items), log.rankings) if source is None else source.marginals()
         by_item = ratio(target.marginals() @ kappa, shown @ kappa)
         full_at = by_item[log.rankings]

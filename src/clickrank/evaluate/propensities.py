@@ -8,13 +8,14 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from clickrank.errors import CannotEvaluate, invalid
-from clickrank.evaluate.targets import Lists, Target, table_of
+from clickrank.evaluate.targets import Lists, Target, UniformLists, table_of
 from clickrank.logs import Impressions
 from clickrank.logs.counts import NOTHING
 from clickrank.types import Floats
 
-#: Where propensities come from; a `Target` is the policy that chose the lists, where it is known.
-Source: TypeAlias = Literal["logged", "estimated"] | Target
+#: Where propensities come from: the log's own, its frequencies, or all lists were as likely; a
+#: `Target` is the policy that chose the lists, where it is known.
+Source: TypeAlias = Literal["logged", "estimated", "uniform"] | Target
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -64,17 +65,18 @@ def propensities_of(log: Impressions, source: Source) -> Propensities:
     as they did yesterday, and if which list was shown had nothing to do with who saw it.
     """
     n_items = len(log.items)
-    if not isinstance(source, Target) and source not in ("logged", "estimated"):
-        rule = "propensities must be 'logged', 'estimated' or the policy that chose the lists"
+    if not isinstance(source, Target) and source not in ("logged", "estimated", "uniform"):
+        rule = "propensities must be 'logged', 'estimated', 'uniform' or the policy of the log"
         raise invalid("Propensities", rule, source)
+    source = known_policy(log, source) or source
     if isinstance(source, Target):
         if (source.n_items, source.n_positions) != (n_items, log.rankings.shape[1]):
             rule = f"its policy must have {n_items} items and {log.rankings.shape[1]} positions"
             raise invalid("Propensities", rule, (source.n_items, source.n_positions))
-        table = source.marginals()
-        return Propensities(
-            _shown(table, log), source.prefix_probabilities(log.rankings), table, "known"
-        )
+        table, prefix = source.marginals(), None
+        if (log.rankings != NOTHING).all():
+            prefix = source.prefix_probabilities(log.rankings)
+        return Propensities(_shown(table, log), prefix, table, "known")
     if source == "estimated":
         table = table_of(n_items, log.rankings)
         prefix = None
@@ -96,6 +98,13 @@ def propensities_of(log: Impressions, source: Source) -> Propensities:
             raise invalid("Propensities", rule, float(array[wrong][0]))
     table = table_of(n_items, log.rankings)
     return Propensities(log.propensity, log.prefix_propensity, table, source)
+
+
+def known_policy(log: Impressions, source: Source) -> Target | None:
+    """Return the policy that chose the lists, if it is known."""
+    if source == "uniform":
+        return UniformLists(len(log.items), log.rankings.shape[1])
+    return source if isinstance(source, Target) else None
 
 
 def _shown(table: Floats, log: Impressions) -> Floats:

@@ -13,7 +13,7 @@ from clickrank._jit import kernel_for
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.base import Estimator, check_random, pairs_of, rewards_of
 from clickrank.evaluate.intervals import above, bootstrap
-from clickrank.evaluate.propensities import Source, propensities_of
+from clickrank.evaluate.propensities import Source, known_policy, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target, UniformLists
 from clickrank.evaluate.usable import usable
@@ -45,7 +45,7 @@ class Replay(Estimator):
     Parameters
     ----------
     propensities
-        "logged", "estimated", or the policy that chose the log's lists.
+        "logged", "estimated", "uniform", or the policy that chose the log's lists.
     floor
         The smallest propensity that a list could have (c); the smallest in the log if left out.
     least_effective
@@ -136,7 +136,7 @@ class Replay(Estimator):
 
         c is also the share of the log that is kept, whatever the policy shows.
         """
-        if isinstance(self.propensities, UniformLists):
+        if isinstance(known_policy(log, self.propensities), UniformLists):
             n, width = log.rankings.shape
             return np.ones(n), 1.0 / math.perm(len(log.items), width)
         logged = propensities_of(log, self.propensities).prefixes()[:, -1]

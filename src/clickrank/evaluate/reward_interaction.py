@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clickrank.evaluate.base import Terms, WeightingEstimator, ratio, rewards_of
+from clickrank.evaluate.propensities import known_policy
 from clickrank.evaluate.targets import Target
 from clickrank.logs import Impressions
 from clickrank.types import Floats
@@ -44,8 +45,9 @@ class RewardInteractionIPS(WeightingEstimator):
         full = ratio(target.prefix_probabilities(log.rankings), logged)
         weights = self.cut(full)
         possible = None
-        if isinstance(self.propensities, Target):
-            possible = largest_prefix_weights(target, self.propensities, self.seed)
+        logging = known_policy(log, self.propensities)
+        if logging is not None:
+            possible = largest_prefix_weights(target, logging, self.seed)
         bound = self.bound(full, possible)
         # With any click, only one position earns.
         high = float(bound.sum() if self.reward == "clicks" else bound.max())

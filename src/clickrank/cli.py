@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from clickrank.errors import ClickRankError, InvalidValue, invalid
+from clickrank.evaluate import commands as evaluate_commands
 from clickrank.logs import commands as log_commands
 from clickrank.serve import commands as service_commands
 
@@ -277,6 +278,7 @@ def reproduce(
 
 
 log_commands.add_commands(app)
+evaluate_commands.add_commands(app)
 service_commands.add_commands(app)
 
 

@@ -11,7 +11,8 @@ import typer
 from typer.core import TyperGroup
 
 from clickrank.errors import ClickRankError, InvalidValue, invalid
-from clickrank.serve.commands import add_commands
+from clickrank.logs import commands as log_commands
+from clickrank.serve import commands as service_commands
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -267,7 +268,8 @@ def reproduce(
         raise typer.Exit(INTERRUPTED)
 
 
-add_commands(app)
+log_commands.add_commands(app)
+service_commands.add_commands(app)
 
 
 def _choose(

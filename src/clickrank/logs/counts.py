@@ -175,15 +175,18 @@ class Counts:
 
 def cells_of(sessions: Sessions) -> Cells:
     """Count displays and clicks by pair and position."""
-    row, position = np.nonzero(sessions.items != NOTHING)
-    width = sessions.items.shape[1]
-    key = sessions.items[row, position].astype(np.int64) * width + position
-    found, where = np.unique(key, return_inverse=True)
-    shown = np.zeros(found.size, dtype=np.int64)
-    clicked = np.zeros(found.size, dtype=np.int64)
-    np.add.at(shown, where, sessions.times[row])
-    np.add.at(clicked, where, sessions.times[row] * sessions.clicks[row, position])
-    return Cells(found // width, found % width, shown, clicked)
+    found = []
+    for position in range(sessions.items.shape[1]):  # one at a time: logs may be large
+        there = sessions.items[:, position] != NOTHING
+        pairs, times = sessions.items[there, position], sessions.times[there]
+        shown = np.bincount(pairs, weights=times)  # exact: below 2^53
+        clicked = np.bincount(pairs, weights=times * sessions.clicks[there, position])
+        pair = np.flatnonzero(shown)
+        found.append((pair, np.full(pair.size, position), shown[pair], clicked[pair]))
+    columns = [np.concatenate(part).astype(np.int64) for part in zip(*found, strict=True)]
+    order = np.lexsort((columns[1], columns[0]))
+    pair, at, shown, clicked = (column[order] for column in columns)
+    return Cells(pair, at, shown, clicked)
 
 
 def texts(values: Sequence[str]) -> NDArray[Any]:

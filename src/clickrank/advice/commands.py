@@ -29,6 +29,7 @@ from clickrank.logs.commands import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from clickrank.advice.tables import Grid
     from clickrank.logs import Counts
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -96,8 +97,7 @@ def diagnose(
         return
     console = _console()
     for grid in (score_grid(found), perplexity_grid(found), effect_grid(found)):
-        if grid.rows:
-            console.print(grid.rich())
+        _print_grid(console, grid)
     _print_all(console, "The log speaks for", found.verdict())
     _print_all(console, "What it cannot tell", found.cannot_tell)
     _print_all(console, "", [f"without {name}: {why}" for name, why in found.left_out.items()])
@@ -179,9 +179,8 @@ def whatif(
     else:
         console = _console()
         for outcome in found.outcomes:
-            if outcome.played.earnings:
-                console.print(earning_grid(found, outcome).rich())
-            console.print(query_grid(outcome).rich())
+            _print_grid(console, earning_grid(found, outcome))
+            _print_grid(console, query_grid(found, outcome))
             _print_all(console, "", remarks(outcome))
         left_out = [f"query {name!r} left out: {why}" for name, why in found.left_out.items()]
         _print_all(console, "", left_out)
@@ -240,6 +239,12 @@ def _names(text: str | None) -> list[str] | None:
 
 def _say(text: str) -> None:
     _console(stderr=True).print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_grid(console: Console, grid: Grid) -> None:
+    if grid.rows:
+        console.print(grid.caption, style="bold", highlight=False, markup=False, soft_wrap=True)
+        console.print(grid.rich())
 
 
 def _print_all(console: Console, title: str, sentences: Sequence[str]) -> None:

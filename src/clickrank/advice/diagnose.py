@@ -198,7 +198,7 @@ def diagnose(
     if held.unseen:
         part = 100.0 * held.unseen / (held.unseen + held.n)
         said.append(
-            f"{held.unseen:,} of the {held.row}s held out ({part:.1f} %) have an item that was "
+            f"{held.unseen:,} of the {held.row}s held out ({part:.2g} %) have an item that was "
             "never shown for its query in the others; they are not scored."
         )
     return Diagnosis(

@@ -67,6 +67,8 @@ class Query:
         What the log's own lists earn.
     best
         Value of the model's best list.
+    seen
+        How many items of that list the log has often enough at the position they have in it.
     optimism
         By how much the best list of a fit to such a log seems better against today's than it is.
     error
@@ -81,6 +83,7 @@ class Query:
     model: ClickModel
     today: Today
     best: float
+    seen: int
     optimism: float
     error: float
 
@@ -124,7 +127,6 @@ def prepare(
     top = eligible[np.argsort(-worth, kind="stable")[: max(protocol.items, n_positions)]]
     model = cut(full, n_positions, top)
     value = today_value(fit, n_positions)
-    best = model.best_value()
     claim = _Claim(fit, eligible, n_positions)
     optimism, error = claim.optimism(counts, protocol.resamples, seed)
     return Query(
@@ -135,8 +137,9 @@ def prepare(
         items=counts.pair_item[top],
         model=model,
         today=Today(value, clicks_per_list(counts, n_positions), _order(counts, top)),
-        best=best,
-        optimism=optimism,
+        best=model.best_value(),
+        seen=_seen(counts, top[model.best_ranking()], protocol.min_shown),
+        optimism=max(optimism, 0.0),
         error=error,
     )
 
@@ -216,6 +219,14 @@ def _distinct(sessions: Sessions, n_positions: int) -> tuple[Ints, Ints]:
     lists, where = np.unique(sessions.items[:, :n_positions], axis=0, return_inverse=True)
     times = np.bincount(where.reshape(-1), sessions.times, lists.shape[0]).astype(np.int64)
     return lists.astype(np.int64), times
+
+
+def _seen(counts: Counts, shown: Ints, often: int) -> int:
+    """Return how many items of a list were shown often at their place in it."""
+    cells = counts.cells
+    there = np.zeros((counts.n_pairs, counts.n_positions), dtype=np.int64)
+    there[cells.pair, cells.position] = cells.shown
+    return int((there[shown, np.arange(shown.size)] >= often).sum())
 
 
 def _order(counts: Counts, items: Ints) -> Ints:

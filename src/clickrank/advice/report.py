@@ -115,7 +115,7 @@ def _outcome_section(found: WhatIf, outcome: Outcome, number: int) -> str:
         label = f"{outcome.unit} a list over time: {names} against today's order"
         figure = whatif_figure(outcome, found.plan.horizon)
         parts.append(drawing(svg(figure, f"whatif/{number}"), label))
-    parts += [_table(earning_grid(found, outcome)), _table(query_grid(outcome))]
+    parts += [_table(earning_grid(found, outcome)), _table(query_grid(found, outcome))]
     parts.append(listed(remarks(outcome)))
     return _section(f"Earned where people click as {outcome.group.fit} says", parts)
 

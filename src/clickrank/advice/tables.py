@@ -22,8 +22,8 @@ class Grid(NamedTuple):
     rows: list[tuple[str, ...]]
 
     def rich(self) -> Table:
-        """Return it for the terminal."""
-        table = Table(title=escape(self.caption), title_justify="left", title_style="bold")
+        """Return it for the terminal, without the caption, which may be wider."""
+        table = Table()
         for i, head in enumerate(self.heads):
             table.add_column(escape(head), justify="left" if i == 0 else "right", no_wrap=i == 0)
         for row in self.rows:
@@ -45,7 +45,7 @@ def score_grid(found: Diagnosis) -> Grid:
             word = ""
         rows.append(
             (s.name, f"{s.log_likelihood.mean:.4f}", behind, f"{s.overall_perplexity:.4f}")
-            + (f"{100 * s.impossible:.1f} %" if s.impossible else "–", word)
+            + (f"{100 * s.impossible:.2g} %" if s.impossible else "–", word)
         )
     heads = ("model", f"log-likelihood a {row}", "behind the best", "perplexity", "impossible", "")
     return Grid(f"On {found.held.n:,} {row}s held out", heads, rows)
@@ -114,7 +114,7 @@ def _gains(outcome: Outcome, gain: tuple[float, float, float], horizon: int) -> 
     )
 
 
-def query_grid(outcome: Outcome) -> Grid:
+def query_grid(found: WhatIf, outcome: Outcome) -> Grid:
     """Return what was taken of each query, and which policy does best there."""
     rows = []
     for q in outcome.group.queries:
@@ -123,11 +123,12 @@ def query_grid(outcome: Outcome) -> Grid:
         rows.append(
             (q.name, f"{q.lists:,}", f"{q.model.n_items} × {q.model.n_positions}")
             + (f"{q.today.clicks:.4g}", f"{q.today.value:.4g}", f"{q.today.value + q.headroom:.4g}")
-            + (f"{q.optimism:.2g}", f"{q.error:.2g}", f"{best} {by[best]:+.3g}" if by else "–")
+            + (f"{q.seen} of {q.model.n_positions}", f"{q.optimism:.2g}", f"{q.error:.2g}")
+            + (f"{best} {by[best]:+.3g}" if by else "–",)
         )
     heads = (
-        "query", "lists", "items × positions", "clicks counted", "today, fitted", "best list",
-        "lowered by", "error", "best policy",
+        "query", f"{found.diagnosis.held.row}s", "items × positions", "clicks counted",
+        "today, fitted", "best list", "its items seen there", "lowered by", "error", "best policy",
     )  # fmt: skip
     return Grid(f"Queries played on with {outcome.group.fit}", heads, rows)
 

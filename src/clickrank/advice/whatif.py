@@ -93,6 +93,8 @@ class WhatIf:
         )
         said = [
             "People click as the fitted models say, whatever is shown, and do not change.",
+            "What was shown where had nothing to do with who was looking. Where lists were made "
+            "for each person, an item shown to those who want it looks better than it is to all.",
             f"Only the first {protocol.positions} positions count, and only the "
             f"{protocol.items} most attractive items of a query that were shown "
             f"{protocol.min_shown:,} times or more are there to choose from: with more items "
@@ -247,6 +249,16 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
         f"The best list of the fit, shown from the start, would gain {_gain(outcome, room)}; it "
         "needs no learning, and never finds out where the fit is wrong or people change."
     )
+    seen, places = (
+        sum(q.seen for q in group.queries),
+        sum(q.model.n_positions for q in group.queries),
+    )
+    if 2 * seen < places:
+        said.append(
+            f"Mind that this reaches beyond the log: {seen} of the {places} items in the best "
+            "lists were shown often enough at the position they have there. Try it on a part of "
+            "the visitors first."
+        )
     if best.player.doubts:
         said.append(f"{best.name} is not made for this: {best.player.doubts}.")
     return said
@@ -294,6 +306,7 @@ def _outcome_facts(outcome: Outcome) -> dict[str, Any]:
                 "best_list": [str(q.items[i]) for i in q.model.best_ranking()],
                 "today": q.today.value,
                 "clicks_counted": q.today.clicks,
+                "best_list_seen": q.seen,
                 "headroom": q.headroom,
                 "optimism": q.optimism,
                 "error": q.error if math.isfinite(q.error) else None,

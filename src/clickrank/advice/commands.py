@@ -59,9 +59,7 @@ def diagnose(
     column: LogColumns = None,
     strict: LogStrict = False,
     first_position: FirstPosition = None,
-    positions: Annotated[
-        int | None, typer.Option(help="Keep the first positions.", min=1)
-    ] = None,
+    positions: Annotated[int | None, typer.Option(help="Keep the first positions.", min=1)] = None,
     min_displays: MinDisplays = None,
     min_items: MinItems = None,
     top_queries: TopQueries = None,
@@ -115,7 +113,9 @@ def whatif(
         str, typer.Option(help="Policies by name, parted by commas; or all that apply.")
     ] = "all",
     models: Models = None,
-    queries: Annotated[int, typer.Option(help="Play on so many most frequent queries.", min=1)] = 10,
+    queries: Annotated[
+        int, typer.Option(help="Play on so many most frequent queries.", min=1)
+    ] = 10,
     top_items: Annotated[
         int, typer.Option(help="Of each query, so many most attractive items.", min=2)
     ] = 10,

@@ -14,6 +14,7 @@ from clickrank.advice.scores import (
     HeldOut,
     Ranking,
     Score,
+    fitted,
     held_out,
     ranked,
     score,
@@ -187,13 +188,13 @@ def diagnose(
     for name in names:
         say(f"{name} …")
         try:
-            scores.append(score(FITS[name](train), held))
+            scores.append(score(fitted(name, train), held))
         except DoesNotApply as error:
             left_out[name] = str(error)
     if not scores:
         raise DoesNotApply(f"diagnose: no click model can be fitted: {'; '.join(left_out)}.")
     ranking = ranked(scores, held)
-    whole_fits = [FITS[name](counts) for name in dict.fromkeys(("pbm", ranking.winner))]
+    whole_fits = [fitted(name, counts) for name in dict.fromkeys(("pbm", ranking.winner))]
     said = [f"{fit.name}: {sentence}" for fit in whole_fits for sentence in fit.not_identified]
     if held.unseen:
         part = 100.0 * held.unseen / (held.unseen + held.n)

@@ -17,6 +17,7 @@ from clickrank.experiments.intervals import Estimate
 from clickrank.policies import POLICIES, Policy
 from clickrank.policies import policy as make_policy
 from clickrank.simulate import ManyResults, PartialResults, simulate_many
+from clickrank.simulate.many_results import Key
 from clickrank.simulate.run import check_applies
 from clickrank.types import Floats, Ints
 
@@ -42,7 +43,7 @@ class Player(NamedTuple):
     """A policy as it is played on each query, what it is told, and what does not hold for it."""
 
     name: str
-    policies: dict[str, Policy]
+    policies: dict[Key, Policy | str]
     told: tuple[str, ...]
     doubts: str
 
@@ -139,7 +140,7 @@ def players(
     """
     found, skipped = [], {}
     for name in [n for n in POLICIES if n != "oracle"] if names is None else names:
-        policies: dict[str, Policy] = {}
+        policies: dict[Key, Policy | str] = {}
         doubts: list[str] = []
         try:
             for query in group.queries:
@@ -174,10 +175,10 @@ def _covers(made: Policy, model: ClickModel) -> bool:
 
 def play(group: Group, field: Sequence[Player], plan: Plan, say: Say) -> Played:
     """Play all policies on the same users of each query; Ctrl-C ends with what is finished."""
-    models = {query.name: query.model for query in group.queries}
+    models: dict[Key, ClickModel] = {query.name: query.model for query in group.queries}
     earnings: list[Earning] = []
-    first = group.queries[0].name
-    ahead = ((player.policies[first], models[first]) for player in field)
+    first = group.queries[0]
+    ahead = ((_playing(player.name, first, plan.horizon)[0], first.model) for player in field)
     with compiled_ahead(ahead):
         for i, player in enumerate(field, 1):
             say(
@@ -199,7 +200,7 @@ def _sorted(earnings: Sequence[Earning]) -> tuple[Earning, ...]:
     return tuple(sorted(earnings, key=lambda e: -e.gain.mean))
 
 
-def _simulated(player: Player, models: dict[str, ClickModel], plan: Plan) -> ManyResults:
+def _simulated(player: Player, models: dict[Key, ClickModel], plan: Plan) -> ManyResults:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PartialResults)  # the caller says so in its own words
         return simulate_many(

@@ -1,4 +1,4 @@
-"""The queries of a log that policies are tried on: the model of each, and what today's lists earn."""
+"""The queries of a log that policies are tried on: their models, and what today's lists earn."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from clickrank.advice.scores import held_out, ranked, score
+from clickrank.advice.scores import fitted, held_out, ranked, score
 from clickrank.clickmodels import MNL, ClickModel
 from clickrank.errors import ClickRankError, DoesNotApply
-from clickrank.fit import FITS, Fit
+from clickrank.fit import Fit
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells, cells_of
 from clickrank.types import Floats, Ints
@@ -114,7 +114,7 @@ def prepare(
     more than can be chance.
     """
     chosen, why = _choose(counts, names, usual, test_share, seed)
-    fit = FITS[chosen](counts)
+    fit = fitted(chosen, counts)
     shown = np.bincount(counts.cells.pair, counts.cells.shown, counts.n_pairs)
     eligible = np.flatnonzero(shown >= protocol.min_shown)
     if eligible.size < 2:
@@ -153,7 +153,7 @@ def _choose(
     held = held_out(train, test)
     if held.n < 2:
         return usual, "best on the whole log; this query alone has too few lists"
-    ranking = ranked([score(FITS[name](train), held) for name in names], held)
+    ranking = ranked([score(fitted(name, train), held) for name in names], held)
     if usual in ranking.equals:
         why = "best on the whole log, and not beaten on this query"
         return usual, why
@@ -260,7 +260,7 @@ class _Claim(NamedTuple):
         for _ in range(resamples):
             again = resampled(counts, rng)
             try:
-                fit = FITS[self.fit.name](again)
+                fit = fitted(self.fit.name, again)
             except ClickRankError:
                 continue  # no click was drawn: nothing can be fitted
             page = cut(fit.model(), self.n_positions, self.eligible)
@@ -273,7 +273,7 @@ class _Claim(NamedTuple):
 
 
 def resampled(counts: Counts, rng: np.random.Generator) -> Counts:
-    """Draw as many lists from a log as it has, with replacement; clicks of each cell, if counted."""
+    """Draw as many lists as a log has from it, with replacement; else the clicks of each cell."""
     if counts.sessions is None:
         cells = counts.cells
         clicked = rng.binomial(cells.shown, cells.clicked / np.maximum(cells.shown, 1))

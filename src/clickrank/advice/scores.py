@@ -11,13 +11,16 @@ import numpy as np
 from scipy.special import ndtri
 
 from clickrank.experiments.intervals import Estimate
-from clickrank.fit.base import Fit
+from clickrank.fit import FITS, Fit
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
 from clickrank.types import Floats, Ints
 
 #: Share of lists that every model is taken to know nothing of but the click rate of positions.
 STRAY = 0.01
+#: Views that each pair is taken to have had more when models are fitted, clicked as is typical: or
+#: a click on what was shown once without one would be impossible.
+SHRINKAGE = 1.0
 #: What positions alone tell is scored too, as a model of this name.
 POSITIONS = "positions alone"
 #: Models by what they have to learn besides attractions; of equals the first is preferred.
@@ -116,6 +119,11 @@ def _displays(counts: Counts) -> Sessions:
     items[place] = cells.pair[which]
     clicks[place] = rows < cells.pair.size
     return Sessions(items, clicks, times[rows])
+
+
+def fitted(name: str, counts: Counts) -> Fit:
+    """Fit the click model of this name, all with the same shrinkage."""
+    return FITS[name](counts, shrinkage=SHRINKAGE)
 
 
 def score(fit: Fit, held: HeldOut) -> Score:

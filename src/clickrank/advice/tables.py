@@ -19,7 +19,7 @@ class Grid(NamedTuple):
 
     caption: str
     heads: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    rows: Sequence[tuple[str, ...]]
 
     def rich(self) -> Table:
         """Return it for the terminal, without the caption, which may be wider."""
@@ -44,8 +44,14 @@ def score_grid(found: Diagnosis) -> Grid:
         elif s is found.baseline:
             word = ""
         rows.append(
-            (s.name, f"{s.log_likelihood.mean:.4f}", behind, f"{s.overall_perplexity:.4f}")
-            + (f"{100 * s.impossible:.2g} %" if s.impossible else "–", word)
+            (
+                s.name,
+                f"{s.log_likelihood.mean:.4f}",
+                behind,
+                f"{s.overall_perplexity:.4f}",
+                f"{100 * s.impossible:.2g} %" if s.impossible else "–",
+                word,
+            )
         )
     heads = ("model", f"log-likelihood a {row}", "behind the best", "perplexity", "impossible", "")
     return Grid(f"On {found.held.n:,} {row}s held out", heads, rows)
@@ -81,17 +87,14 @@ def earning_grid(found: WhatIf, outcome: Outcome) -> Grid:
     """Return what each policy earns, the best first."""
     group, unit, horizon = outcome.group, outcome.unit, found.plan.horizon
     room = group.headroom
-    rows = [
-        ("best list of the fit", f"{group.today + room.mean:.4g}", *_gains(outcome, room, horizon))
-        + ("–", "–", "the fit")
-    ]
+    best = (f"{group.today + room.mean:.4g}", *_gains(outcome, room, horizon))
+    rows = [("best list of the fit", *best, "–", "–", "the fit")]
     for e in outcome.played.earnings:
         overtakes = "never" if e.overtakes is None else f"{e.overtakes:,}"
         name = e.name + (" *" if e.player.doubts else "")
-        rows.append(
-            (name, f"{group.today + e.gain.mean:.4g}", *_gains(outcome, e.gain, horizon))
-            + (_count(e.cost), overtakes, ", ".join(e.player.told) or "–")
-        )
+        mine = (f"{group.today + e.gain.mean:.4g}", *_gains(outcome, e.gain, horizon))
+        told = ", ".join(e.player.told) or "–"
+        rows.append((name, *mine, _count(e.cost), overtakes, told))
     rows.append(("today's order", f"{group.today:.4g}", "0", "", "0", "–", "–", "–"))
     many = len(group.queries)
     caption = (
@@ -121,10 +124,18 @@ def query_grid(found: WhatIf, outcome: Outcome) -> Grid:
         by = {e.name: e.by_query[q.name] for e in outcome.played.earnings}
         best = max(by, key=lambda name: by[name]) if by else "–"
         rows.append(
-            (q.name, f"{q.lists:,}", f"{q.model.n_items} × {q.model.n_positions}")
-            + (f"{q.today.clicks:.4g}", f"{q.today.value:.4g}", f"{q.today.value + q.headroom:.4g}")
-            + (f"{q.seen} of {q.model.n_positions}", f"{q.optimism:.2g}", f"{q.error:.2g}")
-            + (f"{best} {by[best]:+.3g}" if by else "–",)
+            (
+                q.name,
+                f"{q.lists:,}",
+                f"{q.model.n_items} × {q.model.n_positions}",
+                f"{q.today.clicks:.4g}",
+                f"{q.today.value:.4g}",
+                f"{q.today.value + q.headroom:.4g}",
+                f"{q.seen} of {q.model.n_positions}",
+                f"{q.optimism:.2g}",
+                f"{q.error:.2g}",
+                f"{best} {by[best]:+.3g}" if by else "–",
+            )
         )
     heads = (
         "query", f"{found.diagnosis.held.row}s", "items × positions", "clicks counted",
@@ -135,9 +146,7 @@ def query_grid(found: WhatIf, outcome: Outcome) -> Grid:
 
 def remarks(outcome: Outcome) -> list[str]:
     """Say what the tables leave out: doubts, and policies not played."""
-    said = [
-        f"* {e.name}: {e.player.doubts}." for e in outcome.played.earnings if e.player.doubts
-    ]
+    said = [f"* {e.name}: {e.player.doubts}." for e in outcome.played.earnings if e.player.doubts]
     if outcome.played.unfinished:
         names = ", ".join(outcome.played.unfinished)
         said.append(f"interrupted before {names}; the same command does the rest.")

@@ -42,7 +42,9 @@ def earned_figure(
         axes.plot(
             reference.x, reference.y, color="black", linestyle=dashes, linewidth=1.3, zorder=2.5
         )
-        ends.append(End(reference.label, float(reference.x[-1]), float(reference.y[-1]), "black", ""))
+        ends.append(
+            End(reference.label, float(reference.x[-1]), float(reference.y[-1]), "black", "")
+        )
     for i, curve in enumerate(curves):
         style = look(i)
         axes.plot(
@@ -53,7 +55,9 @@ def earned_figure(
         axes.fill_between(
             curve.x, curve.low, curve.high, color=style.colour, alpha=0.18, linewidth=0, zorder=2
         )
-        end = End(curve.label, float(curve.x[-1]), float(curve.mean[-1]), style.colour, style.marker)
+        end = End(
+            curve.label, float(curve.x[-1]), float(curve.mean[-1]), style.colour, style.marker
+        )
         ends.append(end)
     means = np.concatenate([*(c.mean for c in curves), *(r.y for r in references)])
     low, high = float(np.nanmin(means)), float(np.nanmax(means))

@@ -109,8 +109,6 @@ def _sessions(
     items: list[NDArray[np.int32]] = []
     clicks: list[NDArray[np.uint8]] = []
     times: list[Ints] = []
-    for kind in ("repeated position", "repeated item", "gap"):
-        report.problems.pop(kind, None)
     with progress_bar("Counting lists", int(pairs.rows.sum()), progress) as tick:
         for low, high, size in _ranges(pairs):
             code, count, twice = _lists(rows, pairs.table, low, high, n_positions)

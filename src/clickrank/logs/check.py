@@ -23,16 +23,19 @@ Bools = NDArray[np.bool_]
 Where = Callable[[int], tuple[str, int | None, str]]
 
 
-def checked(raw: Mapping[str, Any], where: Where, report: Report) -> pa.Table:
+def checked(
+    raw: Mapping[str, Any], where: Where, report: Report, deepest: int = LARGEST_POSITION
+) -> pa.Table:
     """Return the rows of the log that these columns of text make; ``where`` is for examples.
 
-    Positions are left as they are: which is the first is known only at the end of the file.
+    Positions are left as they are: which is the first is known only at the end of the file. A
+    column ``depth`` says how long the page was, which is at most ``deepest``.
     """
     size = len(next(iter(raw.values())))
     notes = _Notes(size, where, report)
     kept: dict[str, Any] = {}
     for name, values in raw.items():
-        if name in COUNTS:
+        if name in COUNTS or name == "depth":
             kept[name] = _whole(values, notes)
         elif name in ("propensity", "prefix_propensity"):
             kept[name] = _propensity(values, notes)
@@ -44,7 +47,10 @@ def checked(raw: Mapping[str, Any], where: Where, report: Report) -> pa.Table:
             kept[name] = values
     position = kept["position"]
     low = report.first_position or 0
-    notes.skip("position", (position < low) | (position > LARGEST_POSITION))
+    notes.skip("position", (position < low) | (position > deepest))
+    if "depth" in kept:
+        depth = kept.pop("depth")
+        notes.skip("depth", (position > depth) | (depth > deepest))
     if kind_of(raw) == "counted":
         notes.skip("shown", kept["shown"] < 1)
         notes.skip("click", kept["clicked"] < 0)

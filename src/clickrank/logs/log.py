@@ -22,7 +22,7 @@ from clickrank.logs.impressions import Impressions
 from clickrank.logs.lists import impressions_of
 from clickrank.logs.readers import IN_PLACE, READERS, check_format, recognise
 from clickrank.logs.readers.files import Paths, expand
-from clickrank.logs.report import Report
+from clickrank.logs.report import Report, merged
 from clickrank.logs.stage import stage
 
 #: What DuckDB may hold before it writes to the disk.
@@ -45,7 +45,7 @@ class Log:
         self._folder = folder
         self._progress = progress
         self._pairs: dict[Filters, aggregate.Pairs] = {}
-        self._lists: dict[Filters, int] = {}  # how many were counted
+        self._lists: dict[Filters, Report] = {}  # of lists, once they were counted
         self._kept: dict[Filters, Any] = {Filters(): rows}
 
     def __enter__(self) -> Log:
@@ -85,10 +85,12 @@ class Log:
         """Return the report, with the numbers of what the filters keep; filters as for `counts`."""
         chosen = Filters(**filters)
         pairs = self._pairs_of(chosen)
+        lists = self._lists.get(chosen, Report(self._report.format))
         return dataclasses.replace(
             self._report,
             rows=int(pairs.rows.sum()),
-            lists=self._lists.get(chosen),
+            lists=lists.lists,
+            problems=merged(self._report.problems, lists.problems),
             queries=pairs.queries.size,
             items=np.unique(pairs.item).size,
             displays=pairs.displays,
@@ -112,9 +114,11 @@ class Log:
         """
         chosen = Filters(**filters)
         rows, pairs = self._kept_by(chosen), self._pairs_of(chosen)
-        found = aggregate.counts_of(rows, pairs, self._report, self._progress, with_lists)
+        report = dataclasses.replace(self._report, problems={})
+        found = aggregate.counts_of(rows, pairs, report, self._progress, with_lists)
         if found.sessions is not None:
-            self._lists[chosen] = found.n_impressions
+            report.lists = found.n_impressions
+            self._lists[chosen] = report
         return found
 
     def queries(self, **filters: int | None) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from clickrank.errors import ClickRankError
@@ -34,14 +35,14 @@ KINDS = {
     "repeated item": "a list has an item twice: skipped",
     "repeated position": "a list has a position twice: skipped",
     "gap": "a list has no item at a position before its last: skipped",
-    "two queries": "the rows of a list name several queries: skipped",
     "propensity": "a propensity is not above 0 and at most 1: taken as unknown",
     "time": "a time cannot be read: taken as unknown",
     "truncated": "the file ends in the middle: read up to there",
     "not settled": "more clicks may come: left out",
+    "test query": "the clicks of a test query were withheld: left out",
 }
 #: Those that say nothing against a log.
-HARMLESS = ("not settled",)
+HARMLESS = ("not settled", "several clicks", "test query")
 
 
 class Malformed(ClickRankError, ValueError):
@@ -167,3 +168,13 @@ class Report:
             shown = "\n".join(str(example) for example in problem.examples)
             table.add_row(problem.kind, f"{problem.count:,}", problem.meaning, escape(shown))
         return table
+
+
+def merged(first: Mapping[str, Problem], second: Mapping[str, Problem]) -> dict[str, Problem]:
+    """Return the problems of both."""
+    found = {**first}
+    for kind, problem in second.items():
+        before = found.get(kind, Problem(kind))
+        examples = [*before.examples, *problem.examples][:EXAMPLES]
+        found[kind] = Problem(kind, before.count + problem.count, examples)
+    return found

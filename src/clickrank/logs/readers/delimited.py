@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from clickrank.logs.check import checked
+from clickrank.logs.check import LARGEST_POSITION, checked
 from clickrank.logs.readers.files import Tick, blocks, without_bad_lines
 from clickrank.logs.report import Report
 
@@ -42,7 +42,7 @@ def read_delimited(
     delimiter: str,
     header: bool,
     quoted: bool = True,
-    look: Any = None,
+    deepest: int = LARGEST_POSITION,
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file.
 
@@ -54,9 +54,8 @@ def read_delimited(
         Those of them to read, by what they are in the log.
     delimiter, header, quoted
         What parts fields, whether the first line names them, and whether they may be in quotes.
-    look
-        Called with the columns of text, where they are, and the report; returns the columns that
-        are the log's. Left out, all are.
+    deepest
+        The last position that there can be.
     """
     before = 0  # lines
     for block in blocks(path, report, tick):
@@ -74,7 +73,7 @@ def read_delimited(
         raw = {name: parsed.column(column) for name, column in columns.items()}
         before += block.count(b"\n")
         if parsed.num_rows:
-            yield checked(raw if look is None else look(raw, where, report), where, report)
+            yield checked(raw, where, report, deepest)
 
 
 class _Where:

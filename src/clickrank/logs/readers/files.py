@@ -86,7 +86,7 @@ def first_lines(path: str, count: int = 20) -> list[str]:
 
 def _read(file: Any, size: int) -> bytes:
     # One read of what is beneath at a time: where a file is cut, what came before is not lost.
-    return bytes(file.read1(size) if hasattr(file, "read1") else file.read(size))
+    return bytes(file.read1(size) if hasattr(file, "read1") else file.read(min(size, 1 << 16)))
 
 
 def blocks(path: str, report: Report, tick: Tick, size: int = BLOCK) -> Iterator[bytes]:

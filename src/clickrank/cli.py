@@ -118,6 +118,12 @@ def compare(
     position_bias: Annotated[
         str | None, typer.Option(help="Prominence of each position (mnl).")
     ] = None,
+    item_satisfaction: Annotated[
+        str | None, typer.Option(help="Probability that a click satisfies, by item (dbn).")
+    ] = None,
+    continuation: Annotated[
+        float | None, typer.Option(help="Probability to go on unsatisfied (dbn).")
+    ] = None,
     n_positions: Annotated[
         int | None, typer.Option(help="Number of positions (models without position effects).")
     ] = None,
@@ -159,6 +165,8 @@ def compare(
         "examination": _numbers("examination", examination),
         "satisfaction": _numbers("satisfaction", satisfaction),
         "position_bias": _numbers("position-bias", position_bias),
+        "item_satisfaction": _numbers("item-satisfaction", item_satisfaction),
+        "continuation": continuation,
         "n_positions": n_positions,
     }
     parameters = {key: value for key, value in given.items() if value is not None}

@@ -11,6 +11,8 @@ from typing import Any
 
 from clickrank.errors import unknown
 from clickrank.fit.base import Fit
+from clickrank.fit.cascade import CascadeFit, fit_cascade
+from clickrank.fit.dcm import DCMFit, fit_dcm
 from clickrank.fit.dctr import DCTRFit, fit_dctr
 from clickrank.fit.mnl import MNLFit, mnl_em, mnl_geometric
 from clickrank.fit.pbm import PBMFit, pbm_fit
@@ -19,6 +21,8 @@ from clickrank.logs import Counts
 
 #: The fit of each click model, by the model's name.
 FITS: dict[str, Callable[..., Fit]] = {
+    "cascade": fit_cascade,
+    "dcm": fit_dcm,
     "dctr": fit_dctr,
     "pbm": fit_pbm,
 }
@@ -49,12 +53,16 @@ def fit(name: str, counts: Counts, **options: Any) -> Fit:
 
 __all__ = [
     "FITS",
+    "CascadeFit",
+    "DCMFit",
     "DCTRFit",
     "Fit",
     "MNLFit",
     "PBMFit",
     "PBMLogFit",
     "fit",
+    "fit_cascade",
+    "fit_dcm",
     "fit_dctr",
     "fit_pbm",
     "mnl_em",

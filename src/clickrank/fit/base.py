@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Callable
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +115,7 @@ def by_rows(sessions: Sessions, out: Floats, work: Callable[[Ints, Clicks], Floa
     return out
 
 
-def add_up(where: Ints, values: Floats | Ints, size: int) -> Floats:
+def add_up(where: NDArray[np.integer[Any]], values: Floats | Ints, size: int) -> Floats:
     """Return sums of the values by the number beside each."""
     return np.bincount(where, values, size).astype(np.float64, copy=False)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clickrank.errors import invalid
-from clickrank.types import Ints
+from clickrank.types import Ints, number
 
 #: In `Sessions.items`, where a list is shorter than others.
 NOTHING = -1
@@ -33,6 +33,11 @@ class Cells:
     position: Ints  # from 0 on
     shown: Ints
     clicked: Ints
+
+    def seen(self) -> Cells:
+        """Return those that were shown."""
+        rows = self.shown > 0
+        return Cells(self.pair[rows], self.position[rows], self.shown[rows], self.clicked[rows])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -171,6 +176,41 @@ class Counts:
             kept,
             sessions,
         )
+
+    def split(self, share: float, seed: int = 0) -> tuple[Counts, Counts]:
+        """Part the log in two at random, list by list; the second part has this share of it.
+
+        Both have all queries and pairs of the log, so that what is fitted to one can be scored on
+        the other. Where lists are not known, displays are parted one by one.
+
+        >>> counts = Counts.of_lists([[0, 1]] * 1000, [[1, 0]] * 1000)
+        >>> [part.n_impressions for part in counts.split(0.25)]
+        [731, 269]
+        """
+        part = number("Counts", "share", share, 0.0, 1.0)
+        rng = np.random.default_rng(seed)
+        if self.sessions is not None:
+            times = self.sessions.times
+            drawn = rng.binomial(times, part)
+            return self._with_times(times - drawn), self._with_times(drawn)
+        cells = self.cells
+        shown = rng.binomial(cells.shown, part)
+        # Of displays taken at random, so many have a click.
+        clicked = rng.hypergeometric(cells.clicked, cells.shown - cells.clicked, shown)
+        rest = Cells(cells.pair, cells.position, cells.shown - shown, cells.clicked - clicked)
+        return (
+            dataclasses.replace(self, cells=rest.seen()),
+            dataclasses.replace(
+                self, cells=dataclasses.replace(cells, shown=shown, clicked=clicked).seen()
+            ),
+        )
+
+    def _with_times(self, times: Ints) -> Counts:
+        """Return the log with lists seen so often; those never seen are left out."""
+        assert self.sessions is not None
+        rows = np.flatnonzero(times)
+        kept = Sessions(self.sessions.items[rows], self.sessions.clicks[rows], times[rows])
+        return dataclasses.replace(self, sessions=kept, cells=cells_of(kept))
 
 
 def cells_of(sessions: Sessions) -> Cells:

@@ -17,6 +17,7 @@ from clickrank.fit.dctr import DCTRFit, fit_dctr
 from clickrank.fit.mnl import MNLFit, mnl_em, mnl_geometric
 from clickrank.fit.pbm import PBMFit, pbm_fit
 from clickrank.fit.pbm_log import PBMLogFit, fit_pbm
+from clickrank.fit.pbm_svd import PBMSVDFit, fit_pbm_svd
 from clickrank.logs import Counts
 
 #: The fit of each click model, by the model's name.
@@ -60,11 +61,13 @@ __all__ = [
     "MNLFit",
     "PBMFit",
     "PBMLogFit",
+    "PBMSVDFit",
     "fit",
     "fit_cascade",
     "fit_dcm",
     "fit_dctr",
     "fit_pbm",
+    "fit_pbm_svd",
     "mnl_em",
     "mnl_geometric",
     "pbm_fit",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import DoesNotApply, invalid
-from clickrank.logs import Counts, Sessions
+from clickrank.logs import Cells, Counts, Sessions
 from clickrank.types import Floats, Ints
 
 #: Of some lists, (n, n_positions).
@@ -105,6 +105,18 @@ def lists_of(name: str, counts: Counts) -> Sessions:
             "clicks by position only. Fit dctr or pbm, or give a log with an id for each list."
         )
     return counts.sessions
+
+
+def cells_of(name: str, counts: Counts) -> Cells:
+    """Return the cells of a log; an error if one has more clicks than displays."""
+    cells = counts.cells
+    wrong = np.flatnonzero(cells.clicked > cells.shown)
+    if wrong.size:
+        row = int(wrong[0])
+        where = f"pair {cells.pair[row]} at position {cells.position[row] + 1}"
+        rule = f"clicks must be at most displays ({cells.shown[row]} of {where})"
+        raise invalid(name, rule, int(cells.clicked[row]))
+    return cells
 
 
 def by_rows(sessions: Sessions, out: Floats, work: Callable[[Ints, Clicks], Floats]) -> Floats:

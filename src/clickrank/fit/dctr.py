@@ -8,7 +8,16 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from clickrank.clickmodels import DCTR
-from clickrank.fit.base import Clicks, Fit, add_up, at_edge, by_rows, edge_error, typical_rate
+from clickrank.fit.base import (
+    Clicks,
+    Fit,
+    add_up,
+    at_edge,
+    by_rows,
+    cells_of,
+    edge_error,
+    typical_rate,
+)
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
 from clickrank.types import Floats, Ints, number
@@ -68,7 +77,7 @@ def fit_dctr(counts: Counts, *, shrinkage: float = 0.0) -> DCTRFit:
     array([0.58, 0.08])
     """
     more = number("fit_dctr", "shrinkage", shrinkage, 0.0)
-    cells, n_pairs = counts.cells, counts.n_pairs
+    cells, n_pairs = cells_of("fit_dctr", counts), counts.n_pairs
     shown = add_up(cells.pair, cells.shown, n_pairs)
     clicked = add_up(cells.pair, cells.clicked, n_pairs)
     attraction, error = rates_of(shown, clicked, more)

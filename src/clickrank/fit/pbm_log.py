@@ -9,7 +9,16 @@ from scipy.special import xlog1py, xlogy
 
 from clickrank.clickmodels import PBM
 from clickrank.errors import invalid
-from clickrank.fit.base import Clicks, Fit, add_up, at_edge, by_rows, edge_error, typical_rate
+from clickrank.fit.base import (
+    Clicks,
+    Fit,
+    add_up,
+    at_edge,
+    by_rows,
+    cells_of,
+    edge_error,
+    typical_rate,
+)
 from clickrank.fit.dctr import of_clicks
 from clickrank.fit.pbm_problem import Problem
 from clickrank.logs import Counts, Sessions
@@ -119,7 +128,7 @@ def fit_pbm(
         raise invalid("fit_pbm", f"solver must be one of {', '.join(SOLVERS)}", solver)
     tolerance = number("fit_pbm", "tolerance", tolerance, 0.0)
     most = whole("fit_pbm", "steps", steps, 1)
-    cells, n_positions = counts.cells, counts.n_positions
+    cells, n_positions = cells_of("fit_pbm", counts), counts.n_positions
     shown, clicked = cells.shown.astype(np.float64), cells.clicked.astype(np.float64)
     if more > 0.0:
         shown, clicked = _shrunk(counts, more)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clickrank.errors import invalid
-from clickrank.types import Ints, number
+from clickrank.types import Ints, number, whole
 
 #: In `Sessions.items`, where a list is shorter than others.
 NOTHING = -1
@@ -33,11 +33,6 @@ class Cells:
     position: Ints  # from 0 on
     shown: Ints
     clicked: Ints
-
-    def seen(self) -> Cells:
-        """Return those that were shown."""
-        rows = self.shown > 0
-        return Cells(self.pair[rows], self.position[rows], self.shown[rows], self.clicked[rows])
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -126,15 +121,9 @@ class Counts:
         if (marks[lists == NOTHING] > 0).any() or marks.max(initial=0) > 1:
             raise invalid("Counts", "clicks must be 0 or 1, and 0 where no item is", marks)
         called = [str(i) for i in range(n_items)] if names is None else list(names)
-        both, times = np.unique(np.hstack([lists, marks]), axis=0, return_counts=True)
-        width = lists.shape[1]
-        sessions = Sessions(
-            np.ascontiguousarray(both[:, :width]),
-            np.ascontiguousarray(both[:, width:]).astype(np.uint8),
-            times.astype(np.int64),
-        )
+        sessions = merged(Sessions(lists, marks, np.ones(lists.shape[0], dtype=np.int64)))
         return cls(
-            width,
+            lists.shape[1],
             texts([query]),
             np.zeros(n_items, dtype=np.int64),
             texts(called),
@@ -178,39 +167,43 @@ class Counts:
         )
 
     def split(self, share: float, seed: int = 0) -> tuple[Counts, Counts]:
-        """Part the log in two at random, list by list; the second part has this share of it.
+        """Part the log at random: each impression is in the first part with probability ``share``.
 
-        Both have all queries and pairs of the log, so that what is fitted to one can be scored on
-        the other. Where lists are not known, displays are parted one by one.
+        Impressions are lists, or single displays where lists are not known. Both parts have the
+        pairs of the whole, so that a model fitted to one can be asked about the other.
 
         >>> counts = Counts.of_lists([[0, 1]] * 1000, [[1, 0]] * 1000)
-        >>> [part.n_impressions for part in counts.split(0.25)]
-        [731, 269]
+        >>> train, test = counts.split(0.75, seed=1)
+        >>> train.n_impressions + test.n_impressions
+        1000
         """
-        part = number("Counts", "share", share, 0.0, 1.0)
-        rng = np.random.default_rng(seed)
+        chance = number("Counts.split", "share", share, 0.0, 1.0)
+        rng = np.random.default_rng(whole("Counts.split", "seed", seed, 0))
         if self.sessions is not None:
-            times = self.sessions.times
-            drawn = rng.binomial(times, part)
-            return self._with_times(times - drawn), self._with_times(drawn)
+            taken = rng.binomial(self.sessions.times, chance)
+            return (
+                self._with_sessions(self.sessions, taken),
+                self._with_sessions(self.sessions, self.sessions.times - taken),
+            )
         cells = self.cells
-        shown = rng.binomial(cells.shown, part)
-        # Of displays taken at random, so many have a click.
-        clicked = rng.hypergeometric(cells.clicked, cells.shown - cells.clicked, shown)
-        rest = Cells(cells.pair, cells.position, cells.shown - shown, cells.clicked - clicked)
+        clicked = rng.binomial(cells.clicked, chance)
+        shown = clicked + rng.binomial(cells.shown - cells.clicked, chance)
         return (
-            dataclasses.replace(self, cells=rest.seen()),
-            dataclasses.replace(
-                self, cells=dataclasses.replace(cells, shown=shown, clicked=clicked).seen()
-            ),
+            self._with_cells(shown, clicked),
+            self._with_cells(cells.shown - shown, cells.clicked - clicked),
         )
 
-    def _with_times(self, times: Ints) -> Counts:
-        """Return the log with lists seen so often; those never seen are left out."""
-        assert self.sessions is not None
-        rows = np.flatnonzero(times)
-        kept = Sessions(self.sessions.items[rows], self.sessions.clicks[rows], times[rows])
-        return dataclasses.replace(self, sessions=kept, cells=cells_of(kept))
+    def _with_sessions(self, sessions: Sessions, times: Ints) -> Counts:
+        """Return counts of these lists, seen so often; those never seen are left out."""
+        seen = times > 0
+        kept = Sessions(sessions.items[seen], sessions.clicks[seen], times[seen])
+        return dataclasses.replace(self, cells=cells_of(kept), sessions=kept)
+
+    def _with_cells(self, shown: Ints, clicked: Ints) -> Counts:
+        seen = shown > 0
+        cells = self.cells
+        kept = Cells(cells.pair[seen], cells.position[seen], shown[seen], clicked[seen])
+        return dataclasses.replace(self, cells=kept)
 
 
 def cells_of(sessions: Sessions) -> Cells:
@@ -232,3 +225,28 @@ def cells_of(sessions: Sessions) -> Cells:
 def texts(values: Sequence[str]) -> NDArray[Any]:
     """Return names as an array."""
     return np.array(values, dtype=np.dtypes.StringDType())
+
+
+def merged(sessions: Sessions) -> Sessions:
+    """Merge rows that are the same, in the order in which they come first.
+
+    >>> items, clicks = np.array([[7], [3], [7]], np.int32), np.zeros((3, 1), np.uint8)
+    >>> merged(Sessions(items, clicks, np.ones(3, np.int64))).times
+    array([2, 1])
+    """
+    # Rows become numbers, as many columns at a time as 62 bits hold: sorting rows takes ten times
+    # as long.
+    most = int(sessions.items.max(initial=NOTHING)) + 2
+    mark, size = np.zeros(sessions.times.size, dtype=np.int64), 1
+    for table, base in ((sessions.clicks, 2), (sessions.items, most)):
+        for column in table.T:
+            if size * base > 2**62:
+                _, mark = np.unique(mark, return_inverse=True)
+                size = int(mark.max(initial=0)) + 1
+            mark = mark * base + (column.astype(np.int64) % base)
+            size *= base
+    _, first, where = np.unique(mark, return_index=True, return_inverse=True)
+    times = np.bincount(where, sessions.times, first.size).astype(np.int64)
+    order = np.argsort(first)
+    rows = first[order]
+    return Sessions(sessions.items[rows], sessions.clicks[rows], times[order])

@@ -15,6 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from clickrank._jit import kernel_for, tell_apart
 from clickrank.errors import InvalidValue, invalid
 from clickrank.policies.base import Policy, rank, source_of, update
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.propensities import (
+    ACCURACY,
+    Propensities,
+    draws_for,
+    generator,
+    lists_of,
+)
 from clickrank.types import (
     Ints,
     clicks_of,
@@ -99,6 +107,17 @@ class Learner:
             raise invalid("Learner", "rng must be a numpy.random.Generator", rng)
         self._rank(self.params, self._state, rng, ranking, memo)
         return ranking, memo
+
+    def propensities(
+        self, seed: int | np.random.Generator = 0, accuracy: float = ACCURACY
+    ) -> Propensities:
+        """Return the probability of each item at each position in the next list.
+
+        See `clickrank.policies.propensities`. Neither the state nor the generator changes.
+        """
+        chooser = Chooser(self.policy, self.n_items, self.n_positions, self.params, self._state)
+        lists = lists_of(chooser, generator(seed), draws_for(accuracy))
+        return Propensities(lists, self.n_items, self.n_positions)
 
     def update(self, ranking: ArrayLike, memo: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from the clicks on a ranking; nothing changes if an argument is not as it was."""

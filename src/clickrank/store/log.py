@@ -15,7 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from clickrank.store.database import Database
-from clickrank.store.prepared import Prepared, PreparedList
+from clickrank.store.prepared import Prepared, PreparedInsert, PreparedList
 from clickrank.store.tables import (
     clicks,
     finals,
@@ -200,9 +200,10 @@ def record(connection: sa.Connection, new: Sequence[NewImpression]) -> list[Reco
             }
         )
         next_seq[number] += 1
-        made = Recorded("new", one.version, one.items, one.would_show)
-        found.append(made)
-        seen[one.id] = (number, made._replace(outcome="before"))
+        found.append(Recorded("new", one.version, one.items, one.would_show))
+        if one.given:  # the same id may come again among these
+            again = Recorded("before", one.version, one.items, one.would_show)
+            seen[one.id] = (number, again)
     if inserts:
         moved = [
             {"stream": number, "next": next_seq[number], "at": last_at[number]}
@@ -218,7 +219,7 @@ _MOVE_NEXT = Prepared(
     .where(streams.c.id == sa.bindparam("stream"))
     .values(next_seq=sa.bindparam("next"), last_at=sa.bindparam("at"))
 )
-_INSERT_IMPRESSION = Prepared(sa.insert(impressions))
+_INSERT_IMPRESSION = PreparedInsert(impressions)
 
 
 def _recorded(

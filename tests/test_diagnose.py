@@ -118,7 +118,7 @@ def test_logs_without_lists_tell_positions_but_not_cascades() -> None:
 def test_displays_are_scored_as_lists_of_one() -> None:
     """A position-based model says the same of a list and of its displays."""
     counts = log_of("pbm", 4_000)
-    train, test = counts.split(0.25, 1)
+    train, test = counts.split(0.75, 1)
     fit = fitted("pbm", train)
     lists = score(fit, held_out(train, test))
     displays = score(fit, held_out(train, without_lists(test)))
@@ -153,7 +153,7 @@ def test_lists_with_items_never_seen_in_training_are_left_out_and_said() -> None
         lists[row] = 6 + 4 * i + np.arange(4)
     attraction = np.full(40, 0.3)
     counts = Counts.of_lists(lists, drawn_clicks("dctr", lists, rng, attraction))
-    train, test = counts.split(0.25, 0)
+    train, test = counts.split(0.75, 0)
     held = held_out(train, test)
     assert 0 < held.unseen <= 5
     assert held.n + held.unseen == test.n_impressions

@@ -179,7 +179,7 @@ def diagnose(
     """
     share = number("diagnose", "test_share", test_share, 0.0, 1.0)
     names = known_models("diagnose", models)
-    train, test = counts.split(share, whole("diagnose", "seed", seed, 0))
+    train, test = counts.split(1.0 - share, whole("diagnose", "seed", seed, 0))
     held = held_out(train, test)
     if held.n < 2:
         rule = "the log must leave lists to score on, of items shown in the others too"

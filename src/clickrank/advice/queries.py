@@ -122,6 +122,7 @@ def prepare(
             f"{eligible.size} of its items were shown {protocol.min_shown:,} times or more"
         )
     n_positions = min(protocol.positions, counts.n_positions, int(eligible.size))
+    _check_moved(counts, n_positions, protocol.min_shown)
     full = fit.model()
     worth = np.array([cut(full, 1).value([i]) for i in eligible])
     top = eligible[np.argsort(-worth, kind="stable")[: max(protocol.items, n_positions)]]
@@ -144,12 +145,30 @@ def prepare(
     )
 
 
+def _check_moved(counts: Counts, n_positions: int, least: int) -> None:
+    """Raise if a position is not tied to the others: if too few items were shown there and elsewhere.
+
+    What a position does is told by items that were also shown at another, the rarer of the two
+    counting. With a handful of such displays a fit says anything, and seems sure of it.
+    """
+    cells = counts.cells
+    shown = np.bincount(cells.pair, cells.shown, counts.n_pairs)
+    ties = np.minimum(cells.shown, shown[cells.pair] - cells.shown)
+    tied = np.bincount(cells.position, ties, counts.n_positions)[:n_positions]
+    k = int(np.argmin(tied))
+    if n_positions > 1 and tied[k] < least:
+        raise DoesNotApply(
+            f"its items hardly moved: only {int(tied[k]):,} displays tell position {k + 1} from "
+            f"the others, and {least:,} are needed (--min-shown); show some lists in another order"
+        )
+
+
 def _choose(
     counts: Counts, names: Sequence[str], usual: str, test_share: float, seed: int
 ) -> tuple[str, str]:
     if len(names) == 1:
         return names[0], "asked for"
-    train, test = counts.split(test_share, seed)
+    train, test = counts.split(1.0 - test_share, seed)
     held = held_out(train, test)
     if held.n < 2:
         return usual, "best on the whole log; this query alone has too few lists"

@@ -23,6 +23,7 @@ from clickrank.advice.queries import Protocol, Query, most_frequent, prepare
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.experiments.intervals import Estimate
 from clickrank.logs import Counts
+from clickrank.policies import POLICIES
 from clickrank.types import number, whole
 
 
@@ -214,7 +215,8 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
     today = f"today's order earns {group.today:.4g} {unit} a list"
     if not earnings:
         return [f"No policy was played to the end; {today}."]
-    same = equals(earnings)
+    learners = [e for e in earnings if POLICIES[e.name].beats_uniform] or list(earnings)
+    same = equals(learners)
     # Of equals, the one that must be told least: what it is told here is right, as it never is.
     best = min((e for e in earnings if e.name in same), key=lambda e: len(e.player.told))
     if room.low <= 0.0:

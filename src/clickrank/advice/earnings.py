@@ -24,6 +24,8 @@ from clickrank.types import Floats, Ints
 Say = Callable[[str], None]
 #: Standard errors to either side of a 95 % interval.
 Z = 1.96
+#: Policies are as good if they are apart by less than this share of what today's order earns.
+AS_GOOD = 0.01
 #: The policy that improves a given list, step by step.
 STARTS_FROM_TODAY = "bubblerank"
 
@@ -267,20 +269,20 @@ def _estimate(mean: float, errors: Floats) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def equals(earnings: Sequence[Earning]) -> list[str]:
-    """Return the policies that are not distinguishable from the first, which comes first.
+def equals(earnings: Sequence[Earning], today: float) -> list[Earning]:
+    """Return the first, which is the best, and policies that are as good for all that matters.
 
+    These are behind by less than `AS_GOOD` of what today's order earns, or by what may be chance.
     They met the same users, so that runs are compared one by one.
     """
     best = earnings[0]
-    found = [best.name]
+    found = [best]
     for other in earnings[1:]:
-        behind = other.regret - best.regret
-        if behind.shape[1] < 2:
-            continue
+        behind = (other.regret - best.regret) / int(best.checkpoints[-1])
         errors = behind.std(axis=1, ddof=1) / np.sqrt(behind.shape[1])
-        if _estimate(float(behind.mean()), errors).low <= 0.0:
-            found.append(other.name)
+        gap = _estimate(float(behind.mean()), errors)
+        if gap.low <= 0.0 or gap.mean < AS_GOOD * today:
+            found.append(other)
     return found
 
 

@@ -146,7 +146,7 @@ def prepare(
 
 
 def _check_moved(counts: Counts, n_positions: int, least: int) -> None:
-    """Raise if a position is not tied to the others: if too few items were shown there and elsewhere.
+    """Raise if a position is not tied to the others: too few items were shown there and elsewhere.
 
     What a position does is told by items that were also shown at another, the rarer of the two
     counting. With a handful of such displays a fit says anything, and seems sure of it.

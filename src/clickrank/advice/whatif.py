@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from clickrank.advice.diagnose import TEST_SHARE, Diagnosis, Say, diagnose, known_models
 from clickrank.advice.earnings import (
+    AS_GOOD,
     Earning,
     Group,
     Plan,
@@ -25,6 +26,11 @@ from clickrank.experiments.intervals import Estimate
 from clickrank.logs import Counts
 from clickrank.policies import POLICIES
 from clickrank.types import number, whole
+
+#: How many policies that are as good a recommendation names.
+MOST_NAMED = 6
+#: How many queries are looked at to find one that can be played on.
+LOOKS = 5
 
 
 class Outcome(NamedTuple):
@@ -174,8 +180,11 @@ def whatif(
     names = known_models("whatif", models)
     found = diagnose(counts, models=names, test_share=test_share, seed=plan.seed, say=say)
     fitting = [name for name in names if name not in found.left_out]
-    queries, left_out = [], {}
-    for name in most_frequent(counts, protocol.queries):
+    queries: list[Query] = []
+    left_out: dict[str, str] = {}
+    for name in most_frequent(counts, LOOKS * protocol.queries):
+        if len(queries) == protocol.queries:
+            break
         say(f"query {name!r} …")
         try:
             part = counts.of_query(name)
@@ -216,9 +225,9 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
     if not earnings:
         return [f"No policy was played to the end; {today}."]
     learners = [e for e in earnings if POLICIES[e.name].beats_uniform] or list(earnings)
-    same = equals(learners)
+    same = equals(learners, group.today)
     # Of equals, the one that must be told least: what it is told here is right, as it never is.
-    best = min((e for e in earnings if e.name in same), key=lambda e: len(e.player.told))
+    best = min(same, key=lambda e: len(e.player.told))
     if room.low <= 0.0:
         return [
             f"Keep today's order: the log does not show that any list is better. {_cap(today)}; "
@@ -239,13 +248,19 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
         f"{best.gain.mean * horizon:,.0f} {unit} more; {today}."
     ]
     if len(same) > 1:
-        others = ", ".join(name for name in same if name != best.name)
-        said.append(f"As good, as far as can be told: {others}.")
-    overtakes = best.overtakes or horizon
-    if best.cost > 0.0:
+        others = [e.name for e in same if e is not best]
+        more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+        names = ", ".join(others[:MOST_NAMED])
+        said.append(f"As good, to {100 * AS_GOOD:g} % or as far as can be told: {names}{more}.")
+    if best.cost >= 1.0:
         said.append(
             f"Learning costs: it is {_cost(best, unit)}, and has made up for it after "
-            f"{overtakes:,} lists."
+            f"{best.overtakes or horizon:,} lists."
+        )
+    else:
+        said.append(
+            f"Learning costs next to nothing: it has overtaken today's order after "
+            f"{best.overtakes or horizon:,} lists."
         )
     said.append(
         f"The best list of the fit, shown from the start, would gain {_gain(outcome, room)}; it "

@@ -132,6 +132,8 @@ def test_no_step_lowers_the_likelihood(name: str, shrinkage: float) -> None:
         assert found.log_likelihood == pytest.approx(likelihood, abs=1e-9)
         if not shrinkage:
             assert found.log_likelihood == pytest.approx(found.log_likelihoods[-1], abs=1e-9)
+        for values, _ in found.position_effects.values():
+            assert values.max() == 1.0
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -35,6 +35,7 @@ from clickrank.types import Floats, Ints, number, whole
 SEVERAL = ("share", "first", "leave out")
 _LEAST_BIAS = 1e-12  # in a click model, whose position bias is above 0
 _ROUNDS = 20  # between α and λ, in a step
+_FIRST_STEPS = 5  # without shrinkage, to see which bias is the largest
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -115,8 +116,8 @@ def fit_mnl(
     counts
         The log, with lists.
     shrinkage
-        Views that each pair is taken to have had more, alone at a position of bias 1, clicked as
-        the typical pair is.
+        Views that each pair is taken to have had more, alone at the position of the largest bias,
+        clicked as the typical pair is.
     several
         People of this model click once at most. Of a list with more clicks, each may be a part of
         one choice ("share"), which keeps the number of lists with a click, the reward of this
@@ -187,9 +188,14 @@ class _Problem:
         self.pair_clicks = add_up(pair, part, n_pairs)
         self.position_clicks = add_up(position, part, n_positions)
         self.views = add_up(counts.cells.pair, counts.cells.shown, n_pairs)
-        self.more = more
         self.typical = typical_rate(self.views, self.pair_clicks)
         self.part, self.part_of_pair = self._parts()
+        # The views of the shrinkage are at a bias of 1: the largest one, which must be known then.
+        self.more, self.anchor = 0.0, np.zeros(n_positions, dtype=np.bool_)
+        params = self.start()
+        for _ in range(_FIRST_STEPS if more > 0.0 else 0):
+            params, _ = self.step(params)
+        self.more, self.anchor = more, self._largest(params[n_pairs:])
 
     def start(self) -> Floats:
         """Return attractions as if each list had one item, and a bias of 1."""
@@ -213,9 +219,11 @@ class _Problem:
             before = bias
             attraction = _ratio(clicks, weights @ bias + alone)
             bias = _ratio(self.position_clicks, attraction @ weights)
+            if self.more > 0.0:
+                bias[self.anchor] = 1.0
             if np.abs(bias - before).max(initial=0.0) < 1e-12:
                 break
-        if self.more == 0.0:  # the shrinkage sets the scale
+        if self.more == 0.0:
             attraction, bias = self._scaled(attraction, bias)
         return np.concatenate([attraction, bias]), value
 
@@ -235,10 +243,7 @@ class _Problem:
             blocks.first, blocks.offset, blocks.inner, blocks.diagonal, blocks.cross, blocks.corner,
         )  # fmt: skip
         inside = (attraction > 0.0) & (attraction < 1.0)
-        anchor = np.zeros(bias.size, dtype=np.bool_)
-        for part in range(int(self.part.max(initial=-1)) + 1):
-            mine = np.flatnonzero(self.part == part)
-            anchor[mine[np.argmax(bias[mine])]] = self.more == 0.0
+        anchor = self.anchor if self.more > 0.0 else self._largest(bias)
         free = (bias > 0.0) & (bias < 1.0) & ~anchor
         of_pairs, of_positions = blocks.variances(inside, free)
         errors, bias_errors = np.sqrt(of_pairs) * attraction, np.sqrt(of_positions) * bias
@@ -256,11 +261,7 @@ class _Problem:
 
     def sentences(self) -> list[str]:
         """Say what the log does not tell, and what was done with it."""
-        found = []
-        if self.more == 0.0:
-            found.append(
-                "Clicks tell products of attraction and position bias: the largest bias is 1."
-            )
+        found = ["Clicks tell products of attraction and position bias: the largest bias is 1."]
         n_parts = int(self.part.max(initial=-1)) + 1
         if n_parts > 1:
             groups = (np.flatnonzero(self.part == part) + 1 for part in range(n_parts))
@@ -300,6 +301,14 @@ class _Problem:
         of_pair = np.full(self.counts.n_pairs, -1)
         of_pair[pair] = part[position]
         return part, of_pair
+
+    def _largest(self, bias: Floats) -> NDArray[np.bool_]:
+        """Return where the largest bias of each part is, the first of equal ones."""
+        found = np.zeros(bias.size, dtype=np.bool_)
+        for part in range(int(self.part.max(initial=-1)) + 1):
+            mine = np.flatnonzero(self.part == part)
+            found[mine[np.argmax(bias[mine])]] = True
+        return found
 
     def _scaled(self, attraction: Floats, bias: Floats) -> tuple[Floats, Floats]:
         """Scale each part so that its largest bias is 1."""

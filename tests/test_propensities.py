@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 import clickrank as cr
 from clickrank.checks.playing import by_name, matched_model, play
 from clickrank.errors import InvalidValue
-from clickrank.policies import POLICIES, Learner, Propensities
+from clickrank.policies import POLICIES, Learner, Policy, Propensities
 from clickrank.policies.chooser import with_own_scratch
 from clickrank.policies.lists import (
     Blocks,
@@ -279,6 +281,34 @@ def test_a_ranker_answers_by_item() -> None:
     assert ranker.propensities(candidates=["a", 4]).of(["a", 4])[1].tolist() == [0.5, 0.5]
     with pytest.raises(InvalidValue, match="in the catalogue"):
         found.of(["c", "z"])
+
+
+def test_the_page_does_what_it_says() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "howto" / "propensities.md").read_text()
+    names: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        exec(block, names)
+    assert not names["found"].exact
+    assert 0 < names["found"].error < 0.01
+    assert names["odds"].marginals["tea"] == (1 / 3, 1 / 3)
+    assert [x.tolist() for x in (names["marginal"], names["prefix"])] == [
+        [1 / 3] * 2,
+        [1 / 3, 1 / 6],
+    ]
+    exact = ("uniform", "greedy", "ensemble", "toprank", "batchrank", "bubblerank", "recurrank")
+    exact += (
+        "epsilon-greedy",
+        "pmed",
+        "pbm-ucb",
+        "cascade-ucb1",
+        "comb-ucb1",
+        "kl-comb-ucb",
+        "pbm-pie",
+    )
+    for name, cls in POLICIES.items():
+        if cls.__module__.startswith("clickrank."):
+            assert (cls.lists is not Policy.lists) == (name in exact), name
+        assert name not in exact or f"`{name}`" in page
 
 
 @pytest.mark.proof

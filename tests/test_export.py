@@ -32,8 +32,8 @@ def expected() -> list[dict[str, object]]:
                     "position": k + 1,
                     "item": item,
                     "click": int(k in shown.clicked),
-                    "propensity": (shown.propensity or [None] * 3)[k],
-                    "prefix_propensity": (shown.prefix_propensity or [None] * 3)[k],
+                    "propensity": shown.propensity and shown.propensity[k],
+                    "prefix_propensity": shown.prefix_propensity and shown.prefix_propensity[k],
                     "timestamp": datetime(1970, 1, 1, tzinfo=UTC)
                     + timedelta(microseconds=shown.shown_at),
                     "ranker": "shop",

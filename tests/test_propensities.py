@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import itertools
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import clickrank as cr
-from clickrank.checks.playing import matched_model, play
+from clickrank.checks.playing import by_name, matched_model, play
 from clickrank.errors import InvalidValue
-from clickrank.policies import POLICIES, Learner, Propensities
+from clickrank.policies import POLICIES, Learner, Policy, Propensities
 from clickrank.policies.chooser import with_own_scratch
-from clickrank.policies.lists import Blocks, Drawn, Few, Joined, Lists, Replaced, largest, partition
+from clickrank.policies.lists import (
+    Blocks,
+    Dealt,
+    Drawn,
+    Few,
+    Joined,
+    Led,
+    Lists,
+    Replaced,
+    largest,
+    partition,
+)
 from clickrank.ranker.learned import Learned
 from clickrank.types import Floats, Ints
+from tests.test_policies import MAKE
 
 
 def enumerated(lists: Lists, n_items: int, n_positions: int) -> dict[tuple[int, ...], float]:
@@ -80,6 +94,9 @@ def test_replaced_lists_are_those_enumerated(
         (Few([[0, 1, 2], [0, 2, 1]], [0.25, 0.75]), 3, 3),
         (Joined([(Few([[0, 1], [1, 0]]), 2), (Blocks([[2, 3, 4]], [0, 0]), 2)]), 5, 4),
         (Drawn(np.array([[0, 1], [0, 2], [0, 1], [2, 1]])), 3, 2),
+        (Dealt(np.array([3, 1]), np.array([0, 2, 4]), 3), 5, 3),
+        (Dealt(np.array([3]), np.array([0, 2, 1]), 4), 4, 4),
+        (Led(np.array([0.25, 0.0, 0.75, 0.0]), 3), 4, 3),
     ],
 )
 def test_marginals_and_prefixes_follow_from_whole_lists(
@@ -113,17 +130,16 @@ def played(name: str, rounds: int, **settings: Any) -> Learner:
     return learner
 
 
-def long_run(learner: Learner, draws: int) -> Floats:
-    """Return shares of lists drawn one by one with `rank`, each from the state as it is."""
+def drawn_one_by_one(learner: Learner, draws: int) -> Ints:
+    """Return lists drawn with `rank`, each from the state as it is."""
     state = learner.state
-    counts = np.zeros((learner.n_items, learner.n_positions))
     rng = np.random.default_rng(77)
+    lists = []
     for _ in range(draws):
         learner.state, _ = with_own_scratch(state)
-        ranking, _ = learner.rank(rng)
-        counts[ranking, np.arange(learner.n_positions)] += 1
+        lists.append(learner.rank(rng)[0])
     learner.state = state
-    return counts / draws
+    return np.array(lists)
 
 
 def assert_close(found: Propensities, shares: Floats, draws: int) -> None:
@@ -150,7 +166,8 @@ def test_propensities_are_the_shares_of_a_long_run(
         learner.rank()  # a list in flight, whose feedback is to come
     found = learner.propensities(seed=3)
     assert found.exact is exact
-    assert_close(found, long_run(learner, 4000), 4000)
+    shares = Drawn(drawn_one_by_one(learner, 4000)).marginals(6)
+    assert_close(found, shares, 4000)
 
 
 def test_asking_changes_nothing_and_is_repeatable() -> None:
@@ -264,3 +281,53 @@ def test_a_ranker_answers_by_item() -> None:
     assert ranker.propensities(candidates=["a", 4]).of(["a", 4])[1].tolist() == [0.5, 0.5]
     with pytest.raises(InvalidValue, match="in the catalogue"):
         found.of(["c", "z"])
+
+
+def test_the_page_does_what_it_says() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "howto" / "propensities.md").read_text()
+    names: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        exec(block, names)
+    assert not names["found"].exact
+    assert 0 < names["found"].error < 0.01
+    assert names["odds"].marginals["tea"] == (1 / 3, 1 / 3)
+    assert [x.tolist() for x in (names["marginal"], names["prefix"])] == [
+        [1 / 3] * 2,
+        [1 / 3, 1 / 6],
+    ]
+    exact = ("uniform", "greedy", "ensemble", "toprank", "batchrank", "bubblerank", "recurrank")
+    exact += (
+        "epsilon-greedy",
+        "pmed",
+        "pbm-ucb",
+        "cascade-ucb1",
+        "comb-ucb1",
+        "kl-comb-ucb",
+        "pbm-pie",
+    )
+    for name, cls in POLICIES.items():
+        if cls.__module__.startswith("clickrank."):
+            assert (cls.lists is not Policy.lists) == (name in exact), name
+        assert name not in exact or f"`{name}`" in page
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_states_what_a_long_run_shows(name: str) -> None:
+    """At several stages, with lists in flight; of exact ones the prefixes too."""
+    model = matched_model(POLICIES[name], 6, 3)
+    spec = MAKE.get(name, by_name(POLICIES[name]))(model, 400)
+    for rounds in (0, 3, 20, 150, 400):
+        learner = Learner(spec, 6, 3, seed=0)
+        play(learner, model, rounds, seed=rounds)
+        for _ in range(rounds % 4):
+            learner.rank()
+        found = learner.propensities(seed=3)
+        shown = drawn_one_by_one(learner, 4000)
+        assert_close(found, Drawn(shown).marginals(6), 4000)
+        if found.exact:
+            lists, counts = np.unique(shown, axis=0, return_counts=True)
+            for ranking, count in zip(lists, counts, strict=True):
+                chance = float(found.of(ranking)[1][-1])
+                error = np.sqrt(chance * (1 - chance) / 4000)
+                assert abs(count / 4000 - chance) < 6 * error + 1e-12, (rounds, ranking)

@@ -30,6 +30,7 @@ from clickrank.checks.playing import (
     play,
     play_with,
 )
+from clickrank.checks.propensities import check_propensities
 from clickrank.errors import InvalidValue
 from clickrank.policies import Learner, Policy, Uniform
 from clickrank.simulate import simulate
@@ -288,6 +289,7 @@ POLICY_CHECKS: tuple[Callable[[type[Policy], Make], None], ...] = (
     check_extreme_clicks,
     check_more_items,
     check_candidates,
+    check_propensities,
     check_relabelling,
     check_delayed_feedback,
     check_learns,

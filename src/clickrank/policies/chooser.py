@@ -31,7 +31,7 @@ class Chooser:
         self.policy, self.params = policy, params
         self.n_items, self.n_positions = n_items, n_positions
         self.state, self._scratch = with_own_scratch(state)
-        self._kept = self._scratch.copy()
+        self._kept_state, self._kept = with_own_scratch(state)
         self._memo_size = policy.memo_size(n_items, n_positions)
         self._enter: Callable[..., None] | None = None
 
@@ -54,6 +54,11 @@ class Chooser:
         before = rng.bit_generator.state
         ranking = self.draw(rng, 1, params)[0]
         return ranking, bool(rng.bit_generator.state != before)
+
+    def keep(self, *names: str) -> None:
+        """Let all draws begin with what the last one left in some fields, which must be caches."""
+        for name in names:
+            getattr(self._kept_state, name)[...] = getattr(self.state, name)
 
     def reset(self) -> None:
         """Make the scratch what it was in the state that was given."""

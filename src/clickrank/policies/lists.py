@@ -159,6 +159,61 @@ class Joined:
         return found
 
 
+class Dealt:
+    """All of some items and, for the places that these leave, random ones of others, shuffled."""
+
+    def __init__(self, surely: Ints, others: Ints, n_positions: int) -> None:
+        """Keep them; there are fewer to be shown surely than positions."""
+        self.surely, self.others, self.n_positions = surely, others, n_positions
+        self.drawn = n_positions - surely.size
+
+    def marginals(self, n_items: int) -> Floats:
+        """Return the probability of each item at each position."""
+        found = np.zeros((n_items, self.n_positions))
+        found[self.surely] = 1.0 / self.n_positions
+        found[self.others] = self.drawn / self.others.size / self.n_positions
+        return found
+
+    def prefixes(self, ranking: Ints) -> Floats:
+        """Return the probability that a list begins as this one: all possible are as likely."""
+        found = np.zeros(ranking.size)
+        surely, others = self.surely.size, self.others.size
+        drawn = 0
+        whole = math.comb(others, self.drawn) * math.factorial(self.n_positions)
+        for position, item in enumerate(ranking.tolist()):
+            if item in self.others:
+                drawn += 1
+            elif item not in self.surely:
+                break
+            if drawn > self.drawn or position + 1 - drawn > surely:
+                break
+            left = self.n_positions - position - 1
+            ways = math.comb(others - drawn, self.drawn - drawn) * math.factorial(left)
+            found[position] = ways / whole
+        return found
+
+
+class Led:
+    """A first item with given probabilities; below it all others are equally likely."""
+
+    def __init__(self, first: Floats, n_positions: int) -> None:
+        """Keep the probability of each item to be the first."""
+        self.first, self.n_positions = first, n_positions
+
+    def marginals(self, n_items: int) -> Floats:
+        """Return the probability of each item at each position."""
+        found = np.empty((n_items, self.n_positions))
+        found[:, 0] = self.first
+        found[:, 1:] = ((1.0 - self.first) / max(n_items - 1, 1))[:, None]
+        return found
+
+    def prefixes(self, ranking: Ints) -> Floats:
+        """Return the probability that a list begins as this one."""
+        others = self.first.size - 1
+        ways = np.array([float(math.perm(others, below)) for below in range(self.n_positions)])
+        return np.asarray(self.first[ranking[0]] / ways)
+
+
 class Replaced:
     """A list of which each position is replaced with the same probability.
 

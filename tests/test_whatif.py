@@ -324,6 +324,12 @@ def test_ctrl_c_tells_what_is_finished(
     assert "interrupted before uniform" in done.stdout
 
 
+def test_slow_policies_are_left_out_unless_named(poor: WhatIf) -> None:
+    hasty = PLAN._replace(patience=1e-9)
+    with pytest.raises(DoesNotApply, match="it would take about 0 minutes; name it"):
+        whatif(poor.diagnosis.counts, policies=["uniform"], models=["pbm"], plan=hasty)
+
+
 def test_refusals(poor: WhatIf) -> None:
     counts = poor.diagnosis.counts
     with pytest.raises(UnknownName, match="Did you mean 'thompson'"):

@@ -208,6 +208,7 @@ def _outcomes(
         else:
             say(f"{group.fit}: {_queries([q.name for q in group.queries])}")
             played = play(group, field, plan, say)
+            skipped |= played.too_slow
         outcomes.append(Outcome(group, played, skipped))
     if not any(outcome.played.earnings for outcome in outcomes):
         if any(outcome.played.unfinished for outcome in outcomes):

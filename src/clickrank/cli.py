@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from clickrank.advice import commands as advice_commands
 from clickrank.errors import ClickRankError, InvalidValue, invalid
+from clickrank.evaluate import commands as evaluate_commands
 from clickrank.logs import commands as log_commands
 from clickrank.serve import commands as service_commands
 
@@ -279,6 +280,7 @@ def reproduce(
 
 log_commands.add_commands(app)
 advice_commands.add_commands(app)
+evaluate_commands.add_commands(app)
 service_commands.add_commands(app)
 
 

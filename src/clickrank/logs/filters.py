@@ -61,7 +61,7 @@ class Filters:
         enough = cells.filter(cells.n >= (self.min_displays or 1))
         pairs = enough.group_by("query", "item").agg(places=enough.count())
         if self.min_displays is not None:
-            longest = rows.position.max().execute()
+            longest = rows.position.max().to_pyarrow().as_py()
             pairs = pairs.filter(pairs.places == (0 if longest is None else int(longest)))
         if self.min_items is not None:
             each = pairs.group_by("query").agg(n=pairs.count())

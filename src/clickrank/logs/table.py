@@ -24,7 +24,7 @@ def staged(raw: Any, report: Report) -> Any:
     if first == 0:
         return raw.mutate(position=raw.position + 1)
     bad = raw.filter(raw.position < 1)
-    count = int(bad.count().execute())
+    count = int(bad.count().to_pyarrow().as_py())
     if count:
         _note(bad, "position", count, ", ".join(report.files), report)
     return raw.filter(raw.position >= 1) if count else raw

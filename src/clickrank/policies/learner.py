@@ -115,9 +115,12 @@ class Learner:
 
         See `clickrank.policies.propensities`. Neither the state nor the generator changes.
         """
-        chooser = Chooser(self.policy, self.n_items, self.n_positions, self.params, self._state)
-        lists = lists_of(chooser, generator(seed), draws_for(accuracy))
+        lists = lists_of(self.chooser(), generator(seed), draws_for(accuracy))
         return Propensities(lists, self.n_items, self.n_positions)
+
+    def chooser(self) -> Chooser:
+        """Return what draws lists from the state as it is now, and leaves it so."""
+        return Chooser(self.policy, self.n_items, self.n_positions, self.params, self._state)
 
     def update(self, ranking: ArrayLike, memo: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from the clicks on a ranking; nothing changes if an argument is not as it was."""

@@ -170,7 +170,10 @@ def test_kdd_2012(tmp_path: Path) -> None:
         }  # fmt: skip
         assert line_of(log, "fields") == 15
         assert line_of(log, "clicks above displays") == 8
-    with pytest.raises(InvalidValue, match="columns must be left out for kdd-2012"):
+    with open_log(tmp_path / "log", columns={"click": "Click"}) as log:  # a line is a display
+        assert log.kind == "slots"
+        assert spelled(log.counts())[0]["q", "ad", 1] == (3, 2)
+    with pytest.raises(InvalidValue, match="the column of query must be one of"):
         open_log(tmp_path / "log", columns={"query": "q"})
 
 

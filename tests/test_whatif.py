@@ -21,6 +21,7 @@ from clickrank.advice.scores import fitted
 from clickrank.advice.whatif import WhatIf, whatif
 from clickrank.cli import app
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
+from clickrank.fit import FITS
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import cells_of
 from clickrank.types import Ints
@@ -146,12 +147,23 @@ def test_today_is_valued_as_the_log_has_it() -> None:
     assert clicks_per_list(flat, 4) == pytest.approx(clicks_per_list(counts, 4))
 
 
-@pytest.mark.parametrize("model", ["cascade", "dcm", "dctr", "pbm"])
-def test_a_page_is_cut_and_keeps_its_best_items(model: str) -> None:
-    full = fitted(model, log_of(model, 2_000)).model()
+@pytest.mark.parametrize("model", sorted(FITS))
+def test_every_model_is_cut_and_values_todays_lists(model: str) -> None:
+    counts = log_of(model, 3_000)
+    full = fitted(model, counts).model()
     page = cut(full, 2, np.array([3, 1, 0]))
     assert (page.n_items, page.n_positions) == (3, 2)
     assert page.value([1, 2]) == pytest.approx(cut(full, 2).value([1, 0]), rel=1e-12)
+    found = prepare(counts, [model], model, Protocol(positions=3, resamples=3), 0.25, 0)
+    assert found.model.n_positions == 3
+    assert found.seen == 3
+    assert found.best > found.today.value
+    assert 0.0 < found.error < 0.1
+    if found.model.reward != "satisfaction" and model != "mnl":
+        # What is shown below does not matter to the first three positions, but to a choice.
+        # Clicks vary no more than counts of rare events would: four standard errors.
+        error = 4.0 * np.sqrt(found.today.clicks / 3_000)
+        assert found.today.value == pytest.approx(found.today.clicks, abs=error)
 
 
 def test_logs_are_drawn_again() -> None:
@@ -322,6 +334,12 @@ def test_ctrl_c_tells_what_is_finished(
     done = CliRunner().invoke(app, ["whatif", log, *OPTIONS, "--models", "pbm", "--out", out])
     assert done.exit_code == 130
     assert "interrupted before uniform" in done.stdout
+
+
+def test_slow_policies_are_left_out_unless_named(poor: WhatIf) -> None:
+    hasty = PLAN._replace(patience=1e-9)
+    with pytest.raises(DoesNotApply, match="it would take about 0 minutes; name it"):
+        whatif(poor.diagnosis.counts, policies=["uniform"], models=["pbm"], plan=hasty)
 
 
 def test_refusals(poor: WhatIf) -> None:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".pdf", ".svg")
 INTERRUPTED = 130  # as the shell counts a process ended by Ctrl-C
+PATIENCE = 120.0  # seconds for a policy that was not asked for by name
 
 Models = Annotated[
     str | None,
@@ -110,7 +111,11 @@ def whatif(
     strict: LogStrict = False,
     first_position: FirstPosition = None,
     policies: Annotated[
-        str, typer.Option(help="Policies by name, parted by commas; or all that apply.")
+        str,
+        typer.Option(
+            help="Policies by name, parted by commas; or all that apply and take two minutes at "
+            "most."
+        ),
     ] = "all",
     models: Models = None,
     queries: Annotated[
@@ -124,7 +129,7 @@ def whatif(
         int, typer.Option(help="Leave out items shown less often for their query.", min=1)
     ] = 100,
     horizon: Annotated[float, typer.Option(help="Lists of a query to learn from.")] = 1e5,
-    runs: Annotated[float, typer.Option(help="Runs of each policy on each query.")] = 20,
+    runs: Annotated[float, typer.Option(help="Runs of each policy on each query.")] = 10,
     resamples: Annotated[
         int, typer.Option(help="How often the log is drawn again, for the error of fits.", min=2)
     ] = 20,
@@ -156,17 +161,18 @@ def whatif(
     require_matplotlib()  # now, not after the simulations
     _check_files("whatif", plot, None)
     out.mkdir(parents=True, exist_ok=True)
+    chosen = None if policies.strip() == "all" else _names(policies)
     plan = Plan(
         horizon=whole("whatif", "horizon", horizon, 2),
         runs=whole("whatif", "runs", runs, 2),
         seed=seed,
         threads=threads,
         folder=out / "results",
+        patience=PATIENCE if chosen is None else None,
     )
     protocol = Protocol(queries, top_items, positions, min_shown, resamples)
     given = (log, format, column, strict, first_position, engine, memory)
     counts = _counts(given, None, None, None, None)
-    chosen = None if policies.strip() == "all" else _names(policies)
     found = run(
         counts, policies=chosen, models=_names(models), protocol=protocol, plan=plan,
         test_share=test_share, say=_say,

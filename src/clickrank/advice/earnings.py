@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,9 +17,9 @@ from clickrank.experiments.ahead import compiled_ahead
 from clickrank.experiments.intervals import Estimate
 from clickrank.policies import POLICIES, Policy
 from clickrank.policies import policy as make_policy
-from clickrank.simulate import ManyResults, PartialResults, simulate_many
+from clickrank.simulate import ManyResults, PartialResults, simulate, simulate_many
 from clickrank.simulate.many_results import Key
-from clickrank.simulate.run import check_applies
+from clickrank.simulate.run import check_applies, default_threads
 from clickrank.types import Floats, Ints
 
 Say = Callable[[str], None]
@@ -26,19 +27,25 @@ Say = Callable[[str], None]
 Z = 1.96
 #: Policies are as good if they are apart by less than this share of what today's order earns.
 AS_GOOD = 0.01
+#: Rounds of the run that tells how fast a policy is.
+TRIAL = 5_000
 #: The policy that improves a given list, step by step.
 STARTS_FROM_TODAY = "bubblerank"
 
 
 class Plan(NamedTuple):
-    """How long and how often policies are played."""
+    """How long and how often policies are played.
+
+    With ``patience``, a policy that would take more seconds is left out, and said.
+    """
 
     horizon: int = 100_000
-    runs: int = 20
+    runs: int = 10
     seed: int = 0
     threads: int | None = None
     progress: bool | None = None
     folder: Path | None = None
+    patience: float | None = None
 
 
 class Player(NamedTuple):
@@ -120,7 +127,8 @@ class Played(NamedTuple):
     """What came of playing: the policies finished, from the best on, and those that were not."""
 
     earnings: tuple[Earning, ...]
-    unfinished: tuple[str, ...]
+    unfinished: tuple[str, ...] = ()
+    too_slow: dict[str, str] = {}  # noqa: RUF012 (never changed)
 
 
 def grouped(queries: Sequence[Query]) -> list[Group]:
@@ -179,23 +187,44 @@ def play(group: Group, field: Sequence[Player], plan: Plan, say: Say) -> Played:
     """Play all policies on the same users of each query; Ctrl-C ends with what is finished."""
     models: dict[Key, ClickModel] = {query.name: query.model for query in group.queries}
     earnings: list[Earning] = []
+    too_slow: dict[str, str] = {}
     first = group.queries[0]
     ahead = ((_playing(player.name, first, plan.horizon)[0], first.model) for player in field)
     with compiled_ahead(ahead):
         for i, player in enumerate(field, 1):
-            say(
-                f"[{i}/{len(field)}] {player.name}: {len(models)} "
-                f"{'query' if len(models) == 1 else 'queries'}, {plan.runs:,} runs of "
-                f"{plan.horizon:,} lists each"
-            )
-            try:
+            results = None
+            with contextlib.suppress(KeyboardInterrupt):
+                reason = _too_slow(player, first, plan, len(models))
+                if reason:
+                    too_slow[player.name] = reason
+                    continue
+                say(
+                    f"[{i}/{len(field)}] {player.name}: {len(models)} "
+                    f"{'query' if len(models) == 1 else 'queries'}, {plan.runs:,} runs of "
+                    f"{plan.horizon:,} lists each"
+                )
                 results = _simulated(player, models, plan)
-            except KeyboardInterrupt:
-                results = None
             if results is None or results.interrupted:
-                return Played(_sorted(earnings), tuple(p.name for p in field[i - 1 :]))
+                left = tuple(p.name for p in field[i - 1 :])
+                return Played(_sorted(earnings), left, too_slow)
             earnings.append(earned(group, player, results))
-    return Played(_sorted(earnings), ())
+    return Played(_sorted(earnings), (), too_slow)
+
+
+def _too_slow(player: Player, query: Query, plan: Plan, n_queries: int) -> str:
+    """Say how long a policy would take, if that is too long; measured on a short run."""
+    if plan.patience is None:
+        return ""
+    rounds = min(plan.horizon, TRIAL)
+    trial = simulate(
+        player.policies[query.name], query.model, rounds, seed=plan.seed, threads=1,
+        progress=False, allow_mismatch=bool(player.doubts),
+    )  # fmt: skip
+    threads = default_threads() if plan.threads is None else plan.threads
+    work = 1e-6 * trial.microseconds_per_round * plan.horizon * plan.runs * n_queries
+    if work / threads <= plan.patience:
+        return ""
+    return f"it would take about {work / threads / 60:.0f} minutes; name it to play it"
 
 
 def _sorted(earnings: Sequence[Earning]) -> tuple[Earning, ...]:

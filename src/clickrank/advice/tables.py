@@ -87,19 +87,19 @@ def earning_grid(found: WhatIf, outcome: Outcome) -> Grid:
     """Return what each policy earns, the best first."""
     group, unit, horizon = outcome.group, outcome.unit, found.plan.horizon
     room = group.headroom
-    best = (f"{group.today + room.mean:.4g}", *_gains(outcome, room, horizon))
+    best = (outcome.amount(group.today + room.mean), *_gains(outcome, room, horizon))
     rows = [("best list of the fit", *best, "–", "–", "the fit")]
     for e in outcome.played.earnings:
         overtakes = "never" if e.overtakes is None else f"{e.overtakes:,}"
         name = e.name + (" *" if e.player.doubts else "")
-        mine = (f"{group.today + e.gain.mean:.4g}", *_gains(outcome, e.gain, horizon))
+        mine = (outcome.amount(group.today + e.gain.mean), *_gains(outcome, e.gain, horizon))
         told = ", ".join(e.player.told) or "–"
         rows.append((name, *mine, _count(e.cost), overtakes, told))
-    rows.append(("today's order", f"{group.today:.4g}", "0", "", "0", "–", "–", "–"))
+    rows.append(("today's order", outcome.amount(group.today), "0", "", "0", "–", "–", "–"))
     many = len(group.queries)
     caption = (
         f"{group.fit}, {many} {'query' if many == 1 else 'queries'}: {unit} a list over "
-        f"{horizon:,} lists of each; counted in the log: {group.clicks:.4g} clicks"
+        f"{horizon:,} lists of each; counted in the log: {outcome.amount(group.clicks)} clicks"
     )
     heads = (
         "policy", f"{unit} a list", "above today", "%", "in all, a query", "cost of learning",
@@ -111,7 +111,7 @@ def earning_grid(found: WhatIf, outcome: Outcome) -> Grid:
 def _gains(outcome: Outcome, gain: tuple[float, float, float], horizon: int) -> tuple[str, ...]:
     mean, low, high = gain
     return (
-        f"{mean:+.4g} ({low:+.4g} to {high:+.4g})",
+        f"{outcome.amount(mean, '+')} ({outcome.amount(low, '+')} to {outcome.amount(high, '+')})",
         f"{outcome.percent(mean):+.1f}",
         f"{mean * horizon:+,.0f}",
     )
@@ -128,9 +128,9 @@ def query_grid(found: WhatIf, outcome: Outcome) -> Grid:
                 q.name,
                 f"{q.lists:,}",
                 f"{q.model.n_items} × {q.model.n_positions}",
-                f"{q.today.clicks:.4g}",
-                f"{q.today.value:.4g}",
-                f"{q.today.value + q.headroom:.4g}",
+                outcome.amount(q.today.clicks),
+                outcome.amount(q.today.value),
+                outcome.amount(q.today.value + q.headroom),
                 f"{q.seen} of {q.model.n_positions}",
                 f"{q.optimism:.2g}",
                 f"{q.error:.2g}",

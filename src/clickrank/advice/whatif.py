@@ -47,6 +47,12 @@ class Outcome(NamedTuple):
             self.group.reward, "satisfied visits"
         )
 
+    def amount(self, value: float, sign: str = "") -> str:
+        """Write an amount with as many decimals as today's earnings call for; sign "+" if wanted."""
+        today = self.group.today
+        decimals = max(3, 3 - math.floor(math.log10(today))) if today > 0 else 4
+        return f"{value:{sign}.{decimals}f}"
+
     def percent(self, gain: float) -> float:
         """Return a gain beside what today's lists earn."""
         today = self.group.today
@@ -208,6 +214,7 @@ def _outcomes(
         else:
             say(f"{group.fit}: {_queries([q.name for q in group.queries])}")
             played = play(group, field, plan, say)
+            skipped |= played.too_slow
         outcomes.append(Outcome(group, played, skipped))
     if not any(outcome.played.earnings for outcome in outcomes):
         if any(outcome.played.unfinished for outcome in outcomes):
@@ -221,7 +228,7 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
     """Say what to do on the queries of one click model."""
     group, earnings, unit = outcome.group, outcome.played.earnings, outcome.unit
     room = group.headroom
-    today = f"today's order earns {group.today:.4g} {unit} a list"
+    today = f"today's order earns {outcome.amount(group.today)} {unit} a list"
     if not earnings:
         return [f"No policy was played to the end; {today}."]
     learners = [e for e in earnings if POLICIES[e.name].beats_uniform] or list(earnings)
@@ -284,7 +291,7 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
 def _gain(outcome: Outcome, gain: Estimate) -> str:
     low, high = outcome.percent(gain.low), outcome.percent(gain.high)
     return (
-        f"{gain.mean:+.4g} {outcome.unit} a list "
+        f"{outcome.amount(gain.mean, '+')} {outcome.unit} a list "
         f"({outcome.percent(gain.mean):+.1f} %, from {low:+.1f} to {high:+.1f})"
     )
 

@@ -80,7 +80,7 @@ class Learner:
 
     @functools.cached_property
     def _rank(self) -> Callable[..., None]:
-        return kernel_for(_rank_once, source_of(self.policy))
+        return kernel_for(rank_many, source_of(self.policy))
 
     @functools.cached_property
     def _fold(self) -> Callable[..., None]:
@@ -97,7 +97,7 @@ class Learner:
             rng = self.rng
         elif not isinstance(rng, np.random.Generator):
             raise invalid("Learner", "rng must be a numpy.random.Generator", rng)
-        self._rank(self.params, self._state, rng, ranking, memo)
+        self._rank(self.params, self._state, rng, ranking[None], memo[None])
         return ranking, memo
 
     def update(self, ranking: ArrayLike, memo: ArrayLike, clicks: ArrayLike) -> None:
@@ -201,10 +201,12 @@ def plain_state(state: Any) -> Any:
     return state.tolist() if isinstance(state, np.ndarray) else state
 
 
-def _rank_once(
-    params: Any, state: Any, rng: np.random.Generator, ranking: Ints, memo: Ints
+def rank_many(
+    params: Any, state: Any, rng: np.random.Generator, rankings: Ints, memos: Ints
 ) -> None:
-    rank(params, state, rng, ranking, memo)
+    """Write rankings and their memos, one a row: what Python calls, for one ranking too."""
+    for i in range(rankings.shape[0]):
+        rank(params, state, rng, rankings[i], memos[i])
 
 
 def _fold_all(params: Any, state: Any, rankings: Ints, memos: Ints, clicks: Ints) -> None:

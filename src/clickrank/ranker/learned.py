@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from clickrank._jit import entry_point, kernel_for
 from clickrank.errors import InvalidValue, invalid
 from clickrank.policies import POLICIES, Learner, Policy
-from clickrank.policies.base import rank, source_of
+from clickrank.policies.base import source_of
 from clickrank.policies.carry import carried
+from clickrank.policies.learner import rank_many
 from clickrank.types import (
     Ints,
     clicks_of_many,
@@ -270,7 +271,7 @@ class Learned:
         """Return the machine code that ranks."""
         learner = self._learner
         empty = np.zeros((0, 0), dtype=np.int64)
-        compiled = kernel_for(_rank_many, source_of(learner.policy))
+        compiled = kernel_for(rank_many, source_of(learner.policy))
         found = entry_point(compiled, learner.params, learner.state, rng, empty, empty)
         self._enter = found
         return found
@@ -360,13 +361,6 @@ class Learned:
         shown = numbers[shown]
         there = (shown >= 0).all(axis=1) & (memos >= 0).all(axis=1)
         self._learner.fold(shown[there], memos[there], clicks[there])
-
-
-def _rank_many(
-    params: Any, state: Any, rng: np.random.Generator, rankings: Ints, memos: Ints
-) -> None:
-    for i in range(rankings.shape[0]):
-        rank(params, state, rng, rankings[i], memos[i])
 
 
 def _same(one: Any, two: Any) -> bool:

@@ -49,7 +49,7 @@ lock: ## Renew requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade moves 
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && \
 	$(PYTHON) -m venv "$$tmp" && "$$tmp/bin/pip" install --quiet uv && \
 	"$$tmp/bin/uv" pip compile pyproject.toml --no-config --quiet --universal \
-		--python-version 3.11 --all-extras --group dev --generate-hashes \
+		--python-version 3.11 --extra all --group dev --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --no-annotate \
 		--custom-compile-command "make lock" $(LOCK_ARGS) --output-file requirements.lock
 

@@ -7,6 +7,7 @@ import functools
 import itertools
 import os
 import signal
+import subprocess
 import tempfile
 import time
 import warnings
@@ -56,5 +57,13 @@ def stop_postgres() -> None:
 
 
 def start_postgres() -> None:
-    """Start the server again."""
-    _server().ensure_postgres_running()
+    """Start the server again. It first reads all that was not finished, which may take a while."""
+    deadline = time.monotonic() + 60.0
+    while True:
+        try:
+            _server().ensure_postgres_running()
+            return
+        except (subprocess.SubprocessError, AssertionError):  # it starts, and is not ready yet
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,10 +24,12 @@ from clickrank import checks
 from clickrank.checks import clickmodels as rules
 from clickrank.clickmodels import (
     CLICK_MODELS,
+    DBN,
     DCM,
     DCTR,
     MNL,
     PBM,
+    UBM,
     Cascade,
     ClickModel,
     LinearAttraction,
@@ -207,9 +210,10 @@ def test_examples_of_unknown_parameters_are_refused() -> None:
     with pytest.raises(InvalidValue) as raised:
         checks.example_models(Strange, 3, 2, seed=0)
     assert str(raised.value) == (
-        "Strange: parameters must be among attraction, examination, n_positions, position_bias, "
-        "satisfaction for examples to be made (otherwise make instances and pass them to "
-        "check_click_model), got 'curiosity'."
+        "Strange: parameters must be among attraction, continuation, examination, "
+        "examination_after, item_satisfaction, n_positions, position_bias, satisfaction for "
+        "examples to be made (otherwise make instances and pass them to check_click_model), got "
+        "'curiosity'."
     )
 
 
@@ -227,8 +231,9 @@ def test_special_cases_are_what_they_claim(name: str) -> None:
 
 
 def test_nested_models_are_declared() -> None:
-    assert Cascade.is_a == ("cascade", "dcm")
-    assert DCTR.is_a == ("dctr", "pbm")
+    assert Cascade.is_a == ("cascade", "dcm", "dbn", "ubm")
+    assert DCTR.is_a == ("dctr", "pbm", "ubm")
+    assert PBM.is_a == ("pbm", "ubm")
 
 
 def test_dcm_with_satisfaction_one_is_the_cascade() -> None:
@@ -297,6 +302,80 @@ def test_dcm_best_ranking_matches_by_rank() -> None:
         assert abs(model.best_value() - (1 - min(factors))) <= 1e-12
 
 
+def test_ubm_of_its_special_cases() -> None:
+    attraction = [0.3, 0.9, 0.0, 0.6]
+    pbm = UBM(attraction, [[0.9], [0.5, 0.5], [0.2, 0.2, 0.2]])
+    assert_same_model(pbm, PBM(attraction, [0.9, 0.5, 0.2]))
+    assert_same_model(UBM(attraction, [[1], [1, 0], [1, 0, 0]]), Cascade(attraction, 3))
+
+
+def test_dbn_with_continuation_one_and_items_alike_is_a_dcm() -> None:
+    attraction = [0.3, 0.9, 0.0, 0.6]
+    assert_same_model(DBN(attraction, [0.7] * 4, 3), DCM(attraction, [0.7] * 3))
+    assert_same_model(DBN(attraction, [1.0] * 4, 3), Cascade(attraction, 3))
+
+
+def test_dbn_against_its_story_told_in_every_way() -> None:
+    """Enumerate attractions, satisfactions and goings-on, and play each user."""
+    attraction, satisfaction = np.array([0.5, 0.2, 0.7, 1.0]), np.array([0.3, 0.9, 0.6, 0.4])
+    model = DBN(attraction, satisfaction, 3, 0.8)
+    for ranking in rankings(model):
+        law: dict[tuple[int, ...], float] = {}
+        satisfied = 0.0
+        a, s = attraction[ranking], satisfaction[ranking]
+        for y, v, g in itertools.product(vectors(3), vectors(3), vectors(3)):
+            p = np.where(y == 1, a, 1 - a).prod() * np.where(v == 1, s, 1 - s).prod()
+            p *= np.where(g == 1, 0.8, 0.2).prod()
+            clicks = [0, 0, 0]
+            for position in range(3):
+                clicks[position] = int(y[position])
+                happy = y[position] == 1 and v[position] == 1
+                satisfied += p * happy
+                if happy or not g[position]:
+                    break
+            law[tuple(clicks)] = law.get(tuple(clicks), 0.0) + p
+        assert abs(model.value(ranking) - satisfied) <= 1e-12
+        for clicks_, p in law.items():
+            assert abs(math.exp(model.log_prob(ranking, clicks_)) - p) <= 1e-12
+
+
+def test_ubm_search_finds_the_best_of_all_rankings() -> None:
+    """With examination of any shape, where exchanges alone may end elsewhere."""
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        model = UBM(rng.random(6).round(1), np.tril(rng.random((4, 4)).round(1)))
+        assert model.best_is_proven()
+        most = max(model.value(ranking) for ranking in rankings(model))
+        assert abs(model.best_value() - most) <= 1e-12
+
+
+def test_ubm_may_be_best_without_the_most_attractive_items() -> None:
+    """A click at the first position hides two that are seen otherwise."""
+    model = UBM([1.0, 1.0, 0.5, 0.0], [[1.0], [1.0, 0.0], [0.0, 0.0, 1.0]])
+    assert model.best_ranking()[0] == 3
+    assert model.best_value() == 2.0
+
+
+def test_ubm_best_ranking_of_a_long_list_is_an_exchange_optimum() -> None:
+    rng = np.random.default_rng(4)
+    model = UBM(rng.random(14), np.tril(rng.random((10, 10))))
+    assert not model.best_is_proven()
+    best = model.best_ranking()
+    order = np.concatenate([best, np.setdiff1d(np.arange(14), best)])
+    for i, j in itertools.combinations(range(14), 2):
+        if i < 10:
+            other = order.copy()
+            other[[i, j]] = order[[j, i]]
+            assert model.value(other[:10]) <= model.value(best) + 1e-12
+
+
+def test_pages_cut_after_their_first_positions() -> None:
+    for name in ("ubm", "dbn"):
+        for model in checks.example_models(CLICK_MODELS[name], 4, 3, seed=8):
+            kept = model.click_probabilities([2, 0, 1])[:2]
+            assert np.abs(model.first_positions(2).click_probabilities([2, 0]) - kept).max() < 1e-15
+
+
 # Known values
 
 
@@ -338,6 +417,20 @@ def test_dcm_best_ranking_matches_by_rank() -> None:
             [0, 1],
             {(0, 0): 4 / 9, (1, 0): 4 / 9, (0, 1): 1 / 9, (1, 1): 0.0},
         ),
+        (
+            UBM([0.5, 0.2], [[1.0], [0.5, 0.25]]),
+            [0.5, 0.075],
+            0.575,
+            [0, 1],
+            {(0, 0): 0.45, (1, 0): 0.475, (0, 1): 0.05, (1, 1): 0.025},
+        ),
+        (
+            DBN([0.5, 0.2, 0.4], [0.5, 0.0, 1.0], 2, 0.5),
+            [0.5, 0.075],
+            0.25,
+            [2, 0],
+            {(0, 0): 0.45, (1, 0): 0.475, (0, 1): 0.05, (1, 1): 0.025},
+        ),
     ],
     ids=lambda case: case.name if isinstance(case, ClickModel) else "",
 )
@@ -373,6 +466,8 @@ def test_certain_users() -> None:
         (Cascade([0.5, 0.2, 0.1, 0.7], 3), 3),
         (DCM([0.5, 0.2, 0.1, 0.7], [0.5, 0.5, 0.5]), 6),
         (MNL([0.5, 0.2, 0.1, 0.7], [1.0, 0.5, 0.2]), 1),
+        (UBM([0.5, 0.2, 0.1, 0.7], [[1.0], [0.5, 0.2], [0.3, 0.4, 0.5]]), 3),
+        (DBN([0.5, 0.2, 0.1, 0.7], [0.5, 0.5, 0.5, 0.5], 3, 0.5), 6),
     ],
     ids=lambda case: case.name if isinstance(case, ClickModel) else "",
 )
@@ -403,7 +498,8 @@ def test_parameters_are_copied_and_read_only(name: str) -> None:
         if isinstance(value, np.ndarray):
             value[:] = 0.125
     assert np.array_equal(model.click_probabilities([0, 1, 2]), before)
-    for array in (*model.params, *(getattr(model, key) for key in given if key != "n_positions")):
+    kept = [getattr(model, key) for key, value in given.items() if isinstance(value, np.ndarray)]
+    for array in (*model.params, *kept):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0.125
 
@@ -439,7 +535,7 @@ VECTORS = [
     (name, parameter)
     for name in NAMES
     for parameter, value in checks.example_parameters(CLICK_MODELS[name], 4, 3, 0)[0].items()
-    if isinstance(value, np.ndarray)
+    if isinstance(value, np.ndarray) and value.ndim == 1
 ]
 
 
@@ -467,6 +563,31 @@ def test_bad_vectors(name: str, parameter: str) -> None:
         assert message(misshapen) == want
 
 
+@pytest.mark.parametrize(
+    ("rows", "rule"),
+    [
+        (0.5, "examination_after must be rows of numbers, one a position, got 0.5."),
+        ([0.5, 0.5], "examination_after must be rows of numbers, one a position, got [0.5, 0.5]."),
+        ([], "examination_after must be rows of numbers, one a position, got []."),
+        ([[1.0], [0.5]], "examination_after[1] must have 2 entries, one for no click above and "),
+        ([[1.0], [0.5, "a"]], "examination_after[1] must be a sequence of numbers, got [0.5, 'a']"),
+        ([[1.0], [0.5, 1.5]], "examination_after[1][1] must be between 0 and 1, got 1.5."),
+        ([[1.0], [math.nan, 0.5]], "examination_after[1][0] must be between 0 and 1, got nan."),
+        (np.ones((2, 2)), "examination_after[0][1] must be 0: no click is above, got 1.0."),
+    ],
+)
+def test_bad_examination_after(rows: Any, rule: str) -> None:
+    assert message_of(lambda: UBM([0.5, 0.2], rows)).startswith(f"UBM: {rule}")
+
+
+def test_bad_parameters_of_the_dbn() -> None:
+    build: Any = DBN
+    want = "DBN: item_satisfaction must have one entry an item (2), got 1."
+    assert message_of(lambda: build([0.5, 0.2], [0.5], 2)) == want
+    want = "DBN: continuation must be a number between 0 and 1, got 1.5."
+    assert message_of(lambda: build([0.5, 0.2], [0.5, 0.5], 2, 1.5)) == want
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_more_positions_than_items(name: str) -> None:
     build: Any = CLICK_MODELS[name]
@@ -475,12 +596,14 @@ def test_more_positions_than_items(name: str) -> None:
     assert message_of(lambda: build(**{**given, "attraction": [0.5, 0.25]})) == want
 
 
-@pytest.mark.parametrize("cls", [DCTR, Cascade])
+@pytest.mark.parametrize("cls", [DCTR, Cascade, DBN])
 @pytest.mark.parametrize("n_positions", [0, -1, 1.5, "2", None, True, math.nan])
 def test_bad_number_of_positions(cls: type[ClickModel], n_positions: object) -> None:
-    build: Any = cls
+    build: Any = partial(DBN, item_satisfaction=[0.5, 0.5]) if cls is DBN else cls
     want = f"n_positions must be a whole number of at least 1, got {n_positions!r}."
-    assert message_of(lambda: build([0.5, 0.2], n_positions)) == f"{cls.__name__}: {want}"
+    assert (
+        message_of(lambda: build([0.5, 0.2], n_positions=n_positions)) == f"{cls.__name__}: {want}"
+    )
 
 
 def test_whole_floats_are_numbers_of_positions() -> None:

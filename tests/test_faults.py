@@ -83,8 +83,9 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
     async def scene() -> list[str]:
         async with opened(url) as engine:
-            store = engine._access.database.engine
-            event.listen(store, "checkout", set_limit)
+            store = engine._access.database
+            for connections in (store.engine, store.at_once):
+                event.listen(connections, "checkout", set_limit)
             await engine.create(new_ranker())
             await visit(engine, "before-the-disk-is-full")
             done = ["before-the-disk-is-full"]
@@ -114,6 +115,56 @@ def test_a_full_disk(tmp_path: Path) -> None:
     # The impression whose click found no room is there too, without it.
     assert set(done) <= set(logged)
     assert len(logged) <= len(done) + 1
+
+
+def test_a_commit_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+
+    def fail(held: database.HeldConnection) -> None:
+        raise sa.exc.OperationalError("COMMIT", None, OSError("disk I/O error"))
+
+    async def scene() -> None:
+        async with opened(url) as engine:
+            await engine.create(new_ranker())
+            await visit(engine, "before")
+            with monkeypatch.context() as now:
+                now.setattr(database.HeldConnection, "commit", fail)
+                with pytest.raises(Unavailable, match="disk I/O error"):
+                    await engine.rank("shop", RankRequest(id="not-promised"))
+                assert "disk I/O error" in str(await engine.ready())
+            await visit(engine, "after")
+            assert await engine.ready() is None
+
+    asyncio.run(scene())
+    assert on_record(url) == ["before", "after"]
+
+
+def test_lists_and_longer_writes_take_turns(tmp_path: Path) -> None:
+    """Neither waits in the database for the other, who would wait for it: that takes 30 seconds."""
+    url = f"sqlite:///{tmp_path / 'store.db'}"
+
+    async def scene() -> int:
+        async with opened(url) as engine:
+            await engine.create(new_ranker())
+            ended = False
+
+            async def visits(name: str) -> int:
+                count = 0
+                while not ended:
+                    await visit(engine, f"{name}-{count:05d}")
+                    count += 1
+                return count
+
+            visitors = [asyncio.ensure_future(visits(f"visitor-{i}")) for i in range(4)]
+            began = time.monotonic()
+            for _ in range(50):
+                await asyncio.wrap_future(engine.writer.run(lambda _: time.sleep(0.002)))
+            assert time.monotonic() - began < 20.0
+            ended = True
+            return sum(await asyncio.gather(*visitors))
+
+    shown = asyncio.run(scene())
+    assert len(on_record(url)) == shown
 
 
 def test_a_locked_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from clickrank.advice import commands as advice_commands
 from clickrank.errors import ClickRankError, InvalidValue, invalid
-from clickrank.serve.commands import add_commands
+from clickrank.evaluate import commands as evaluate_commands
+from clickrank.logs import commands as log_commands
+from clickrank.serve import commands as service_commands
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -116,6 +119,12 @@ def compare(
     position_bias: Annotated[
         str | None, typer.Option(help="Prominence of each position (mnl).")
     ] = None,
+    item_satisfaction: Annotated[
+        str | None, typer.Option(help="Probability that a click satisfies, by item (dbn).")
+    ] = None,
+    continuation: Annotated[
+        float | None, typer.Option(help="Probability to go on unsatisfied (dbn).")
+    ] = None,
     n_positions: Annotated[
         int | None, typer.Option(help="Number of positions (models without position effects).")
     ] = None,
@@ -157,6 +166,8 @@ def compare(
         "examination": _numbers("examination", examination),
         "satisfaction": _numbers("satisfaction", satisfaction),
         "position_bias": _numbers("position-bias", position_bias),
+        "item_satisfaction": _numbers("item-satisfaction", item_satisfaction),
+        "continuation": continuation,
         "n_positions": n_positions,
     }
     parameters = {key: value for key, value in given.items() if value is not None}
@@ -267,7 +278,10 @@ def reproduce(
         raise typer.Exit(INTERRUPTED)
 
 
-add_commands(app)
+log_commands.add_commands(app)
+advice_commands.add_commands(app)
+evaluate_commands.add_commands(app)
+service_commands.add_commands(app)
 
 
 def _choose(

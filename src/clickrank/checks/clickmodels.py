@@ -32,6 +32,8 @@ _MOST_PAIRS = 100_000
 _REWARDS = ("clicks", "any click", "satisfaction")
 # The constructors' parameters with one entry a position, and the least value each may take.
 _POSITION_EFFECTS = {"examination": 0.0, "satisfaction": 0.0, "position_bias": 0.01}
+# And the others that examples can be made for.
+_OTHERS = ("attraction", "continuation", "examination_after", "item_satisfaction", "n_positions")
 
 
 def check_click_model(model: ClickModel) -> None:
@@ -266,7 +268,7 @@ def example_parameters(
     zero = np.zeros(n_items)
     effects = np.sort(rng.uniform(0.05, 0.95, n_positions))
     ends = np.linspace(0.0, 1.0, n_positions)[rng.permutation(n_positions)]
-    known = {"attraction", "n_positions", *_POSITION_EFFECTS}
+    known = {*_OTHERS, *_POSITION_EFFECTS}
     wanted = []
     for parameter in inspect.signature(cls).parameters.values():
         if parameter.name in known:
@@ -286,6 +288,11 @@ def example_parameters(
         values: dict[str, Any] = {"attraction": attraction.copy(), "n_positions": n_positions}
         for name, least in _POSITION_EFFECTS.items():
             values[name] = np.maximum(by_position, least)
+        # Drawn last, so that the parameters of other models stay what they were.
+        values["item_satisfaction"] = rng.permutation(attraction)
+        values["continuation"] = float(by_position[-1])
+        after = by_position[:, None] ** rng.uniform(0.0, 2.0, (n_positions, n_positions))
+        values["examination_after"] = np.tril(after)
         out.append({name: values[name] for name in wanted})
     return out
 

@@ -3,17 +3,21 @@
 from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import CLICK_MODELS, ClickModel, Kernels, register
 from clickrank.clickmodels.cascade import Cascade
+from clickrank.clickmodels.dbn import DBN
 from clickrank.clickmodels.dcm import DCM
 from clickrank.clickmodels.dctr import DCTR
 from clickrank.clickmodels.mnl import MNL
 from clickrank.clickmodels.pbm import PBM
+from clickrank.clickmodels.ubm import UBM
 
 __all__ = [
     "CLICK_MODELS",
+    "DBN",
     "DCM",
     "DCTR",
     "MNL",
     "PBM",
+    "UBM",
     "Cascade",
     "ClickModel",
     "Kernels",

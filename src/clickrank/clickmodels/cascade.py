@@ -29,7 +29,8 @@ class Cascade(ClickModel):
     P(click at l) = attraction[k_l] · ∏ (1 − attraction[k_j]) over the positions j above l.
 
     The reward is whether there is a click, in expectation 1 − ∏ (1 − attraction[k_l]): it depends
-    on which items are shown and not on their order. This is the DCM in which every click satisfies.
+    on which items are shown and not on their order. This is the DCM in which every click satisfies,
+    the same DBN, and the UBM in which nothing is examined after a click.
 
     **Source**: kveton2022, section 5.1; gauthier2022, section 1.1.2.
 
@@ -53,7 +54,7 @@ class Cascade(ClickModel):
 
     name = "cascade"
     reward = "any click"
-    is_a = ("cascade", "dcm")
+    is_a = ("cascade", "dcm", "dbn", "ubm")
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, n_positions: int) -> None:
         """Check the parameters and keep read-only copies."""
@@ -65,6 +66,23 @@ class Cascade(ClickModel):
         """Probability that a click satisfies: one, everywhere."""
         satisfied: Floats = self.params.satisfaction
         return satisfied
+
+    @property
+    def item_satisfaction(self) -> Floats:
+        """Probability that a click on each item satisfies: one."""
+        return frozen(np.ones(self.n_items))
+
+    @property
+    def continuation(self) -> float:
+        """Probability that who has not clicked looks at the next position: one."""
+        return 1.0
+
+    @property
+    def examination_after(self) -> Floats:
+        """Probability that a position is examined: one after no click, zero after any."""
+        examined = np.zeros((self.n_positions, self.n_positions))
+        examined[:, 0] = 1.0
+        return frozen(examined)
 
     def relabelled(self, order: Ints) -> Cascade:
         """Return the model whose item i is this model's item ``order[i]``."""

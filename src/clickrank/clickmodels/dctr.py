@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import CLICK_MODELS, ClickModel
-from clickrank.clickmodels.pbm import Params
+from clickrank.clickmodels.pbm import Params, whatever_was_clicked
 from clickrank.types import Floats, Ints, frozen
 
 
@@ -37,7 +37,7 @@ class DCTR(ClickModel):
 
     name = "dctr"
     reward = "clicks"
-    is_a = ("dctr", "pbm")
+    is_a = ("dctr", "pbm", "ubm")
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, n_positions: int) -> None:
         """Check the parameters and keep read-only copies."""
@@ -49,6 +49,11 @@ class DCTR(ClickModel):
         """Probability that a position is examined: one, everywhere."""
         examined: Floats = self.params.examination
         return examined
+
+    @property
+    def examination_after(self) -> Floats:
+        """Probability that a position is examined after any click above: one."""
+        return whatever_was_clicked(self.examination)
 
     def relabelled(self, order: Ints) -> DCTR:
         """Return the model whose item i is this model's item ``order[i]``."""

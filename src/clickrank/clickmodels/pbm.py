@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,7 +47,7 @@ class PBM(ClickModel):
 
     name = "pbm"
     reward = "clicks"
-    is_a = ("pbm",)
+    is_a: ClassVar[tuple[str, ...]] = ("pbm", "ubm")
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, examination: ArrayLike) -> None:
         """Check the parameters and keep read-only copies."""
@@ -56,6 +56,11 @@ class PBM(ClickModel):
         self.examination: Floats = frozen(examined)
         self.params = Params(self.attraction, self.examination)
 
+    @property
+    def examination_after(self) -> Floats:
+        """Probability that a position is examined, whatever was clicked above."""
+        return whatever_was_clicked(self.examination)
+
     def relabelled(self, order: Ints) -> PBM:
         """Return the model whose item i is this model's item ``order[i]``."""
         return type(self)(self.attraction[order], self.examination)
@@ -63,6 +68,11 @@ class PBM(ClickModel):
     def first_positions(self, n_positions: int) -> PBM:
         """Return the model of the same page cut after its first positions."""
         return type(self)(self.attraction, self.examination[: self._shorter(n_positions)])
+
+
+def whatever_was_clicked(examination: Floats) -> Floats:
+    """Return the examination of a UBM that does not depend on the last click."""
+    return frozen(np.tril(np.repeat(examination[:, None], examination.size, axis=1)))
 
 
 def _sample(params: Params, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:

@@ -1,6 +1,74 @@
-"""Estimates of click models from counted clicks."""
+"""Estimates of click models from counted clicks.
 
+`fit` fits any click model of the simulator to a log, by its name. All fits take the counts and
+``shrinkage``: views that each pair is taken to have had more, clicked as the typical pair is. It is
+0 if left out, which is the maximum of the likelihood; with about 1, a pair seen once is not taken
+for one that everybody likes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from clickrank.errors import unknown
+from clickrank.fit.base import Fit
+from clickrank.fit.cascade import CascadeFit, fit_cascade
+from clickrank.fit.dcm import DCMFit, fit_dcm
+from clickrank.fit.dctr import DCTRFit, fit_dctr
 from clickrank.fit.mnl import MNLFit, mnl_em, mnl_geometric
 from clickrank.fit.pbm import PBMFit, pbm_fit
+from clickrank.fit.pbm_log import PBMLogFit, fit_pbm
+from clickrank.fit.pbm_svd import PBMSVDFit, fit_pbm_svd
+from clickrank.logs import Counts
 
-__all__ = ["MNLFit", "PBMFit", "mnl_em", "mnl_geometric", "pbm_fit"]
+#: The fit of each click model, by the model's name.
+FITS: dict[str, Callable[..., Fit]] = {
+    "cascade": fit_cascade,
+    "dcm": fit_dcm,
+    "dctr": fit_dctr,
+    "pbm": fit_pbm,
+}
+
+
+def fit(name: str, counts: Counts, **options: Any) -> Fit:
+    """Fit the click model of this name to a log.
+
+    Parameters
+    ----------
+    name
+        One of `FITS`.
+    counts
+        The log.
+    options
+        As the fit of that name takes them; ``shrinkage`` all do.
+
+    Examples
+    --------
+    >>> counts = Counts.of_lists([[0, 1], [0, 1], [1, 0]], [[1, 0], [1, 0], [0, 0]])
+    >>> fit("dctr", counts).model()
+    DCTR(n_items=2, n_positions=2)
+    """
+    if name not in FITS:
+        raise unknown("fit", name, FITS)
+    return FITS[name](counts, **options)
+
+
+__all__ = [
+    "FITS",
+    "CascadeFit",
+    "DCMFit",
+    "DCTRFit",
+    "Fit",
+    "MNLFit",
+    "PBMFit",
+    "PBMLogFit",
+    "PBMSVDFit",
+    "fit",
+    "fit_cascade",
+    "fit_dcm",
+    "fit_dctr",
+    "fit_pbm",
+    "fit_pbm_svd",
+    "mnl_em",
+    "mnl_geometric",
+    "pbm_fit",
+]

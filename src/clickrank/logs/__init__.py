@@ -1,5 +1,28 @@
 """Click logs: one schema of impressions, and what is counted of them."""
 
-from clickrank.logs.counts import Cells, Counts, Sessions
+from __future__ import annotations
 
-__all__ = ["Cells", "Counts", "Sessions"]
+from typing import TYPE_CHECKING, Any
+
+from clickrank.logs.counts import Cells, Counts, Sessions
+from clickrank.logs.impressions import Impressions
+
+if TYPE_CHECKING:
+    from clickrank.logs.log import Log, open_log
+    from clickrank.logs.report import Report
+
+__all__ = ["Cells", "Counts", "Impressions", "Log", "Report", "Sessions", "open_log"]
+
+_LATER = {"Log": "log", "open_log": "log", "Report": "report"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs the extra ``logs`` when it is asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    from clickrank.logs.engine import require_ibis
+
+    require_ibis()
+    return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)

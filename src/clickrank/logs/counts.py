@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clickrank.errors import invalid
-from clickrank.types import Ints
+from clickrank.types import Ints, number, whole
 
 #: In `Sessions.items`, where a list is shorter than others.
 NOTHING = -1
@@ -121,15 +121,9 @@ class Counts:
         if (marks[lists == NOTHING] > 0).any() or marks.max(initial=0) > 1:
             raise invalid("Counts", "clicks must be 0 or 1, and 0 where no item is", marks)
         called = [str(i) for i in range(n_items)] if names is None else list(names)
-        both, times = np.unique(np.hstack([lists, marks]), axis=0, return_counts=True)
-        width = lists.shape[1]
-        sessions = Sessions(
-            np.ascontiguousarray(both[:, :width]),
-            np.ascontiguousarray(both[:, width:]).astype(np.uint8),
-            times.astype(np.int64),
-        )
+        sessions = merged(Sessions(lists, marks, np.ones(lists.shape[0], dtype=np.int64)))
         return cls(
-            width,
+            lists.shape[1],
             texts([query]),
             np.zeros(n_items, dtype=np.int64),
             texts(called),
@@ -172,20 +166,87 @@ class Counts:
             sessions,
         )
 
+    def split(self, share: float, seed: int = 0) -> tuple[Counts, Counts]:
+        """Part the log at random: each impression is in the first part with probability ``share``.
+
+        Impressions are lists, or single displays where lists are not known. Both parts have the
+        pairs of the whole, so that a model fitted to one can be asked about the other.
+
+        >>> counts = Counts.of_lists([[0, 1]] * 1000, [[1, 0]] * 1000)
+        >>> train, test = counts.split(0.75, seed=1)
+        >>> train.n_impressions + test.n_impressions
+        1000
+        """
+        chance = number("Counts.split", "share", share, 0.0, 1.0)
+        rng = np.random.default_rng(whole("Counts.split", "seed", seed, 0))
+        if self.sessions is not None:
+            taken = rng.binomial(self.sessions.times, chance)
+            return (
+                self._with_sessions(self.sessions, taken),
+                self._with_sessions(self.sessions, self.sessions.times - taken),
+            )
+        cells = self.cells
+        clicked = rng.binomial(cells.clicked, chance)
+        shown = clicked + rng.binomial(cells.shown - cells.clicked, chance)
+        return (
+            self._with_cells(shown, clicked),
+            self._with_cells(cells.shown - shown, cells.clicked - clicked),
+        )
+
+    def _with_sessions(self, sessions: Sessions, times: Ints) -> Counts:
+        """Return counts of these lists, seen so often; those never seen are left out."""
+        seen = times > 0
+        kept = Sessions(sessions.items[seen], sessions.clicks[seen], times[seen])
+        return dataclasses.replace(self, cells=cells_of(kept), sessions=kept)
+
+    def _with_cells(self, shown: Ints, clicked: Ints) -> Counts:
+        seen = shown > 0
+        cells = self.cells
+        kept = Cells(cells.pair[seen], cells.position[seen], shown[seen], clicked[seen])
+        return dataclasses.replace(self, cells=kept)
+
 
 def cells_of(sessions: Sessions) -> Cells:
     """Count displays and clicks by pair and position."""
-    row, position = np.nonzero(sessions.items != NOTHING)
-    width = sessions.items.shape[1]
-    key = sessions.items[row, position].astype(np.int64) * width + position
-    found, where = np.unique(key, return_inverse=True)
-    shown = np.zeros(found.size, dtype=np.int64)
-    clicked = np.zeros(found.size, dtype=np.int64)
-    np.add.at(shown, where, sessions.times[row])
-    np.add.at(clicked, where, sessions.times[row] * sessions.clicks[row, position])
-    return Cells(found // width, found % width, shown, clicked)
+    found = []
+    for position in range(sessions.items.shape[1]):  # one at a time: logs may be large
+        there = sessions.items[:, position] != NOTHING
+        pairs, times = sessions.items[there, position], sessions.times[there]
+        shown = np.bincount(pairs, weights=times)  # exact: below 2^53
+        clicked = np.bincount(pairs, weights=times * sessions.clicks[there, position])
+        pair = np.flatnonzero(shown)
+        found.append((pair, np.full(pair.size, position), shown[pair], clicked[pair]))
+    columns = [np.concatenate(part).astype(np.int64) for part in zip(*found, strict=True)]
+    order = np.lexsort((columns[1], columns[0]))
+    pair, at, shown, clicked = (column[order] for column in columns)
+    return Cells(pair, at, shown, clicked)
 
 
 def texts(values: Sequence[str]) -> NDArray[Any]:
     """Return names as an array."""
     return np.array(values, dtype=np.dtypes.StringDType())
+
+
+def merged(sessions: Sessions) -> Sessions:
+    """Merge rows that are the same, in the order in which they come first.
+
+    >>> items, clicks = np.array([[7], [3], [7]], np.int32), np.zeros((3, 1), np.uint8)
+    >>> merged(Sessions(items, clicks, np.ones(3, np.int64))).times
+    array([2, 1])
+    """
+    # Rows become numbers, as many columns at a time as 62 bits hold: sorting rows takes ten times
+    # as long.
+    most = int(sessions.items.max(initial=NOTHING)) + 2
+    mark, size = np.zeros(sessions.times.size, dtype=np.int64), 1
+    for table, base in ((sessions.clicks, 2), (sessions.items, most)):
+        for column in table.T:
+            if size * base > 2**62:
+                _, mark = np.unique(mark, return_inverse=True)
+                size = int(mark.max(initial=0)) + 1
+            mark = mark * base + (column.astype(np.int64) % base)
+            size *= base
+    _, first, where = np.unique(mark, return_index=True, return_inverse=True)
+    times = np.bincount(where, sessions.times, first.size).astype(np.int64)
+    order = np.argsort(first)
+    rows = first[order]
+    return Sessions(sessions.items[rows], sessions.clicks[rows], times[order])

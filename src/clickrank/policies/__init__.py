@@ -32,6 +32,7 @@ from clickrank.policies.pbm_pie import PBMPIE
 from clickrank.policies.pbm_ts import PBMTS
 from clickrank.policies.pbm_ucb import PBMUCB
 from clickrank.policies.pmed import PMED
+from clickrank.policies.propensities import Propensities, propensities
 from clickrank.policies.rba_kl_ucb import RBAKLUCB
 from clickrank.policies.recurrank import RecurRank
 from clickrank.policies.s_grab import SGRAB
@@ -76,6 +77,7 @@ __all__ = [
     "MNLBandit",
     "Oracle",
     "Policy",
+    "Propensities",
     "RecurRank",
     "ThompsonSampling",
     "TopRank",
@@ -83,5 +85,6 @@ __all__ = [
     "Uniform",
     "change_catalogue",
     "policy",
+    "propensities",
     "register",
 ]

@@ -13,14 +13,18 @@ import abc
 import dataclasses
 import itertools
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from clickrank._jit import generic, named_tuple_class, source_key, tell_apart
 from clickrank.errors import DoesNotApply, InvalidValue, invalid
+from clickrank.policies.lists import Lists
 from clickrank.registry import Registry
 from clickrank.types import Floats, Ints, Vector, probabilities, statistic_fields
+
+if TYPE_CHECKING:
+    from clickrank.policies.chooser import Chooser
 
 P = TypeVar("P", bound="Policy")
 
@@ -86,6 +90,9 @@ class Policy(abc.ABC):
     #: learned is then what would have been learned with any other items beside these. All other
     #: statistics are the same for all catalogues, or set by `mend`. None if it is not so.
     by_item: ClassVar[tuple[str, ...] | None] = None
+    #: Whether what `rank` leaves in the scratch has a say in which list comes next, before any
+    #: feedback: a particle that walks, a deck that is being dealt. Not so for caches.
+    rank_remembers: ClassVar[bool] = False
 
     @abc.abstractmethod
     def params(self, n_items: int, n_positions: int) -> Any:
@@ -131,6 +138,13 @@ class Policy(abc.ABC):
         """Return the best list of some items by what `rank` drew last.
 
         None if for that the policy must rank with a state of these items alone.
+        """
+        return None
+
+    def lists(self, chooser: Chooser) -> Lists | None:
+        """Return the exact distribution of the next list where it is known, else None.
+
+        Not needed where `rank` draws no random number: that is found out.
         """
         return None
 

@@ -102,6 +102,7 @@ class BatchRank(Policy):
 
     name = "batchrank"
     assumes = Assumes(click_models=("pbm", "cascade"), horizon=True, positions="decreasing")
+    rank_remembers = True
 
     horizon: int
 

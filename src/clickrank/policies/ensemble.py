@@ -11,6 +11,8 @@ import numpy as np
 from clickrank._select import copy, renew_top_k
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy, check_items, register
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.lists import Lists, largest
 from clickrank.types import (
     Floats,
     Ints,
@@ -111,6 +113,10 @@ class Ensemble(Policy):
                 raise invalid("Ensemble", rule, new)
             scores[fresh] = given
         return dataclasses.replace(self, scores=scores)
+
+    def lists(self, chooser: Chooser) -> Lists:
+        """Return the lists by decreasing score, ties in any order."""
+        return largest(chooser.params.scores, np.arange(chooser.n_positions))
 
 
 def _rank(

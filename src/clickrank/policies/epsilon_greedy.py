@@ -11,6 +11,8 @@ from clickrank._jit import lean_kernel
 from clickrank._select import place, renew_top_k
 from clickrank.numerics.rank_one import leading_vector
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.lists import Blocks, Lists, Replaced
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic, number
 
 
@@ -116,6 +118,17 @@ class EpsilonGreedy(Policy):
             pool=np.zeros(n_items, dtype=np.int64),
             kept=np.zeros(n_items, dtype=np.int64),
         )
+
+    def lists(self, chooser: Chooser) -> Lists | None:
+        """Return the best list with positions replaced; None where several are equally good."""
+        n_items, n_positions = chooser.n_items, chooser.n_positions
+        epsilon = self.exploration / (int(chooser.state.rounds[0]) + 1.0)
+        if epsilon >= 1.0:
+            return Blocks([np.arange(n_items)], [0] * n_positions)
+        base, _ = chooser.probe(chooser.params._replace(exploration=0.0))
+        best = np.sort(chooser.state.attraction)[::-1][: n_positions + 1]
+        ties = [*np.diff(best), *np.diff(np.sort(chooser.state.examination))]
+        return None if 0.0 in ties else Replaced(base, epsilon, n_items)
 
 
 def _rank(

@@ -84,6 +84,7 @@ class GRAB(Policy):
 
     name = "grab"
     assumes = Assumes(click_models=("pbm",))
+    rank_remembers = True
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

@@ -12,6 +12,8 @@ from clickrank._select import copy, renew_top_k
 from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.lists import Lists, largest
 from clickrank.types import Floats, Ints, IntScratch, IntStatistic
 
 
@@ -85,6 +87,10 @@ class Greedy(Policy):
     def relabelled(self, origin: Ints, new: Beta | None = None) -> Greedy:
         """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
         return dataclasses.replace(self, prior=self.prior.relabelled(origin, new))
+
+    def lists(self, chooser: Chooser) -> Lists:
+        """Return the lists by decreasing mean, ties in any order."""
+        return largest(chooser.params.mean, np.arange(chooser.n_positions))
 
 
 def _rank(

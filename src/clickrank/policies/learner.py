@@ -14,7 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from clickrank._jit import kernel_for, tell_apart
 from clickrank.errors import InvalidValue, invalid
-from clickrank.policies.base import Policy, rank, source_of, update
+from clickrank.policies.base import Policy, source_of, update
+from clickrank.policies.chooser import NOTHING, Chooser, draw_lists
+from clickrank.policies.propensities import (
+    ACCURACY,
+    Propensities,
+    draws_for,
+    generator,
+    lists_of,
+)
 from clickrank.types import (
     Ints,
     clicks_of,
@@ -80,7 +88,7 @@ class Learner:
 
     @functools.cached_property
     def _rank(self) -> Callable[..., None]:
-        return kernel_for(rank_many, source_of(self.policy))
+        return kernel_for(draw_lists, source_of(self.policy))
 
     @functools.cached_property
     def _fold(self) -> Callable[..., None]:
@@ -97,8 +105,22 @@ class Learner:
             rng = self.rng
         elif not isinstance(rng, np.random.Generator):
             raise invalid("Learner", "rng must be a numpy.random.Generator", rng)
-        self._rank(self.params, self._state, rng, ranking[None], memo[None])
+        self._rank(self.params, self._state, rng, ranking[None], memo[None], NOTHING, NOTHING)
         return ranking, memo
+
+    def propensities(
+        self, seed: int | np.random.Generator = 0, accuracy: float = ACCURACY
+    ) -> Propensities:
+        """Return the probability of each item at each position in the next list.
+
+        See `clickrank.policies.propensities`. Neither the state nor the generator changes.
+        """
+        lists = lists_of(self.chooser(), generator(seed), draws_for(accuracy))
+        return Propensities(lists, self.n_items, self.n_positions)
+
+    def chooser(self) -> Chooser:
+        """Return what draws lists from the state as it is now, and leaves it so."""
+        return Chooser(self.policy, self.n_items, self.n_positions, self.params, self._state)
 
     def update(self, ranking: ArrayLike, memo: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from the clicks on a ranking; nothing changes if an argument is not as it was."""
@@ -199,14 +221,6 @@ def plain_state(state: Any) -> Any:
     if isinstance(state, dict):
         return {key: plain_state(value) for key, value in state.items()}
     return state.tolist() if isinstance(state, np.ndarray) else state
-
-
-def rank_many(
-    params: Any, state: Any, rng: np.random.Generator, rankings: Ints, memos: Ints
-) -> None:
-    """Write rankings and their memos, one a row: what Python calls, for one ranking too."""
-    for i in range(rankings.shape[0]):
-        rank(params, state, rng, rankings[i], memos[i])
 
 
 def _fold_all(params: Any, state: Any, rankings: Ints, memos: Ints, clicks: Ints) -> None:

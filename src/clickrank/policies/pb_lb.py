@@ -95,6 +95,7 @@ class PBLB(Policy):
 
     name = "pb-lb"
     assumes = Assumes(click_models=("pbm",))
+    rank_remembers = True
     by_item = ("misses", "item_clicks")
 
     step_size: float = 0.01

@@ -121,6 +121,7 @@ class PBMHB(Policy):
 
     name = "pb-mhb"
     assumes = Assumes(click_models=("pbm",), priors=True, positions="first")
+    rank_remembers = True
     by_item = ("clicks", "misses", "item_clicks")
 
     proposal: str = "truncated-gaussian"

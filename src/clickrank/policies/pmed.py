@@ -157,6 +157,7 @@ class PMED(Policy):
 
     name = "pmed"
     assumes = Assumes(click_models=("pbm",))
+    rank_remembers = True
 
     alpha: float = 1.0
     hinge: bool = False

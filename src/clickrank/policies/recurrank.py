@@ -134,6 +134,7 @@ class RecurRank(Policy):
     assumes = Assumes(
         click_models=("pbm", "cascade"), horizon=True, features=True, positions="decreasing"
     )
+    rank_remembers = True
 
     features: Features
     horizon: int | None = None

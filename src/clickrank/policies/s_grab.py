@@ -72,6 +72,7 @@ class SGRAB(Policy):
 
     name = "s-grab"
     assumes = Assumes(click_models=("pbm",))
+    rank_remembers = True
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

@@ -12,6 +12,7 @@ from clickrank._jit import inline_kernel, lean_kernel
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.policies.blocks import draw_compatible
+from clickrank.policies.chooser import Chooser
 from clickrank.policies.crowd import (
     count_in_crowd,
     forget_log,
@@ -20,6 +21,7 @@ from clickrank.policies.crowd import (
     no_crowd,
     note_superior,
 )
+from clickrank.policies.lists import Lists, partition
 from clickrank.types import FloatStatistic, Ints, IntScratch, IntStatistic, number, switch, whole
 
 #: c of the confidence width.
@@ -190,6 +192,11 @@ class TopRank(Policy):
     def memo_limit(self, n_items: int) -> int:
         """Return what blocks and epochs are below."""
         return max(n_items, _EPOCHS) if self.doubling else n_items
+
+    def lists(self, chooser: Chooser) -> Lists:
+        """Return the lists that respect the partition, which are equally likely."""
+        state = chooser.state
+        return partition(state.order, state.starts, chooser.n_positions)
 
 
 def _rank(

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.lists import Blocks, Lists
 from clickrank.types import Ints, IntScratch, IntStatistic
 
 
@@ -62,6 +64,10 @@ class Uniform(Policy):
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
         return State(rounds=np.zeros(1, dtype=np.int64), items=np.arange(n_items))
+
+    def lists(self, chooser: Chooser) -> Lists:
+        """Return that all lists are equally likely."""
+        return Blocks([np.arange(chooser.n_items)], [0] * chooser.n_positions)
 
 
 def _rank(

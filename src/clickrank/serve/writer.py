@@ -1,7 +1,11 @@
-"""The one thread of a process that writes: all that waits goes into one transaction.
+"""Writing for all requests of a process: all that waits goes into one transaction.
 
 A commit waits for the disk. While it does, requests gather, and the next commit takes them all: the
 more there is to do, the less each costs. Nobody is answered before the commit is through.
+
+A thread writes. Where the database is a file, the event loop makes the statements of a few requests
+itself and leaves only the commit to a thread: each statement in another thread is one more turn at
+the interpreter to wait for, which takes longer than the statement.
 """
 
 from __future__ import annotations
@@ -18,7 +22,12 @@ from typing import Any, NamedTuple, TypeVar
 import sqlalchemy as sa
 
 from clickrank.serve.errors import Unavailable
-from clickrank.store.database import Database, HeldConnection, StoreUnavailable
+from clickrank.store.database import (
+    Database,
+    HeldConnection,
+    StoreUnavailable,
+    plain_errors,
+)
 from clickrank.store.feedback import Answer, NewFeedback, lock_all, record_feedback
 from clickrank.store.log import NewImpression, Recorded, record
 
@@ -29,6 +38,8 @@ Numbers = Callable[[sa.Connection, int, int], Mapping[str, int]]
 #: Requests that one transaction takes at most, and that may wait before more are refused.
 MOST_AT_ONCE = 500
 MOST_WAITING = 20_000
+#: Requests whose statements the event loop makes itself at most: others wait meanwhile.
+MOST_HERE = 64
 #: For which requests wait for others who may come: less than a commit takes.
 GATHER_SECONDS = 0.001
 #: For which the service calls itself not ready after it could not write.
@@ -66,9 +77,18 @@ class Writer:
         self._expected = 1  # how many will gather, going by the last time
         self._writing = 0  # handed over and not answered yet
         self._held = HeldConnection()
+        self._here = HeldConnection()  # begun in the event loop's thread, committed in another
+        # Held by whoever writes: a thread that waited for the other's transaction in the database
+        # instead would keep it from its end.
+        self._turn = threading.Lock()
+        self._commits: queue.SimpleQueue[list[_Outcome] | None] = queue.SimpleQueue()
         self._failed: tuple[float, str] | None = None  # when and why, since it last succeeded
-        self._thread = threading.Thread(target=self._work, name="clickrank-writer", daemon=True)
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=work, name=f"clickrank-{name}", daemon=True)
+            for name, work in (("writer", self._work), ("commit", self._commit))
+        ]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def waiting(self) -> int:
@@ -103,7 +123,9 @@ class Writer:
     def close(self) -> None:
         """Write what waits, and end."""
         self._jobs.put([_Job(None, None)])
-        self._thread.join()
+        self._commits.put(None)
+        for thread in self._threads:
+            thread.join()
 
     def _submit(self, new: NewImpression | NewFeedback) -> asyncio.Future[Any]:
         if self.waiting >= MOST_WAITING:
@@ -115,14 +137,9 @@ class Writer:
         self._gathered.append(_Job(new, future))
         if len(self._gathered) == 1 and self._writing == 0:
             loop.call_soon(self._gather)
-        if len(self._gathered) == self._enough:
+        if len(self._gathered) == self._expected:
             loop.call_soon(self._hand_over)
         return future
-
-    @property
-    def _enough(self) -> int:
-        # Half of them: while the disk is busy with these, the others are heard.
-        return (self._expected + 1) // 2
 
     def _gather(self, before: int = 0) -> None:
         """Wait as long as others come: all that come at about the same time are written at once.
@@ -131,16 +148,47 @@ class Writer:
         would leave the others to the next commit, and both threads at odds over the interpreter.
         """
         count = len(self._gathered)
-        if self._loop is not None and before < count < self._enough:
+        if self._loop is not None and before < count < self._expected:
             self._loop.call_later(GATHER_SECONDS, self._gather, count)
         else:
             self._hand_over()
 
     def _hand_over(self) -> None:
-        if self._gathered and self._writing == 0:
-            self._writing = len(self._gathered)
-            self._jobs.put(self._gathered)
-            self._gathered = []
+        if not self._gathered or self._writing:
+            return
+        jobs, self._gathered = self._gathered, []
+        self._writing = len(jobs)
+        written = self._write_here(jobs)
+        if written is None:
+            self._jobs.put(jobs)
+        else:
+            self._commits.put(written)
+
+    def _write_here(self, jobs: list[_Job]) -> list[_Outcome] | None:
+        """Write all but the commit, in the event loop's thread; None if that has to wait."""
+        engine = self._database.at_once
+        if engine is None or len(jobs) > MOST_HERE or not self._turn.acquire(blocking=False):
+            return None
+        try:
+            return self._written(self._here.begin(engine), jobs)
+        except Exception:  # a thread with more patience tries again, and says what is wrong
+            self._here.release()
+            self._turn.release()
+            return None
+
+    def _commit(self) -> None:
+        while (outcomes := self._commits.get()) is not None:
+            try:
+                with plain_errors():
+                    self._here.commit()
+            except Exception as error:
+                self._here.release()
+                outcomes = [(future, None, self._sorry(error)) for future, _, _ in outcomes]
+            else:
+                self._failed = None
+            self._turn.release()
+            self._deliver(outcomes)
+        self._here.release()
 
     def _settle(self, outcomes: list[_Outcome]) -> None:
         """Answer, in the event loop's thread."""
@@ -184,21 +232,11 @@ class Writer:
 
     def _write(self, jobs: list[_Job], again: bool = False) -> list[_Outcome]:
         """Write jobs in one transaction; returns each future with its result or its error."""
-        shown = [(job.future, job.what) for job in jobs if isinstance(job.what, NewImpression)]
-        clicked = [(job.future, job.what) for job in jobs if isinstance(job.what, NewFeedback)]
         try:
-            with self._database.writing_on(self._held) as connection:
-                results: list[Any] = []
-                if shown and clicked and not self._database.is_sqlite:
-                    lock_all(connection, [new for _, new in shown], [new for _, new in clicked])
-                if shown:
-                    results += record(connection, [new for _, new in shown])
-                if clicked:
-                    new = [new for _, new in clicked]
-                    results += record_feedback(connection, new, self._numbers)
+            with self._turn, self._database.writing_on(self._held) as connection:
+                outcomes = self._written(connection, jobs)
         except StoreUnavailable as error:
-            self._failed = (time.monotonic(), str(error))
-            sorry = Unavailable(str(error))
+            sorry = self._sorry(error)
             return [(job.future, None, sorry) for job in jobs]
         except Exception as error:
             if len(jobs) == 1 and (again or not isinstance(error, sa.exc.IntegrityError)):
@@ -207,18 +245,36 @@ class Writer:
             # recorded the same id meanwhile, it is on record the next time.
             return [outcome for job in jobs for outcome in self._write([job], again=True)]
         self._failed = None
+        return outcomes
+
+    def _written(self, connection: sa.Connection, jobs: list[_Job]) -> list[_Outcome]:
+        shown = [(job.future, job.what) for job in jobs if isinstance(job.what, NewImpression)]
+        clicked = [(job.future, job.what) for job in jobs if isinstance(job.what, NewFeedback)]
+        results: list[Any] = []
+        if shown and clicked and not self._database.is_sqlite:
+            lock_all(connection, [new for _, new in shown], [new for _, new in clicked])
+        if shown:
+            results += record(connection, [new for _, new in shown])
+        if clicked:
+            results += record_feedback(connection, [new for _, new in clicked], self._numbers)
         futures = [future for future, _ in shown] + [future for future, _ in clicked]
         return [(future, result, None) for future, result in zip(futures, results, strict=True)]
+
+    def _sorry(self, error: Exception) -> Exception:
+        """Return what to tell those whose request is not on record."""
+        if not isinstance(error, StoreUnavailable):
+            return error
+        self._failed = (time.monotonic(), str(error))
+        return Unavailable(str(error))
 
     def _run_alone(self, job: _Job) -> None:
         if not job.future.set_running_or_notify_cancel():
             return  # whoever asked has gone
         try:
-            with self._database.writing_on(self._held) as connection:
+            with self._turn, self._database.writing_on(self._held) as connection:
                 result = job.what(connection)  # type: ignore[operator, misc]
         except StoreUnavailable as error:
-            self._failed = (time.monotonic(), str(error))
-            job.future.set_exception(Unavailable(str(error)))
+            job.future.set_exception(self._sorry(error))
         except BaseException as error:
             job.future.set_exception(error)
         else:

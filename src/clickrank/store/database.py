@@ -69,9 +69,14 @@ class Database:
             options["pool_pre_ping"] = True
             options["connect_args"] = _POSTGRES
         self.engine = sa.create_engine(parsed, **options)
+        #: For transactions that begin at once or not at all; None where none can be so sure.
+        self.at_once: sa.Engine | None = None
         if self.is_sqlite:
-            event.listen(self.engine, "connect", _prepare_sqlite)
-            event.listen(self.engine, "begin", _begin_sqlite)
+            options["connect_args"] = {"timeout": 0, "check_same_thread": False}
+            self.at_once = sa.create_engine(parsed, **options)
+            for engine in (self.engine, self.at_once):
+                event.listen(engine, "connect", _prepare_sqlite)
+                event.listen(engine, "begin", _begin_sqlite)
 
     @functools.cached_property
     def insert(self) -> Any:
@@ -87,13 +92,13 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Give a connection in a transaction that writes nothing."""
-        with _plain_errors(), self.engine.connect() as connection, connection.begin():
+        with plain_errors(), self.engine.connect() as connection, connection.begin():
             yield connection
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """Give a connection in a transaction that is committed at the end, or not at all."""
-        with _plain_errors(), self.engine.connect() as connection:
+        with plain_errors(), self.engine.connect() as connection:
             options = {"clickrank_writes": True}
             with connection.execution_options(**options).begin():
                 yield connection
@@ -101,7 +106,7 @@ class Database:
     @contextlib.contextmanager
     def writing_on(self, held: HeldConnection) -> Iterator[sa.Connection]:
         """Do the same on the connection of a thread that writes again and again."""
-        with _plain_errors(), held.of(self.engine) as connection:
+        with plain_errors(), held.of(self.engine) as connection:
             yield connection
 
     def upgrade(self) -> None:
@@ -121,6 +126,8 @@ class Database:
     def close(self) -> None:
         """Let all connections go."""
         self.engine.dispose()
+        if self.at_once is not None:
+            self.at_once.dispose()
 
 
 class HeldConnection:
@@ -136,21 +143,31 @@ class HeldConnection:
     @contextlib.contextmanager
     def of(self, engine: sa.Engine) -> Iterator[sa.Connection]:
         """Give it in a transaction that is committed at the end, or not at all."""
-        if time.monotonic() > self._used_at + self._IDLE_SECONDS:
-            self.release()
         try:
-            if self._connection is None:
-                options = {"clickrank_writes": True}
-                self._connection = engine.connect().execution_options(**options)
-            with self._connection.begin():
-                yield self._connection
+            yield self.begin(engine)
+            self.commit()
         except BaseException:
             self.release()
             raise
+
+    def begin(self, engine: sa.Engine) -> sa.Connection:
+        """Begin a transaction; `commit` or `release` must follow."""
+        if time.monotonic() > self._used_at + self._IDLE_SECONDS:
+            self.release()
+        if self._connection is None:
+            options = {"clickrank_writes": True}
+            self._connection = engine.connect().execution_options(**options)
+        self._connection.begin()
+        return self._connection
+
+    def commit(self) -> None:
+        """End the transaction: what was written stays."""
+        assert self._connection is not None
+        self._connection.commit()
         self._used_at = time.monotonic()
 
     def release(self) -> None:
-        """Give it back."""
+        """Give it back; what was written since `begin` is undone."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -174,7 +191,7 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 
 @contextlib.contextmanager
-def _plain_errors() -> Iterator[None]:
+def plain_errors() -> Iterator[None]:
     """Turn what a database says when it is of no use into `StoreUnavailable`."""
     try:
         yield

@@ -9,7 +9,7 @@ import msgspec
 import sqlalchemy as sa
 
 from clickrank.store.log import NewImpression, lock_rankers, lock_streams
-from clickrank.store.prepared import Prepared, PreparedList
+from clickrank.store.prepared import PreparedInsert, PreparedList
 from clickrank.store.tables import clicks, finals, impressions, rankers, streams
 
 _numbers = msgspec.json.Decoder(list[int])
@@ -97,8 +97,8 @@ _FINAL = PreparedList(
         .where(impressions.c.id.in_(ids))
     )
 )
-_INSERT_CLICK = Prepared(sa.insert(clicks))
-_INSERT_FINAL = Prepared(sa.insert(finals))
+_INSERT_CLICK = PreparedInsert(clicks)
+_INSERT_FINAL = PreparedInsert(finals)
 
 
 def find_shown(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Shown]:

@@ -15,7 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from clickrank.store.database import Database
-from clickrank.store.prepared import Prepared, PreparedList
+from clickrank.store.prepared import Prepared, PreparedInsert, PreparedList
 from clickrank.store.tables import (
     clicks,
     finals,
@@ -55,6 +55,7 @@ class NewImpression(NamedTuple):
     memo: list[int]
     would_show: list[int] | None
     exploring: bool
+    propensities: bytes | None = None  # see `pack_propensities`
 
 
 class Recorded(NamedTuple):
@@ -79,6 +80,7 @@ class LoggedImpression(NamedTuple):
     exploring: bool
     final: bool
     clicked: list[int]  # positions, from 0 on
+    propensities: bytes | None = None
 
 
 class Batch(NamedTuple):
@@ -197,12 +199,14 @@ def record(connection: sa.Connection, new: Sequence[NewImpression]) -> list[Reco
                 "memo": _encode(one.memo).decode(),
                 "would_show": _optional(one.would_show),
                 "exploring": one.exploring,
+                "propensities": one.propensities,
             }
         )
         next_seq[number] += 1
-        made = Recorded("new", one.version, one.items, one.would_show)
-        found.append(made)
-        seen[one.id] = (number, made._replace(outcome="before"))
+        found.append(Recorded("new", one.version, one.items, one.would_show))
+        if one.given:  # the same id may come again among these
+            again = Recorded("before", one.version, one.items, one.would_show)
+            seen[one.id] = (number, again)
     if inserts:
         moved = [
             {"stream": number, "next": next_seq[number], "at": last_at[number]}
@@ -218,7 +222,7 @@ _MOVE_NEXT = Prepared(
     .where(streams.c.id == sa.bindparam("stream"))
     .values(next_seq=sa.bindparam("next"), last_at=sa.bindparam("at"))
 )
-_INSERT_IMPRESSION = Prepared(sa.insert(impressions))
+_INSERT_IMPRESSION = PreparedInsert(impressions)
 
 
 def _recorded(
@@ -285,12 +289,13 @@ def read(
             row.exploring,
             bool(row.final),
             clicked.get(row.seq, []),
+            row.propensities,
         )
         for row in connection.execute(query)
     ]
 
 
-_READ = ("seq", "id", "version", "shown_at", "items", "memo", "would_show", "exploring")
+_READ = [name for name in LoggedImpression._fields if name not in ("final", "clicked")]
 
 
 def _clicked(

@@ -14,6 +14,8 @@ import sqlalchemy as sa
 
 #: How many parameters the lists of `PreparedList` have: few texts, which databases keep plans of.
 _SIZES = (1, 4, 16, 64, 500)
+#: How many rows the statements of `PreparedInsert` have.
+_ROWS = (64, 16, 8, 4, 2, 1)
 
 
 _Given = Callable[[Mapping[str, Any]], Any]
@@ -39,6 +41,15 @@ class Prepared:
             return found
 
         return self._run(connection, run)
+
+    def once(self, connection: sa.Connection, values: Mapping[str, Any]) -> None:
+        """Run it."""
+
+        def run(cursor: Any, text: str, given: _Given) -> list[Any]:
+            cursor.execute(text, given(values))
+            return []
+
+        self._run(connection, run)
 
     def each(self, connection: sa.Connection, values: Sequence[Mapping[str, Any]]) -> None:
         """Run it for each of the values."""
@@ -83,6 +94,40 @@ def _given(order: list[str] | None) -> _Given:
     if len(order) == 1:
         return lambda values: (values[order[0]],)
     return operator.itemgetter(*order)
+
+
+class PreparedInsert:
+    """Rows into a table, many at a time.
+
+    To a thread each statement costs a turn at the interpreter, which another may just be using; the
+    driver's way to run one for many rows takes two for each of them.
+    """
+
+    def __init__(self, table: sa.Table) -> None:
+        """Make the statements."""
+        names = [column.name for column in table.columns]
+        self._order = operator.itemgetter(*names)
+        self._names = {
+            size: [f"{name}_{i}" for i in range(size) for name in names] for size in _ROWS
+        }
+        self._by_size = {
+            size: Prepared(
+                sa.insert(table).values(
+                    [{name: sa.bindparam(f"{name}_{i}") for name in names} for i in range(size)]
+                )
+            )
+            for size in _ROWS
+        }
+
+    def each(self, connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows, which have a value for every column of the table."""
+        done = 0
+        while done < len(rows):
+            size = next(size for size in _ROWS if size <= len(rows) - done)
+            values = [value for row in rows[done : done + size] for value in self._order(row)]
+            given = dict(zip(self._names[size], values, strict=True))
+            self._by_size[size].once(connection, given)
+            done += size
 
 
 class PreparedList:

@@ -263,6 +263,8 @@ const MODELS = new Map([
   ["pbm", "position-based"],
   ["dcm", "dependent-click"],
   ["dctr", "document-based"],
+  ["dbn", "dynamic Bayesian"],
+  ["ubm", "user-browsing"],
   ["mnl", "multinomial-logit"],
 ]);
 

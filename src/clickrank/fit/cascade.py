@@ -1,0 +1,120 @@
+"""The cascade model from a log: click rates of what was looked at."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clickrank.clickmodels import Cascade
+from clickrank.fit.base import Clicks, Fit, add_up, at_edge, by_rows, lists_of
+from clickrank.fit.dctr import likelihood_of, rates_of
+from clickrank.logs import Counts, Sessions
+from clickrank.logs.counts import NOTHING
+from clickrank.types import Floats, Ints, number
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CascadeFit(Fit):
+    """What `fit_cascade` found.
+
+    Its likelihood is that of what was used: lists down to their first click.
+    """
+
+    name = "cascade"
+
+    def model(self, query: str | None = None) -> Cascade:
+        """Return the click model of one query over its items, in the order of its pairs."""
+        pairs, n_positions = self._pairs(query)
+        return Cascade(self.attraction[pairs], n_positions)
+
+    def click_probabilities(self, sessions: Sessions) -> Floats:
+        """Return the probability of a click at each position of each list."""
+
+        def of_lists(items: Ints, _: Clicks) -> Floats:
+            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
+            return attraction * reached(attraction)
+
+        return by_rows(sessions, np.empty(sessions.items.shape), of_lists)
+
+    def log_probabilities(self, sessions: Sessions) -> Floats:
+        """Return the log-probability of the clicks; minus infinity of more than one."""
+
+        def of_lists(items: Ints, clicks: Clicks) -> Floats:
+            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
+            with np.errstate(divide="ignore"):
+                log = np.log(np.where(clicks > 0, attraction, 1.0 - attraction))
+            total = np.where(looked(clicks), log, 0.0).sum(axis=1)
+            return np.where(clicks.sum(axis=1) > 1, -np.inf, total)
+
+        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+
+
+def fit_cascade(counts: Counts, *, shrinkage: float = 0.0) -> CascadeFit:
+    """Estimate each pair's attraction: clicks per look, the maximum of the likelihood.
+
+    A position is looked at where nothing above it was clicked; θ_i = S_i / n_i for the clicks and
+    the looks of pair i.
+
+    **Source**: craswell2008 (the model); chuklin2015, chapter 4 (the estimate).
+
+    **Differences**: people of this model click once at most. Of a list with more clicks, the looks
+    and the click down to the first are used, and the rest is left out; ``not_identified`` says how
+    many these are.
+
+    Parameters
+    ----------
+    counts
+        The log, with lists.
+    shrinkage
+        Looks that each pair is taken to have had more, clicked as the typical pair is.
+
+    Examples
+    --------
+    >>> counts = Counts.of_lists([[0, 1], [0, 1], [1, 0]], [[1, 0], [0, 0], [0, 1]])
+    >>> fit_cascade(counts).attraction.round(2)
+    array([0.67, 0.  ])
+    """
+    more = number("fit_cascade", "shrinkage", shrinkage, 0.0)
+    sessions = lists_of("fit_cascade", counts)
+    shown, clicked = first_looks(counts, sessions)
+    attraction, error = rates_of(shown, clicked, more)
+    log_likelihood, penalised = likelihood_of(shown, clicked, more, attraction)
+    sentences = at_edge(attraction, shown)
+    cut = int(sessions.times[sessions.clicks.sum(axis=1) > 1].sum())
+    if cut:
+        sentences.append(
+            f"{cut} of {counts.n_impressions} lists have more than one click, which a cascade "
+            "does not allow: each was used down to its first click, and the likelihood is of that."
+        )
+    return CascadeFit(
+        counts,
+        attraction,
+        error,
+        log_likelihood,
+        np.array([penalised]),
+        True,
+        tuple(sentences),
+    )
+
+
+def first_looks(counts: Counts, sessions: Sessions) -> tuple[Floats, Floats]:
+    """Count by pair how often nothing above was clicked, and the clicks then."""
+    seen = looked(sessions.clicks) & (sessions.items != NOTHING)
+    row, position = np.nonzero(seen)
+    items, times = sessions.items[row, position], sessions.times[row]
+    shown = add_up(items, times, counts.n_pairs)
+    return shown, add_up(items, times * sessions.clicks[row, position], counts.n_pairs)
+
+
+def looked(clicks: Clicks) -> NDArray[np.bool_]:
+    """Return where nothing above was clicked."""
+    above: NDArray[np.bool_] = np.cumsum(clicks, axis=1) == clicks
+    return above
+
+
+def reached(leaves: Floats) -> Floats:
+    """Return the probability of each position being looked at, if people leave with these."""
+    stay = np.cumprod(1.0 - leaves, axis=1)
+    return np.hstack([np.ones_like(stay[:, :1]), stay[:, :-1]])

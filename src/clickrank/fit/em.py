@@ -1,0 +1,78 @@
+"""Expectation maximisation, with steps made longer where that raises the likelihood."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank.types import Floats
+
+
+class Path(NamedTuple):
+    """Where expectation maximisation came to."""
+
+    params: Floats
+    log_likelihoods: Floats  # none below the one before; the last is that of ``params``
+    converged: bool
+
+
+def maximise(
+    step: Callable[[Floats], tuple[Floats, float]],
+    start: Floats,
+    *,
+    tolerance: float,
+    steps: int,
+) -> Path:
+    """Repeat steps of EM on probabilities, extrapolating, until none moves by more than that.
+
+    From three points in a row p₀, p₁, p₂ with r = p₁ − p₀ and v = (p₂ − p₁) − r, the point
+    p₀ − 2αr + α²v, α = −‖r‖ / ‖v‖, is far ahead where steps shrink slowly. It is taken only if its
+    likelihood is no lower than that of p₁; else the way goes on from p₂, which never is.
+
+    **Source**: varadhan2008, scheme SqS3.
+
+    **Differences**: the point is kept from going more than nine tenths of the way from p₂ to 0 or
+    1, where steps of EM can be stuck.
+
+    Parameters
+    ----------
+    step
+        Returns the point after a step of EM, and the likelihood of the point before it.
+    start
+        Probabilities.
+    tolerance
+        The most that a parameter may change in the last step.
+    steps
+        The most steps of EM.
+    """
+    p0 = start
+    p1, value = step(p0)
+    path, taken = [value], 1
+    while taken < steps:
+        if np.abs(p1 - p0).max(initial=0.0) <= tolerance:
+            break
+        p2, value = step(p1)
+        taken += 1
+        if value < path[-1]:  # as high as rounding lets it see
+            return Path(p0, np.array(path), path[-1] - value <= 1e-12 * abs(path[-1]))
+        path.append(value)
+        r = p1 - p0
+        v = p2 - p1 - r
+        size = float(np.linalg.norm(v))
+        ratio = float(np.linalg.norm(r)) / size if size > 0.0 else 1.0
+        if ratio <= 1.0:
+            p0, p1 = p1, p2
+            continue
+        far = p0 + 2.0 * ratio * r + ratio**2 * v
+        far = np.clip(far, 0.1 * p2, 1.0 - 0.1 * (1.0 - p2))
+        after, value = step(far)
+        taken += 1
+        if value >= path[-1]:
+            path.append(value)
+            p0, p1 = far, after
+        else:
+            p0, p1 = p1, p2
+    converged = bool(np.abs(p1 - p0).max(initial=0.0) <= tolerance)
+    return Path(p0, np.array(path), converged)

@@ -1,0 +1,201 @@
+"""From rows to counts, written once in Ibis for every engine.
+
+Pairs of query and item are numbered in the order of their text. Lists are put together range by
+range of queries, each range holding about `ROWS` rows, so that memory does not grow with the log
+and equal lists meet in one range. Within a range a list is a row with one number a position (twice
+its pair, plus 1 if it was clicked): states of a fixed size, which DuckDB can move to the disk, as
+it cannot do with lists or text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clickrank.errors import invalid
+from clickrank.logs.counts import NOTHING, Cells, Counts, Sessions, cells_of
+from clickrank.logs.engine import keep, require_ibis
+from clickrank.logs.filters import displays
+from clickrank.logs.report import Report
+from clickrank.logs.schema import kind_of
+from clickrank.progress import progress_bar
+from clickrank.types import Ints
+
+#: Rows that are put together into lists at once.
+ROWS = 10_000_000
+
+
+class Pairs(NamedTuple):
+    """The pairs of a log."""
+
+    table: Any  # query, item, pair, in the engine
+    queries: NDArray[Any]
+    query: Ints  # the number of each pair's query
+    item: NDArray[Any]
+    rows: Ints
+    displays: int
+    clicks: int
+
+
+def pairs_of(rows: Any) -> Pairs:
+    """Number the pairs, by the text of query and item."""
+    ibis = require_ibis()
+    clicks = rows.clicked.sum() if "clicked" in rows.columns else rows.click.sum()
+    each = rows.group_by("query", "item").agg(n=rows.count(), shown=displays(rows), clicked=clicks)
+    number = ibis.row_number().over(order_by=[each.query, each.item])
+    table = keep(each.mutate(pair=number.cast("int64")))
+    found = table.order_by("pair").to_pyarrow()
+    query, item = (_texts(found[name]) for name in ("query", "item"))
+    new = np.ones(query.size, dtype=bool)
+    new[1:] = query[1:] != query[:-1]
+    return Pairs(
+        table.select("query", "item", "pair"),
+        query[new],
+        np.cumsum(new) - 1,
+        item,
+        found["n"].to_numpy().astype(np.int64),
+        int(found["shown"].to_numpy().sum()),
+        int(found["clicked"].to_numpy().sum()),
+    )
+
+
+def _texts(column: Any) -> NDArray[Any]:
+    return np.array(column.to_pylist(), dtype=np.dtypes.StringDType())
+
+
+def counts_of(
+    rows: Any, pairs: Pairs, report: Report, progress: bool | None, with_lists: bool = True
+) -> Counts:
+    """Count displays and clicks; lists too, if they are known and wanted.
+
+    Lists with a position or an item twice, or none at a position, are noted and left out; they
+    count among the displays if lists are not wanted.
+    """
+    if not pairs.query.size:
+        raise invalid("log", "there must be rows to count", 0)
+    n_positions = int(rows.position.max().to_pyarrow().as_py())
+    sessions = None
+    if with_lists and kind_of(rows.columns) == "lists":
+        sessions = _sessions(rows, pairs, n_positions, report, progress)
+        n_positions = sessions.items.shape[1]
+        cells = cells_of(sessions)
+    else:
+        cells = _cells(rows, pairs)
+    return Counts(n_positions, pairs.queries, pairs.query, pairs.item, cells, sessions)
+
+
+def _cells(rows: Any, pairs: Pairs) -> Cells:
+    clicked = rows.clicked if "clicked" in rows.columns else rows.click
+    counted = rows.group_by("query", "item", "position").agg(
+        shown=displays(rows), clicked=clicked.sum()
+    )
+    found = counted.inner_join(pairs.table, ["query", "item"]).select(
+        "pair", "position", "shown", "clicked"
+    )
+    table = found.to_pyarrow()
+    pair, position, shown, clicks = (
+        table[name].to_numpy().astype(np.int64) for name in ("pair", "position", "shown", "clicked")
+    )
+    order = np.lexsort((position, pair))
+    return Cells(pair[order], position[order] - 1, shown[order], clicks[order])
+
+
+def _sessions(
+    rows: Any, pairs: Pairs, n_positions: int, report: Report, progress: bool | None
+) -> Sessions:
+    items: list[NDArray[np.int32]] = []
+    clicks: list[NDArray[np.uint8]] = []
+    times: list[Ints] = []
+    with progress_bar("Counting lists", int(pairs.rows.sum()), progress) as tick:
+        for low, high, size in _ranges(pairs):
+            code, count, twice = _lists(rows, pairs.table, low, high, n_positions)
+            if twice.any():
+                report.add("repeated position", "log", count=int(twice.sum()))
+            count = count - twice
+            found = np.where(code < 0, NOTHING, code >> 1).astype(np.int32)
+            good = _good(found, count, pairs, report)
+            items.append(found[good])
+            clicks.append(((code & 1) * (code >= 0)).astype(np.uint8)[good])
+            times.append(count[good])
+            tick(size)
+    width = max(int((some != NOTHING).any(axis=0).sum()) for some in items)
+    if width == 0:
+        raise invalid("log", "there must be a list without gaps and repetitions", "none")
+    return Sessions(
+        np.concatenate([some[:, :width] for some in items]),
+        np.concatenate([some[:, :width] for some in clicks]),
+        np.concatenate(times),
+    )
+
+
+def _good(found: NDArray[np.int32], count: Ints, pairs: Pairs, report: Report) -> NDArray[np.bool_]:
+    """Return which lists are whole, and note why others are not."""
+    there = found != NOTHING
+    gap = (there[:, 1:] & ~there[:, :-1]).any(axis=1)
+    ordered = np.sort(found, axis=1)
+    again = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOTHING)).any(axis=1)
+    good = count > 0
+    for kind, mask in (("gap", gap), ("repeated item", again)):
+        for row in np.flatnonzero(mask & good).tolist():
+            text = ""
+            if report.wants_example(kind):
+                some = found[row]
+                names = [str(pairs.item[i]) if i != NOTHING else "–" for i in some]
+                query = pairs.queries[pairs.query[some.max()]]
+                text = f"query {query}: {', '.join(names)}"
+            report.add(kind, "log", text=text, count=int(count[row]))
+        good &= ~mask
+    return good
+
+
+def _ranges(pairs: Pairs) -> Iterator[tuple[str | None, str | None, int]]:
+    """Yield ranges of queries of about `ROWS` rows: from which, below which, how many rows."""
+    sizes = np.bincount(pairs.query, weights=pairs.rows).astype(np.int64)
+    chunk = (np.cumsum(sizes) - sizes) // ROWS
+    starts = np.flatnonzero(np.r_[True, chunk[1:] != chunk[:-1]])
+    names = [str(name) for name in pairs.queries[starts]]
+    for i, size in enumerate(np.add.reduceat(sizes, starts).tolist()):
+        yield (names[i] if i else None, names[i + 1] if i + 1 < len(names) else None, size)
+
+
+def _lists(
+    rows: Any, pairs: Any, low: str | None, high: str | None, n_positions: int
+) -> tuple[Ints, Ints, Ints]:
+    """Return the different lists of a range of queries.
+
+    Codes of their positions, -1 where nothing was shown; how often each was seen, and how many of
+    those had a position twice.
+    """
+
+    def within(table: Any) -> Any:
+        if low is not None:
+            table = table.filter(table.query >= low)
+        return table if high is None else table.filter(table.query < high)
+
+    joined = within(rows).inner_join(within(pairs), ["query", "item"])
+    coded = joined.select(
+        "query", "impression_id", "position", code=joined.pair * 2 + joined.click.cast("int64")
+    )
+    names = [f"at_{k}" for k in range(1, n_positions + 1)]
+    lists = coded.group_by("query", "impression_id").agg(
+        n=coded.count(),
+        **{
+            name: coded.code.max(where=coded.position == k) for k, name in enumerate(names, start=1)
+        },
+    )
+    full = sum(lists[name].notnull().cast("int64") for name in names)
+    plain = lists.select(
+        **{name: lists[name].fill_null(-1) for name in names},
+        twice=(lists.n > full).cast("int64"),
+    )
+    found = plain.group_by(names).agg(times=plain.count(), twice=plain.twice.sum())
+    table = found.order_by(names).to_pyarrow()
+    code = np.stack([table[name].to_numpy() for name in names], axis=1).astype(np.int64)
+    return (
+        code,
+        table["times"].to_numpy().astype(np.int64),
+        table["twice"].to_numpy().astype(np.int64),
+    )

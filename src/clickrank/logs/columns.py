@@ -1,0 +1,72 @@
+"""Which column of a file is which column of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from clickrank.errors import invalid, unknown
+from clickrank.logs.schema import FIELDS, check_columns
+
+#: Other names that columns are known by, in small letters.
+_ALSO = {
+    "impression_id": ("impressionid", "serp_id", "list_id"),
+    "query": ("query_id", "queryid", "qid", "context"),
+    "position": ("pos", "rank"),
+    "item": ("item_id", "itemid", "url", "url_id", "doc", "doc_id", "document"),
+    "click": ("clicked", "clicks"),
+    "shown": ("impression", "impressions", "displays", "views"),
+    "clicked": ("click", "clicks"),
+    "propensity": ("propensity_score",),
+    "prefix_propensity": (),
+    "timestamp": ("time", "shown_at"),
+    "user": ("user_id", "userid"),
+}
+
+
+def mapped(names: Sequence[str], given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return for each column of the log that of the file.
+
+    Those given come first; others are found by name, whatever the case of its letters.
+
+    >>> mapped(["query", "url", "pos", "Impression", "Click"])
+    {'query': 'query', 'position': 'pos', 'item': 'url', 'shown': 'Impression', 'clicked': 'Click'}
+    """
+    chosen = dict(given or {})
+    for name, column in chosen.items():
+        if name not in FIELDS:
+            raise unknown("column", name, FIELDS)
+        if column not in names:
+            raise invalid("open_log", f"the column of {name} must be one of {list(names)}", column)
+    counted = "shown" in chosen or _find("shown", names, chosen.values()) is not None
+    for name in FIELDS:
+        if name in chosen or name == ("click" if counted else "clicked"):
+            continue
+        if name == "shown" and ("click" in chosen or not counted):
+            continue
+        found = _find(name, names, chosen.values())
+        if found is not None:
+            chosen[name] = found
+    result = {name: chosen[name] for name in FIELDS if name in chosen}
+    check_columns(result)
+    return result
+
+
+def _find(name: str, columns: Sequence[str], taken: Collection[str]) -> str | None:
+    """Return the column that is called so, or by another of its names."""
+    free = {c.strip().lower(): c for c in reversed(columns) if c not in taken}
+    return next((free[n] for n in (name, *_ALSO[name]) if n in free), None)
+
+
+def parse_columns(options: Sequence[str]) -> dict[str, str]:
+    """Read options of the command line, ``query=q`` and so on.
+
+    >>> parse_columns(["query=q", "item=url"])
+    {'query': 'q', 'item': 'url'}
+    """
+    found = {}
+    for option in options:
+        name, equals, column = option.partition("=")
+        if not equals or not column:
+            raise invalid("--column", "it must be NAME=COLUMN, as in query=q", option)
+        found[name.strip()] = column.strip()
+    return found

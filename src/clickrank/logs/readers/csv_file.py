@@ -1,0 +1,33 @@
+"""Any text file with a header: CSV, or parted by tabs, semicolons or bars."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from clickrank.errors import invalid
+from clickrank.logs.columns import mapped
+from clickrank.logs.readers.delimited import delimiter_of, fields_of, read_delimited
+from clickrank.logs.readers.files import Tick, first_lines
+from clickrank.logs.report import Report
+from clickrank.logs.schema import kind_of
+
+
+def read(
+    path: str, report: Report, tick: Tick, columns: Mapping[str, str] | None = None
+) -> Iterator[pa.Table]:
+    """Yield the rows of a file. Values may be in double quotes, but hold no line breaks."""
+    head = first_lines(path, 1)
+    if not head:
+        raise invalid("open_log", f"{path} must have a line that names its columns", "no line")
+    delimiter = delimiter_of(head[0])
+    names = fields_of(head[0], delimiter)
+    if len(set(names)) < len(names):
+        raise invalid("open_log", f"the columns of {path} must have different names", names)
+    found = mapped(names, columns)
+    report.columns = found
+    report.kind = kind_of(found)
+    yield from read_delimited(
+        path, report, tick, names=names, columns=found, delimiter=delimiter, header=True
+    )

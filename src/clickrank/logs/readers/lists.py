@@ -1,0 +1,105 @@
+"""Lists found one by one, gathered into tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from clickrank.logs.report import Report
+from clickrank.logs.schema import schema_of
+
+#: Rows in a table.
+ROWS = 200_000
+
+
+class Shown:
+    """A list, and which of its items were clicked."""
+
+    __slots__ = ("clicks", "impression_id", "items", "query")
+
+    def __init__(self, impression_id: str, query: str, items: list[str]) -> None:
+        self.impression_id = impression_id
+        self.query = query
+        self.items = items
+        self.clicks = [0] * len(items)
+
+
+class Gathering:
+    """Rows of lists, until there are enough for a table."""
+
+    def __init__(self, with_user: bool) -> None:
+        names = ["impression_id", "query", "position", "item", "click"]
+        self._schema = schema_of([*names, "user"] if with_user else names)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._ids: list[str] = []
+        self._queries: list[str] = []
+        self._users: list[str | None] = []
+        self._lengths: list[int] = []
+        self._items: list[str] = []
+        self._clicks: list[int] = []
+
+    def add(self, shown: Shown, user: str | None = None) -> None:
+        """Take over a list."""
+        self._ids.append(shown.impression_id)
+        self._queries.append(shown.query)
+        self._users.append(user)
+        self._lengths.append(len(shown.items))
+        self._items += shown.items
+        self._clicks += shown.clicks
+
+    @property
+    def full(self) -> bool:
+        """Whether there are rows enough."""
+        return len(self._items) >= ROWS
+
+    def taken(self) -> pa.Table:
+        """Return the rows, and begin anew."""
+        lengths = np.array(self._lengths, dtype=np.int64)
+        of = np.repeat(np.arange(lengths.size), lengths)
+        first = np.cumsum(lengths) - lengths
+
+        def each(values: list[Any]) -> Any:
+            return pa.array(values, pa.string()).take(pa.array(of, pa.int64()))
+
+        columns = [
+            each(self._ids),
+            each(self._queries),
+            pa.array(np.arange(of.size) - first[of] + 1, pa.int32()),
+            pa.array(self._items, pa.string()),
+            pa.array(self._clicks, pa.int8()),
+        ]
+        if "user" in self._schema.names:
+            columns.append(each(self._users))
+        self._clear()
+        return pa.table(columns, schema=self._schema)
+
+
+def clicked(shown: Shown, item: str, report: Report, path: str, line: int, text: str) -> None:
+    """Note a click on a list."""
+    try:
+        where = shown.items.index(item)
+    except ValueError:
+        report.add("click not shown", path, line, text)
+        return
+    if shown.clicks[where]:
+        report.add("several clicks", path, line, text)
+    shown.clicks[where] = 1
+
+
+def good_items(items: list[str], report: Report, path: str, line: int, text: str) -> bool:
+    """Whether a list has items, each once and with a name; if not, that is noted."""
+    kind = None
+    if not items:
+        kind = "empty list"
+    elif "" in items:
+        kind = "id"
+    elif len(set(items)) < len(items):
+        kind = "repeated item"
+    if kind is None:
+        return True
+    report.add(kind, path, line, text)
+    return False

@@ -1,0 +1,92 @@
+"""Yandex's log of personalised web search (Kaggle, 2013), tab separated, no header.
+
+    SessionID  M  Day  UserID
+    SessionID  TimePassed  Q|T  SERPID  QueryID  term,term,…  url,domain …
+    SessionID  TimePassed  C  SERPID  URLID
+
+The lines of a session follow each other. A SERPID means one list within a session only, so the
+impression's id is made of both. Clicks of test queries (T) were withheld: their lists are left
+out. Times count from the beginning of a session and have no unit: they are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+
+from clickrank.errors import invalid
+from clickrank.logs.readers.files import Tick, lines
+from clickrank.logs.readers.lists import Gathering, Shown, clicked, good_items
+from clickrank.logs.report import Report
+
+
+def recognised(first: list[str]) -> bool:
+    """Whether the first lines of a file look like this log."""
+    for line in first:
+        fields = line.split("\t")
+        if len(fields) == 4 and fields[1] == "M":
+            return True
+        if len(fields) > 6 and fields[2] in ("Q", "T") and "," in fields[6]:
+            return True
+    return False
+
+
+def read(
+    path: str, report: Report, tick: Tick, columns: Mapping[str, str] | None = None
+) -> Iterator[pa.Table]:
+    """Yield the rows of a file."""
+    if columns:
+        raise invalid("open_log", "columns must be left out for yandex-2013", dict(columns))
+    report.first_position = 1  # given by the order
+    rows = Gathering(with_user=True)
+    session: str | None = None
+    user: str | None = None
+    lists: dict[str, Shown | None] = {}  # by SERPID; None: there is such a list, but not to count
+    for number, text in lines(path, report, tick):
+        line = text.rstrip("\r\n")
+        if not line:
+            continue
+        fields = line.split("\t")
+        if fields[0] != session:
+            for shown in lists.values():
+                if shown is not None:
+                    rows.add(shown, user)
+            if rows.full:
+                yield rows.taken()
+            session, user, lists = fields[0], None, {}
+        if len(fields) == 4 and fields[1] == "M":
+            user = fields[3]
+            continue
+        kind = fields[2] if len(fields) > 2 else ""
+        if kind == "C":
+            if len(fields) != 5 or not fields[4]:
+                report.add("fields", path, number, line)
+            elif fields[3] not in lists:
+                report.add("click on no list", path, number, line)
+            else:
+                found = lists[fields[3]]
+                if found is not None:
+                    clicked(found, fields[4], report, path, number, line)
+        elif kind in ("Q", "T"):
+            if len(fields) < 6:
+                report.add("fields", path, number, line)
+                continue
+            serp, query = fields[3], fields[4]
+            if serp in lists:
+                report.add("repeated list", path, number, line)
+                continue
+            items = [pair.partition(",")[0] for pair in fields[6:]]
+            lists[serp] = None
+            if kind == "T":
+                report.add("test query", path, number, line)
+            elif not query:
+                report.add("id", path, number, line)
+            elif good_items(items, report, path, number, line):
+                lists[serp] = Shown(f"{session}-{serp}", query, items)
+        else:
+            report.add("record", path, number, line)
+    for shown in lists.values():
+        if shown is not None:
+            rows.add(shown, user)
+    yield rows.taken()

@@ -1,0 +1,76 @@
+"""Logs of text as Parquet files, which engines read."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from clickrank.errors import invalid
+from clickrank.logs.readers import Reader
+from clickrank.logs.report import Report
+from clickrank.logs.schema import IDS, OPTIONAL
+from clickrank.progress import progress_bar
+
+#: Rows in a row group, which are in memory at once.
+ROWS = 1 << 20
+
+
+def stage(
+    paths: Sequence[str],
+    reader: Reader,
+    report: Report,
+    columns: Mapping[str, str] | None,
+    target: Path,
+    progress: bool | None,
+) -> None:
+    """Write the rows of files into one Parquet file, and note how positions are counted."""
+    total = sum(os.path.getsize(path) for path in paths)
+    seen = np.zeros(2, dtype=np.int64)  # rows at positions 0 and 1
+    held: list[pa.Table] = []
+    writer: pq.ParquetWriter | None = None
+    with progress_bar("Reading", total, progress) as tick:
+        tables = (reader(path, report, tick, columns) for path in paths)
+        try:
+            for table in itertools.chain.from_iterable(tables):
+                if writer is None:
+                    coded = [n for n in table.schema.names if n in (*IDS, *OPTIONAL)]
+                    writer = pq.ParquetWriter(
+                        target,
+                        table.schema,
+                        compression="zstd",
+                        use_dictionary=coded,  # type: ignore[arg-type]  # a list too
+                    )
+                elif table.schema.names != writer.schema.names:
+                    rule = f"all files must have the columns {writer.schema.names}"
+                    raise invalid("open_log", rule, table.schema.names)
+                seen += np.bincount(np.minimum(table["position"], 2), minlength=3)[:2]
+                held.append(table)
+                if sum(len(t) for t in held) >= ROWS:
+                    writer.write_table(pa.concat_tables(held), row_group_size=ROWS)
+                    held = []
+            if held and writer is not None:
+                writer.write_table(pa.concat_tables(held), row_group_size=ROWS)
+        finally:
+            if writer is not None:
+                writer.close()
+    if writer is None:
+        raise invalid("open_log", f"{', '.join(paths)} must hold a row that can be read", "none")
+    if report.first_position is None:
+        report.first_position = first_of(int(seen[0]), int(seen[1]))
+
+
+def first_of(at_zero: int, at_one: int) -> int:
+    """Return what a log calls its first position, by how many rows are at 0 and at 1.
+
+    A few zeros among many ones are errors: every list has a first position.
+
+    >>> first_of(1000, 990), first_of(2, 1000), first_of(0, 0)
+    (0, 1, 1)
+    """
+    return 0 if at_zero > 0.01 * at_one else 1

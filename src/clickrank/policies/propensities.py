@@ -1,0 +1,206 @@
+"""The probability of each item at each position, for a policy as it stands.
+
+Propensities hold for the state just before a list is chosen, its scratch included: asked twice, a
+policy whose `rank` leaves something behind (a particle that has walked, a deck with fewer cards)
+may answer differently. They are exact where no random number is drawn, or where the policy knows
+the distribution of its lists (`Policy.lists`); else shares of lists that are drawn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from clickrank._jit import tell_apart
+from clickrank.errors import invalid
+from clickrank.policies.base import Policy
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.lists import Drawn, Few, Lists
+from clickrank.types import Floats, Ints, number, ranking_of, shape, whole
+
+#: Standard error of each probability, at most, unless told otherwise.
+ACCURACY = 0.01
+
+
+@dataclasses.dataclass(frozen=True)
+class Propensities:
+    """The probability of each item at each position, and of how a list begins.
+
+    Parameters
+    ----------
+    lists
+        The distribution: exact, or lists drawn from it.
+    n_items
+        Rows of `marginals`.
+    n_positions
+        Its columns.
+    numbers
+        What the items of the distribution are called; by default as there.
+    """
+
+    lists: Lists
+    n_items: int
+    n_positions: int
+    numbers: Ints | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether these are probabilities, not shares of lists that were drawn."""
+        return not isinstance(self.lists, Drawn)
+
+    @property
+    def draws(self) -> int:
+        """How many lists were drawn; 0 if exact."""
+        return self.lists.rankings.shape[0] if isinstance(self.lists, Drawn) else 0
+
+    @property
+    def marginals(self) -> Floats:
+        """Probability of each item (row) at each position (column); each column sums to 1."""
+        if self.numbers is None:
+            return self.lists.marginals(self.n_items)
+        found = np.zeros((self.n_items, self.n_positions))
+        found[self.numbers] = self.lists.marginals(self.numbers.size)
+        return found
+
+    @property
+    def error(self) -> float:
+        """The largest standard error of `marginals`; 0 if exact.
+
+        By Laplace's rule, as if each item had been there once more and not there once more: an item
+        never drawn at a position need not have probability 0.
+        """
+        if not isinstance(self.lists, Drawn):
+            return 0.0
+        known = self.n_items if self.numbers is None else self.numbers.size
+        draws = self.draws
+        share = (self.lists.counts(known) + 1.0) / (draws + 2.0)
+        return float(np.sqrt(share * (1.0 - share) / draws).max())
+
+    def of(self, ranking: ArrayLike) -> tuple[Floats, Floats]:
+        """Return the probabilities of a list's items, and that a list begins as it does.
+
+        The first has the probability of each item at its position; the second, that a list agrees
+        with this one down to the position, and so at the last one that of the whole list.
+        """
+        shown = ranking_of("Propensities", ranking, self.n_items, self.n_positions)
+        if self.numbers is not None:
+            known = np.full(self.n_items, -1, dtype=np.int64)
+            known[self.numbers] = np.arange(self.numbers.size)
+            shown = known[shown]
+            if (shown < 0).any():
+                return self._of_strangers(shown)
+        places = np.arange(self.n_positions)
+        if isinstance(self.lists, Drawn):  # which are many: not all cells are needed
+            same = self.lists.rankings == shown
+            return np.count_nonzero(same, axis=0) / self.draws, self.lists.prefixes(shown)
+        size = self.n_items if self.numbers is None else self.numbers.size
+        return self.lists.marginals(size)[shown, places], self.lists.prefixes(shown)
+
+    def _of_strangers(self, shown: Ints) -> tuple[Floats, Floats]:
+        """Return the same of a list with items that cannot be shown, which are called -1."""
+        assert self.numbers is not None
+        first = int(np.argmax(shown < 0))
+        marginals = self.lists.marginals(self.numbers.size)
+        single = np.where(shown < 0, 0.0, marginals[shown, np.arange(self.n_positions)])
+        prefix = self.lists.prefixes(np.where(shown < 0, self.numbers.size, shown))
+        prefix[first:] = 0.0
+        return single, prefix
+
+    def of_shown(self, ranking: ArrayLike) -> tuple[Floats, Floats]:
+        """Return the same for the list that was then chosen, for a log: never 0.
+
+        A list that was shown is itself a draw from the distribution. Where this is known by n draws
+        it is counted as one more, so that of k equal ones the probability is (k + 1) / (n + 1).
+        With a true probability p, its mean is p + (1 - p) / (n + 1); and the mean of its inverse,
+        which importance weights use, is (1 - (1 - p)^(n + 1)) / p: a log's weights are right but
+        for a share (1 - p)^(n + 1), below 1 % from p = 4.6 / (n + 1) on, and then too small.
+        """
+        single, prefix = self.of(ranking)
+        if self.exact:
+            return single, prefix
+        n = self.draws
+        return (n * single + 1.0) / (n + 1.0), (n * prefix + 1.0) / (n + 1.0)
+
+
+def propensities(
+    policy: Policy,
+    n_items: int,
+    n_positions: int,
+    state: Any = None,
+    seed: int | np.random.Generator = 0,
+    accuracy: float = ACCURACY,
+) -> Propensities:
+    """Return the probability of each item at each position, for the policy's next list.
+
+    Parameters
+    ----------
+    policy, n_items, n_positions
+        The policy, and what it ranks.
+    state
+        What it has learned; by default nothing. It is left as it is.
+    seed
+        Where lists are drawn, they follow from it: a whole number, or a generator that goes on.
+    accuracy
+        Standard error of each probability, at most: 0.25 / accuracy² lists are drawn.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> found = propensities(cr.policies.Uniform(), n_items=4, n_positions=2)
+    >>> found.exact, float(found.marginals[0, 0])
+    (True, 0.25)
+    >>> marginal, prefix = found.of([2, 0])
+    >>> prefix.tolist()  # 1/4, and 1/4 · 1/3
+    [0.25, 0.08333333333333333]
+    """
+    if not isinstance(policy, Policy):
+        raise invalid("propensities", "policy must be a Policy, as from clickrank.policy", policy)
+    n_items, n_positions = shape(type(policy).__name__, n_items, n_positions)
+    params = policy.params(n_items, n_positions)
+    tell_apart(type(params))
+    if state is None:
+        state = policy.init(n_items, n_positions)
+    chooser = Chooser(policy, n_items, n_positions, params, state)
+    lists = lists_of(chooser, generator(seed), draws_for(accuracy))
+    return Propensities(lists, n_items, n_positions)
+
+
+def generator(seed: int | np.random.Generator) -> np.random.Generator:
+    """Return a generator for a seed, or the one given."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(whole("propensities", "seed", seed, 0))
+
+
+def draws_for(accuracy: float) -> int:
+    """Return how many draws make every standard error so small: √(p (1 - p) / n) ≤ 0.5 / √n.
+
+    >>> draws_for(0.01)
+    2500
+    """
+    least = number("propensities", "accuracy", accuracy, 1e-5, 0.5)
+    return math.ceil(0.25 / (least * least) - 1e-9)
+
+
+def lists_of(chooser: Chooser, rng: np.random.Generator, draws: int) -> Lists:
+    """Return the distribution of the next list, or lists drawn from it."""
+    known = chooser.policy.lists(chooser)
+    if known is not None:
+        return known
+    ranking, lucky = chooser.probe()
+    return Drawn(chooser.draw(rng, draws)) if lucky else Few(ranking)
+
+
+def lists_of_some(chooser: Chooser, allowed: Ints, rng: np.random.Generator, draws: int) -> Drawn:
+    """Return lists of some items, drawn by a policy with `Policy.best_of`."""
+    rankings = np.empty((draws, chooser.n_positions), dtype=np.int64)
+    for i in range(draws):
+        chooser.draw(rng, 1)
+        best = chooser.policy.best_of(chooser.state, allowed)
+        assert best is not None, chooser.policy
+        rankings[i] = best
+    return Drawn(rankings)

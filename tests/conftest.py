@@ -25,6 +25,7 @@ _ABOUT |= {
     "tests/test_pmed.py": "pmed",
     "tests/test_rank_one.py": "epsilon-greedy",
     "tests/test_recurrank.py": "recurrank",
+    "tests/test_whatif.py": "thompson",
 }
 # The longest first: "epoch-ucb" is part of "epoch-ucb-star".
 _NAMES = re.compile("|".join(sorted([*POLICIES, *_ABOUT], key=len, reverse=True)))

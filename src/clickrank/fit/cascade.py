@@ -110,8 +110,9 @@ def first_looks(counts: Counts, sessions: Sessions) -> tuple[Floats, Floats]:
 
 def looked(clicks: Clicks) -> NDArray[np.bool_]:
     """Return where nothing above was clicked."""
-    above: NDArray[np.bool_] = np.cumsum(clicks, axis=1) == clicks
-    return above
+    seen = np.ones(clicks.shape, dtype=np.bool_)
+    seen[:, 1:] = np.maximum.accumulate(clicks, axis=1)[:, :-1] == 0
+    return seen
 
 
 def reached(leaves: Floats) -> Floats:

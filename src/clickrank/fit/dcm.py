@@ -119,7 +119,7 @@ def fit_dcm(
         counts,
         attraction,
         errors,
-        0.0,
+        float(path.log_likelihoods[-1]),
         path.log_likelihoods,
         path.converged,
         (
@@ -130,7 +130,9 @@ def fit_dcm(
         satisfaction,
         satisfaction_errors,
     )
-    log_likelihood = float(sessions.times @ result.log_probabilities(sessions))
+    if more == 0.0:
+        return result
+    log_likelihood = float(sessions.times @ result.log_probabilities(sessions))  # of the log alone
     return dataclasses.replace(result, log_likelihood=log_likelihood)
 
 

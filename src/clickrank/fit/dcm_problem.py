@@ -60,7 +60,7 @@ class Problem:
         self.times = times[rows].astype(np.float64)
         #: Clicks that tell of satisfaction: those with an item below.
         self.told = self.went_on + add_up(self.last, self.times, n_positions)
-        typical = typical_rate(*first_looks(counts, sessions))
+        typical = typical_rate(*first_looks(counts, sessions)) if more > 0.0 else 0.5
         self.more_clicks, self.more_misses = more * typical, more * (1.0 - typical)
 
     def start(self) -> Floats:

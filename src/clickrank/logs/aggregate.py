@@ -76,7 +76,7 @@ def counts_of(
     """
     if not pairs.query.size:
         raise invalid("log", "there must be rows to count", 0)
-    n_positions = int(rows.position.max().execute())
+    n_positions = int(rows.position.max().to_pyarrow().as_py())
     sessions = None
     if with_lists and kind_of(rows.columns) == "lists":
         sessions = _sessions(rows, pairs, n_positions, report, progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ from clickrank.logs.schema import COUNTS, FIELDS, kind_of, schema_of
 
 #: No list is longer: beyond, a position is an error in the file.
 LARGEST_POSITION = 1000
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_FAR = 1e11  # seconds: beyond, a number is no time
 _WHOLE = r"^\s*[+-]?[0-9]{1,18}(\.0*)?\s*$"
 _REAL = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 
@@ -136,32 +139,41 @@ def _propensity(values: Any, notes: _Notes) -> Any:
 
 
 def _times(values: Any, notes: _Notes) -> Any:
-    """Read times: ISO 8601, or seconds since 1970."""
+    """Read times: seconds since 1970, or ISO 8601 (of no zone: UTC); others are unknown."""
     kind = pa.timestamp("us", tz="UTC")
     try:
-        return _iso(values).cast(kind)
+        seconds = np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
+        if (np.abs(seconds) < _FAR).all():
+            return pa.array((seconds * 1e6).round().astype(np.int64)).cast(kind)
     except pa.ArrowInvalid:
         pass
-    number = _matches(values, _REAL)
-    date = ~number & _matches(
-        values, r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?(Z|[+-]\d\d:?\d\d)?$"
-    )
-    seconds = pc.if_else(pa.array(number), pc.utf8_trim_whitespace(values), "nan").cast(
-        pa.float64()
-    )
-    micro = np.asarray(seconds.to_numpy(zero_copy_only=False)) * 1e6
-    fits = np.abs(micro) < 2.0**62  # false for NaN
-    found = pa.array(np.where(fits, micro, 0.0).round().astype(np.int64), pa.int64(), mask=~fits)
     try:
-        dates = _iso(pc.if_else(pa.array(date), values, None)).cast(kind)
-    except pa.ArrowInvalid:  # a 30th of February: all the odd dates of this block are lost
-        date, dates = np.zeros(len(values), dtype=bool), pa.nulls(len(values), kind)
-    notes.note("time", ~fits & ~date & ~_matches(values, r"^\s*$"))
-    return pc.coalesce(dates, found.cast(kind))
+        zoned = pc.match_substring_regex(values, r"(Z|[+-]\d\d:?\d\d)$")
+        utc = pc.binary_join_element_wise(values, pa.scalar("Z"), pa.scalar(""))
+        return pc.if_else(zoned, values, utc).cast(kind)
+    except pa.ArrowInvalid:
+        texts = values.to_pylist()
+        found = [_time(text.strip()) for text in texts]
+        odd = [t is None and bool(text.strip()) for t, text in zip(found, texts, strict=True)]
+        notes.note("time", np.array(odd))
+        return pa.array(found, pa.int64()).cast(kind)
 
 
-def _iso(values: Any) -> Any:
-    """Read dates; what names no zone is taken as UTC."""
-    zoned = pc.match_substring_regex(values, r"(Z|[+-]\d\d:?\d\d)$")
-    there = pc.if_else(pc.match_substring_regex(values, r"\d:\d"), "Z", "T00:00Z")
-    return pc.if_else(zoned, values, pc.binary_join_element_wise(values, there, ""))
+def _time(text: str) -> int | None:
+    """Return microseconds since 1970; None for what is no time.
+
+    >>> _time("1.5"), _time("1970-01-02"), _time("1970-01-01T00:00:01+00:00"), _time("noon")
+    (1500000, 86400000000, 1000000, None)
+    """
+    try:
+        seconds = float(text)
+        return round(seconds * 1e6) if abs(seconds) < _FAR else None
+    except ValueError:
+        pass
+    try:
+        time = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=datetime.UTC)
+    return (time - _EPOCH) // datetime.timedelta(microseconds=1)

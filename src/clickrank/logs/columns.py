@@ -37,11 +37,13 @@ def mapped(names: Sequence[str], given: Mapping[str, str] | None = None) -> dict
             raise unknown("column", name, FIELDS)
         if column not in names:
             raise invalid("open_log", f"the column of {name} must be one of {list(names)}", column)
-    counted = "shown" in chosen or _find("shown", names, chosen.values()) is not None
+    counted = "shown" in chosen or (
+        "click" not in chosen and _find("shown", names, chosen.values()) is not None
+    )
     for name in FIELDS:
         if name in chosen or name == ("click" if counted else "clicked"):
             continue
-        if name == "shown" and ("click" in chosen or not counted):
+        if name == "shown" and not counted:
             continue
         found = _find(name, names, chosen.values())
         if found is not None:

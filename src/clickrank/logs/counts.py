@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clickrank.errors import invalid
-from clickrank.types import Ints
+from clickrank.types import Ints, number, whole
 
 #: In `Sessions.items`, where a list is shorter than others.
 NOTHING = -1
@@ -165,6 +165,45 @@ class Counts:
             kept,
             sessions,
         )
+
+    def split(self, share: float, seed: int = 0) -> tuple[Counts, Counts]:
+        """Part the log at random: each impression is in the first part with probability ``share``.
+
+        Impressions are lists, or single displays where lists are not known. Both parts have the
+        pairs of the whole, so that a model fitted to one can be asked about the other.
+
+        >>> counts = Counts.of_lists([[0, 1]] * 1000, [[1, 0]] * 1000)
+        >>> train, test = counts.split(0.75, seed=1)
+        >>> train.n_impressions + test.n_impressions
+        1000
+        """
+        chance = number("Counts.split", "share", share, 0.0, 1.0)
+        rng = np.random.default_rng(whole("Counts.split", "seed", seed, 0))
+        if self.sessions is not None:
+            taken = rng.binomial(self.sessions.times, chance)
+            return (
+                self._with_sessions(self.sessions, taken),
+                self._with_sessions(self.sessions, self.sessions.times - taken),
+            )
+        cells = self.cells
+        clicked = rng.binomial(cells.clicked, chance)
+        shown = clicked + rng.binomial(cells.shown - cells.clicked, chance)
+        return (
+            self._with_cells(shown, clicked),
+            self._with_cells(cells.shown - shown, cells.clicked - clicked),
+        )
+
+    def _with_sessions(self, sessions: Sessions, times: Ints) -> Counts:
+        """Return counts of these lists, seen so often; those never seen are left out."""
+        seen = times > 0
+        kept = Sessions(sessions.items[seen], sessions.clicks[seen], times[seen])
+        return dataclasses.replace(self, cells=cells_of(kept), sessions=kept)
+
+    def _with_cells(self, shown: Ints, clicked: Ints) -> Counts:
+        seen = shown > 0
+        cells = self.cells
+        kept = Cells(cells.pair[seen], cells.position[seen], shown[seen], clicked[seen])
+        return dataclasses.replace(self, cells=kept)
 
 
 def cells_of(sessions: Sessions) -> Cells:

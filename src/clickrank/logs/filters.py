@@ -26,8 +26,8 @@ class Filters:
     top_queries
         The so many most frequent queries; of equally frequent ones the first by text.
 
-    **Source**: lagree2016, section 7.2, keeps of the KDD Cup 2012 log ads shown at least 1,000
-    times at every position and queries with at least 5 such ads; gauthier2022 does the same.
+    **Source**: lagree2016 and gauthier2022 keep of the KDD Cup 2012 log ads shown at least 1,000
+    times at every position, and queries with at least 5 such ads.
     """
 
     positions: int | None = None
@@ -61,7 +61,7 @@ class Filters:
         enough = cells.filter(cells.n >= (self.min_displays or 1))
         pairs = enough.group_by("query", "item").agg(places=enough.count())
         if self.min_displays is not None:
-            longest = rows.position.max().execute()
+            longest = rows.position.max().to_pyarrow().as_py()
             pairs = pairs.filter(pairs.places == (0 if longest is None else int(longest)))
         if self.min_items is not None:
             each = pairs.group_by("query").agg(n=pairs.count())

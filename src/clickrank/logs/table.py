@@ -24,7 +24,7 @@ def staged(raw: Any, report: Report) -> Any:
     if first == 0:
         return raw.mutate(position=raw.position + 1)
     bad = raw.filter(raw.position < 1)
-    count = int(bad.count().execute())
+    count = int(bad.count().to_pyarrow().as_py())
     if count:
         _note(bad, "position", count, ", ".join(report.files), report)
     return raw.filter(raw.position >= 1) if count else raw
@@ -99,12 +99,12 @@ def _typed(raw: Any, found: Mapping[str, str]) -> Any:
 
 
 def _time(values: Any, column: str) -> Any:
-    """Return a time in microseconds, of a time or of seconds since 1970."""
+    """Return a time, of a time or of whole seconds since 1970."""
     kind = values.type()
     if kind.is_timestamp() or kind.is_date():
         return values.cast("timestamp('UTC', 6)")
     if kind.is_numeric():
-        return (values * 1_000_000).cast("int64").as_timestamp("us").cast("timestamp('UTC', 6)")
+        return values.cast("int64").as_timestamp("s").cast("timestamp('UTC', 6)")
     raise invalid("open_log", f"column {column} (timestamp) must hold times", str(kind))
 
 

@@ -4,7 +4,8 @@
     TitleID  DescriptionID  UserID
 
 Click and Impression are counts, so that the log is a counted one: an ad is an item, and which ads
-were shown together is not known. 1 ≤ Position ≤ Depth ≤ 3.
+were shown together is not known. 1 ≤ Position ≤ Depth ≤ 3. With ``columns={"click": "Click"}`` each
+line is one display that was clicked or not, whatever its Impression: gauthier2022 counts so.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from clickrank.errors import invalid
+from clickrank.logs.columns import mapped
 from clickrank.logs.readers.delimited import read_delimited
 from clickrank.logs.readers.files import Tick
 from clickrank.logs.report import Report
+from clickrank.logs.schema import kind_of
 
 NAMES = (
     "Click",
@@ -39,6 +41,7 @@ COLUMNS = {
     "shown": "Impression",
     "clicked": "Click",
 }
+_WITHOUT_COUNTS = {name: COLUMNS[name] for name in ("query", "position", "item")}
 DEEPEST = 3
 
 
@@ -52,17 +55,17 @@ def read(
     path: str, report: Report, tick: Tick, columns: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file."""
-    if columns:
-        raise invalid("open_log", "columns must be left out for kdd-2012", dict(columns))
+    kept = COLUMNS if "click" not in (columns or {}) else _WITHOUT_COUNTS
+    found = mapped(NAMES, {**kept, **(columns or {})})
     report.first_position = 1
-    report.kind = "counted"
-    report.columns = dict(COLUMNS)
+    report.kind = kind_of(found)
+    report.columns = found
     yield from read_delimited(
         path,
         report,
         tick,
         names=NAMES,
-        columns={**COLUMNS, "depth": "Depth"},
+        columns={**found, "depth": "Depth"},
         delimiter="\t",
         header=False,
         quoted=False,

@@ -20,8 +20,8 @@ from rich.table import Table
 
 LIST = 10
 
-#: Queries as often as in life (the first of 5,000 in one list of eight), 15 items each, of which ten
-#: are shown, mostly in one of three orders; ``distinct`` makes nearly every list another.
+#: Queries as often as in life (the first of 5,000 in one list of eight), 15 items each, of which
+#: ten are shown, mostly in one of three orders; ``distinct`` makes nearly every list another.
 LISTS = """
 copy (
     with lists as (
@@ -38,8 +38,8 @@ copy (
 """
 KDD = """
 copy (
-    select (hash(i) % 20 = 0)::int, 1 + (hash(i + 1) % 50 = 0)::int, hash(i + 2), hash(q) % 99991 + r,
-        r, 3, 1 + hash(i + 3) % 3, q, r, r, r, hash(i + 4) % 20000000
+    select (hash(i) % 20 = 0)::int, 1 + (hash(i + 1) % 50 = 0)::int, hash(i + 2),
+        hash(q) % 99991 + r, r, 3, 1 + hash(i + 3) % 3, q, r, r, r, hash(i + 4) % 20000000
     from (
         select i, (pow(1e6, hash(i + 5) % 1000003 / 1000003.0))::bigint as q,
             hash(i + 6) % 7 as r

@@ -81,7 +81,7 @@ def test_counts_are_those_by_hand(
     lists: Lists, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = rows_of(lists)
-    np.random.default_rng(seed).shuffle(rows)  # type: ignore[arg-type]
+    np.random.default_rng(seed).shuffle(rows)
     monkeypatch.setattr(aggregate, "ROWS", 5)  # several ranges of queries
     with open_log(write(tmp_path / "log.parquet", rows)) as log:
         counts = log.counts()
@@ -340,3 +340,14 @@ def test_columns_that_are_missing(tmp_path: Path) -> None:
         open_log(write(path, words))
     with pytest.raises(FileNotFoundError, match="there is no file"):
         open_log(tmp_path / "none*.csv")
+
+
+def test_progress_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("impression_id,query,position,item,click\n1,q,1,a,0\n")
+    with open_log(path, progress=True) as log:
+        log.counts()
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    for label in ("Reading", "Counting pairs", "Counting lists"):
+        assert label in shown.err

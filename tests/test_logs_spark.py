@@ -87,7 +87,7 @@ def damaged_rows() -> list[dict[str, Any]]:
     ids=["all", "filtered"],
 )
 def test_lists(
-    filters: dict[str, int], spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    filters: dict[str, Any], spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(aggregate, "ROWS", 400)
     path = write(tmp_path / "log.parquet", damaged_rows())

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from clickrank.errors import invalid
@@ -26,6 +28,8 @@ from clickrank.types import Ints
 
 #: Rows that are put together into lists at once.
 ROWS = 10_000_000
+#: Names that are turned into an array at once.
+CHUNK = 1_000_000
 
 
 class Pairs(NamedTuple):
@@ -36,6 +40,7 @@ class Pairs(NamedTuple):
     query: Ints  # the number of each pair's query
     item: NDArray[Any]
     rows: Ints
+    n_items: int  # different ones
     displays: int
     clicks: int
 
@@ -48,22 +53,26 @@ def pairs_of(rows: Any) -> Pairs:
     number = ibis.row_number().over(order_by=[each.query, each.item])
     table = keep(each.mutate(pair=number.cast("int64")))
     found = table.order_by("pair").to_pyarrow()
-    query, item = (_texts(found[name]) for name in ("query", "item"))
-    new = np.ones(query.size, dtype=bool)
-    new[1:] = query[1:] != query[:-1]
+    query = found["query"].combine_chunks()
+    new = np.ones(len(query), dtype=bool)
+    new[1:] = pc.not_equal(query[1:], query[:-1]).to_numpy(zero_copy_only=False)
     return Pairs(
         table.select("query", "item", "pair"),
-        query[new],
+        _texts(query.filter(pa.array(new))),
         np.cumsum(new) - 1,
-        item,
+        _texts(found["item"].combine_chunks()),
         found["n"].to_numpy().astype(np.int64),
+        pc.count_distinct(found["item"]).as_py(),
         int(found["shown"].to_numpy().sum()),
         int(found["clicked"].to_numpy().sum()),
     )
 
 
 def _texts(column: Any) -> NDArray[Any]:
-    return np.array(column.to_pylist(), dtype=np.dtypes.StringDType())
+    found = np.empty(len(column), dtype=np.dtypes.StringDType())
+    for start in range(0, len(column), CHUNK):  # as Python's strings they take five times as much
+        found[start : start + CHUNK] = column[start : start + CHUNK].to_pylist()
+    return found
 
 
 def counts_of(
@@ -111,7 +120,7 @@ def _sessions(
     times: list[Ints] = []
     with progress_bar("Counting lists", int(pairs.rows.sum()), progress) as tick:
         for low, high, size in _ranges(pairs):
-            code, count, twice = _lists(rows, pairs.table, low, high, n_positions)
+            code, count, twice = _lists(rows, pairs, low, high, n_positions)
             if twice.any():
                 report.add("repeated position", "log", count=int(twice.sum()))
             count = count - twice
@@ -162,8 +171,8 @@ def _ranges(pairs: Pairs) -> Iterator[tuple[str | None, str | None, int]]:
 
 
 def _lists(
-    rows: Any, pairs: Any, low: str | None, high: str | None, n_positions: int
-) -> tuple[Ints, Ints, Ints]:
+    rows: Any, pairs: Pairs, low: str | None, high: str | None, n_positions: int
+) -> tuple[NDArray[Any], Ints, Ints]:
     """Return the different lists of a range of queries.
 
     Codes of their positions, -1 where nothing was shown; how often each was seen, and how many of
@@ -175,9 +184,13 @@ def _lists(
             table = table.filter(table.query >= low)
         return table if high is None else table.filter(table.query < high)
 
-    joined = within(rows).inner_join(within(pairs), ["query", "item"])
+    small = 2 * pairs.query.size < 2**31
+    joined = within(rows).inner_join(within(pairs.table), ["query", "item"])
     coded = joined.select(
-        "query", "impression_id", "position", code=joined.pair * 2 + joined.click.cast("int64")
+        "query",
+        "impression_id",
+        "position",
+        code=(joined.pair * 2 + joined.click.cast("int64")).cast("int32" if small else "int64"),
     )
     names = [f"at_{k}" for k in range(1, n_positions + 1)]
     lists = coded.group_by("query", "impression_id").agg(
@@ -193,7 +206,7 @@ def _lists(
     )
     found = plain.group_by(names).agg(times=plain.count(), twice=plain.twice.sum())
     table = found.order_by(names).to_pyarrow()
-    code = np.stack([table[name].to_numpy() for name in names], axis=1).astype(np.int64)
+    code = np.stack([table[name].to_numpy() for name in names], axis=1)
     return (
         code,
         table["times"].to_numpy().astype(np.int64),

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from clickrank.errors import MissingExtra, unknown
+from clickrank.progress import progress_bar
 
 ENGINES = ("duckdb", "pyspark")
+#: Between questions how far it is.
+SECONDS = 0.2
 _NUMBERS = itertools.count()
 
 
@@ -31,11 +37,15 @@ def connect(engine: str, folder: Path, memory: str, threads: int | None) -> Any:
     """
     ibis = require_ibis()
     if engine == "duckdb":
-        return ibis.duckdb.connect(
+        backend = ibis.duckdb.connect(
             memory_limit=memory,
             temp_directory=str(folder / "spill"),
             threads=threads or os.cpu_count() or 1,
         )
+        # So that `watched` can ask how far it is.
+        backend.raw_sql("SET enable_progress_bar = true")
+        backend.raw_sql("SET enable_progress_bar_print = false")
+        return backend
     if engine == "pyspark":
         try:
             from pyspark.sql import SparkSession
@@ -52,3 +62,29 @@ def keep(table: Any) -> Any:
         return table.cache()
     # Ibis's own cache drops its tables when Python forgets them, by then of a closed connection.
     return backend.create_table(f"kept_{next(_NUMBERS)}", table, temp=True)
+
+
+@contextlib.contextmanager
+def watched(backend: Any, label: str, show: bool | None) -> Iterator[None]:
+    """Show how far the engine is with what is asked of it; DuckDB says so, Spark on its own."""
+    if backend.name != "duckdb":
+        yield
+        return
+    over = threading.Event()
+    with progress_bar(label, 100, show) as tick:
+
+        def ask() -> None:
+            done = 0
+            while not over.wait(SECONDS):
+                now = int(backend.con.query_progress())  # -1 between queries
+                tick(max(now - done, 0))
+                done = max(now, done)
+            tick(100 - done)
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()

@@ -10,13 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from clickrank.errors import invalid
 from clickrank.logs import aggregate, table
 from clickrank.logs.counts import Counts
-from clickrank.logs.engine import connect
+from clickrank.logs.engine import connect, watched
 from clickrank.logs.filters import Filters
 from clickrank.logs.impressions import Impressions
 from clickrank.logs.lists import impressions_of
@@ -85,17 +84,20 @@ class Log:
         """Return the report, with the numbers of what the filters keep; filters as for `counts`."""
         chosen = Filters(**filters)
         pairs = self._pairs_of(chosen)
-        lists = self._lists.get(chosen, Report(self._report.format))
-        return dataclasses.replace(
+        found = dataclasses.replace(
             self._report,
             rows=int(pairs.rows.sum()),
-            lists=lists.lists,
-            problems=merged(self._report.problems, lists.problems),
             queries=pairs.queries.size,
-            items=np.unique(pairs.item).size,
+            items=pairs.n_items,
             displays=pairs.displays,
             clicks=pairs.clicks,
         )
+        if chosen in self._lists:
+            lists = self._lists[chosen]
+            found.lists, found.rows = lists.lists, lists.rows
+            found.displays, found.clicks = lists.displays, lists.clicks
+            found.problems = merged(found.problems, lists.problems)
+        return found
 
     def table(self, **filters: int | None) -> Any:
         """Return the rows as an Ibis table; filters as for `counts`."""
@@ -118,6 +120,8 @@ class Log:
         found = aggregate.counts_of(rows, pairs, report, self._progress, with_lists)
         if found.sessions is not None:
             report.lists = found.n_impressions
+            report.displays = report.rows = int(found.cells.shown.sum())
+            report.clicks = int(found.cells.clicked.sum())
             self._lists[chosen] = report
         return found
 
@@ -156,7 +160,8 @@ class Log:
     def _pairs_of(self, filters: Filters) -> aggregate.Pairs:
         rows = self._kept_by(filters)
         if filters not in self._pairs:
-            self._pairs[filters] = aggregate.pairs_of(rows)
+            with watched(self._backend, "Counting pairs", self._progress):
+                self._pairs[filters] = aggregate.pairs_of(rows)
         return self._pairs[filters]
 
 

@@ -100,13 +100,14 @@ def test_intervals_hold_the_true_value(estimator: Estimator) -> None:
     ],
     ids=lambda e: f"{e.name} {getattr(e, 'propensities', '')} {getattr(e, 'self_normalised', '')}",
 )
-@pytest.mark.parametrize("n", [300, 3000])
+@pytest.mark.parametrize("n", [800, 4000])
 def test_coverage_at_the_nominal_level(estimator: Estimator, n: int) -> None:
-    """1,000 logs: the standard error is 0.7 %. Never below 92.5 %; above is caution."""
-    runs = 1000 if not isinstance(estimator, DirectMethod) else 200
+    """The standard error of a coverage is 1.1 % with 400 logs, 2.2 % with 100: three may lack."""
+    runs = 100 if isinstance(estimator, DirectMethod) else 400
     found = coverage(dataclasses.replace(estimator, repeats=600), runs, n)
     print(estimator.name, n, found)
-    assert found["interval"] >= 0.925 if runs == 1000 else found["interval"] >= 0.90
+    assert found["interval"] >= (0.885 if runs == 100 else 0.917)
+    assert found["gain_interval"] >= (0.885 if runs == 100 else 0.917)
     assert found.get("bernstein", 1.0) >= 0.95
 
 

@@ -15,6 +15,7 @@ from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.reward_interaction import RewardInteractionIPS
 from clickrank.evaluate.targets import Lists, Marginals, Target, UniformLists, fixed_list, shown_in
+from clickrank.evaluate.usable import part
 
 __all__ = [
     "ESTIMATORS",
@@ -47,6 +48,7 @@ __all__ = [
     "fixed_list",
     "frozen",
     "learned",
+    "part",
     "propensities_of",
     "shown_in",
 ]

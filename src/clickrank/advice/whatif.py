@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
         )
 
     def amount(self, value: float, sign: str = "") -> str:
-        """Write an amount with as many decimals as today's earnings call for; sign "+" if wanted."""
+        """Write an amount with as many decimals as today's earnings call for."""
         today = self.group.today
         decimals = max(3, 3 - math.floor(math.log10(today))) if today > 0 else 4
         return f"{value:{sign}.{decimals}f}"

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from clickrank.advice.diagnose import TEST_SHARE, Diagnosis, Say, diagnose, known_models
+from clickrank.advice.diagnosis import TEST_SHARE, Diagnosis, Say, diagnose, known_models
 from clickrank.advice.earnings import (
     AS_GOOD,
     Earning,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from clickrank.advice.diagnose import diagnose
+from clickrank.advice.diagnosis import diagnose
 from clickrank.advice.limits import limits_of
 from clickrank.advice.scores import STRAY, fitted, held_out, ranked, score, score_positions
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 import clickrank as cr
 from clickrank.advice import earnings
 from clickrank.advice.earnings import Plan, equals, grouped, players
+from clickrank.advice.forecast import WhatIf, whatif
 from clickrank.advice.queries import Protocol, clicks_per_list, cut, prepare, resampled, today_value
 from clickrank.advice.report import whatif_page
 from clickrank.advice.scores import fitted
-from clickrank.advice.whatif import WhatIf, whatif
 from clickrank.cli import app
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.fit import FITS

@@ -79,7 +79,7 @@ def diagnose(
 
     Models are fitted to a part of the lists and scored on the rest.
     """
-    from clickrank.advice.diagnose import diagnose as run
+    from clickrank.advice.diagnosis import diagnose as run
     from clickrank.advice.report import diagnosis_page, perplexity_figure, write_page
     from clickrank.advice.tables import effect_grid, perplexity_grid, score_grid
 
@@ -151,10 +151,10 @@ def whatif(
     Results are saved as they finish: after an interruption the same command does the rest.
     """
     from clickrank.advice.earnings import Plan
+    from clickrank.advice.forecast import whatif as run
     from clickrank.advice.queries import Protocol
     from clickrank.advice.report import whatif_figure, whatif_page, write_page
     from clickrank.advice.tables import earning_grid, query_grid, remarks
-    from clickrank.advice.whatif import whatif as run
     from clickrank.plots import require_matplotlib
     from clickrank.types import whole
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clickrank.advice.diagnose import Diagnosis
+from clickrank.advice.diagnosis import Diagnosis
 from clickrank.advice.earnings import Earning
+from clickrank.advice.forecast import Outcome, WhatIf
 from clickrank.advice.tables import (
     Grid,
     earning_grid,
@@ -20,7 +21,6 @@ from clickrank.advice.tables import (
     remarks,
     score_grid,
 )
-from clickrank.advice.whatif import Outcome, WhatIf
 from clickrank.experiments.markup import (
     definitions,
     drawing,

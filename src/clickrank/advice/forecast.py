@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from clickrank.advice.diagnose import TEST_SHARE, Diagnosis, Say, diagnose, known_models
+from clickrank.advice.diagnosis import TEST_SHARE, Diagnosis, Say, diagnose, known_models
 from clickrank.advice.earnings import (
     AS_GOOD,
     Earning,
@@ -48,7 +48,7 @@ class Outcome(NamedTuple):
         )
 
     def amount(self, value: float, sign: str = "") -> str:
-        """Write an amount with as many decimals as today's earnings call for; sign "+" if wanted."""
+        """Write an amount with as many decimals as today's earnings call for."""
         today = self.group.today
         decimals = max(3, 3 - math.floor(math.log10(today))) if today > 0 else 4
         return f"{value:{sign}.{decimals}f}"

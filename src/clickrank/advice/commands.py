@@ -68,7 +68,8 @@ def diagnose(
     test_share: TestShare = 0.25,
     seed: Seed = 0,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw perplexity by position (png, pdf, svg).")
+        Path | None,
+        typer.Option(help="Draw perplexity by position, against positions alone (png, pdf, svg)."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write a report into this HTML file.")] = None,
     engine: LogEngine = "duckdb",

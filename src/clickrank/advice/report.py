@@ -122,7 +122,8 @@ def _outcome_section(found: WhatIf, outcome: Outcome, number: int) -> str:
 
 def _diagnosis_section(found: Diagnosis) -> str:
     parts = [_said(found.verdict()), _table(score_grid(found))]
-    parts.append(drawing(svg(perplexity_figure(found), "perplexity"), "Perplexity by position"))
+    label = "Perplexity by position, below that of positions alone: more is better"
+    parts.append(drawing(svg(perplexity_figure(found), "perplexity"), label))
     parts.append(_table(perplexity_grid(found)))
     if found.effects:
         figure = effect_figure(found)
@@ -157,13 +158,16 @@ def whatif_figure(outcome: Outcome, horizon: int) -> Figure:
 
 
 def perplexity_figure(found: Diagnosis) -> Figure:
-    """Draw the perplexity of each model by position."""
+    """Draw by how much each model's perplexity is below that of positions alone, at each position.
+
+    Perplexities themselves fall with the click rate, which would be all that is seen.
+    """
     x = np.arange(1, found.counts.n_positions + 1)
     nan = np.full(x.size, np.nan)
-    scores = (*found.ranking.scores, found.baseline)
+    alone = found.baseline.perplexity
     return position_figure(
-        [Curve(s.name, x, s.perplexity, nan, nan) for s in scores],
-        ylabel="perplexity on lists held out",
+        [Curve(s.name, x, alone - s.perplexity, nan, nan) for s in found.ranking.scores],
+        ylabel="perplexity below that of positions alone",
     )
 
 

@@ -45,9 +45,8 @@ def log(lists: int, seed: int = 0) -> Counts:
     )
 
 
-def main() -> None:
+def main(lists: int) -> None:
     """Print the times."""
-    lists = int(float(sys.argv[1])) if len(sys.argv) > 1 else 1_000_000
     counts = log(lists)
     small = counts.of_query("0")
     for name in FITS:
@@ -62,4 +61,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(int(float(sys.argv[1])) if len(sys.argv) > 1 else 1_000_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 
 import pytest
@@ -25,6 +26,7 @@ _ABOUT |= {
     "tests/test_pmed.py": "pmed",
     "tests/test_rank_one.py": "epsilon-greedy",
     "tests/test_recurrank.py": "recurrank",
+    "tests/test_whatif.py": "thompson",
 }
 # The longest first: "epoch-ucb" is part of "epoch-ucb-star".
 _NAMES = re.compile("|".join(sorted([*POLICIES, *_ABOUT], key=len, reverse=True)))
@@ -42,6 +44,10 @@ def _group(nodeid: str) -> str:
 class _ByPolicy(LoadScopeScheduling):  # type: ignore[misc]
     def _split_scope(self, nodeid: str) -> str:
         return _group(nodeid)
+
+
+# Compiling makes millions of objects, and few cycles; a tenth of its time went to looking for them.
+gc.set_threshold(100_000, 20, 50)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _ByPolicy:

@@ -143,6 +143,20 @@ def test_compare_takes_a_model_file(tmp_path: Path) -> None:
     assert "must not be mixed" in fails("compare", *both)
 
 
+def test_compare_on_browsing_users(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    after = [[1.0], [0.5, 0.8]]
+    path.write_text(
+        json.dumps({"model": "ubm", "attraction": [0.5, 0.2], "examination_after": after})
+    )
+    text = run("compare", "--policies", "uniform", "--model-file", str(path), *SMALL).stdout
+    assert "UBM(n_items=2, n_positions=2)" in text
+    model = ["--model", "dbn", "--attraction", "0.5,0.2", "--n-positions", "1"]
+    model += ["--item-satisfaction", "0.3,0.9", "--continuation", "0.8"]
+    text = run("compare", "--policies", "uniform", *model, *SMALL).stdout
+    assert "DBN(n_items=2, n_positions=1)" in text
+
+
 def test_compare_saves_and_plots(tmp_path: Path) -> None:
     saved, plot = tmp_path / "r.npz", tmp_path / "r.png"
     files = ("--save", str(saved), "--plot", str(plot))

@@ -16,6 +16,7 @@ LOG = [
     Shown("second-id", "red shoes", 1_700_000_001_000_000, 1, ["b", "a"], [], False, True),
     Shown("third-id", "", 1_700_000_002_000_000, 2, ["c", "a"], {0, 1}, True, True, ["a", "d"]),
     Shown("fourth-id", "", 1_700_000_003_000_000, 2, ["c", "a"], (0,), True, False, ["a"]),
+    Shown("fifth-id", "", 4, 2, ["c", "a"], (), True, True, None, [0.5, 0.25], [0.5, 0.125]),
 ]
 
 
@@ -31,7 +32,8 @@ def expected() -> list[dict[str, object]]:
                     "position": k + 1,
                     "item": item,
                     "click": int(k in shown.clicked),
-                    "propensity": None,
+                    "propensity": shown.propensity and shown.propensity[k],
+                    "prefix_propensity": shown.prefix_propensity and shown.prefix_propensity[k],
                     "timestamp": datetime(1970, 1, 1, tzinfo=UTC)
                     + timedelta(microseconds=shown.shown_at),
                     "ranker": "shop",

@@ -1,6 +1,6 @@
 """clickrank learns from clicks which items to show and in which order."""
 
-from clickrank import bounds, checks, clickmodels, errors, fit, kernels, policies, priors
+from clickrank import bounds, checks, clickmodels, errors, evaluate, fit, kernels, policies, priors
 from clickrank.policies import Learner, policy
 from clickrank.ranker import Ranker, Shown
 from clickrank.simulate import Comparison, ManyResults, Result, compare, simulate, simulate_many
@@ -19,6 +19,7 @@ __all__ = [
     "clickmodels",
     "compare",
     "errors",
+    "evaluate",
     "fit",
     "kernels",
     "policies",

@@ -24,10 +24,16 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import numba
 import numpy as np
+from numba.core.compiler import Compiler
 from numba.extending import overload
+
+from clickrank._parts import PartCompiler, WholeCompiler
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+# Nothing calls a kernel as C does.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 
 _PACKAGE = Path(__file__).resolve().parent
 # What decides the machine code of kernels, and the numbers that simulations give.
@@ -113,7 +119,7 @@ class _Kernel(Generic[P, R]):
         functools.update_wrapper(self, function)
         self.py_func = function
         self._options = options
-        called: Any = _njit(no_cpython_wrapper=True, **options)(function)
+        called: Any = _njit(PartCompiler, no_cpython_wrapper=True, **options)(function)
         self._numba_type_ = called._numba_type_  # what Numba takes this object for
         self._from_kernels = called  # which its type does not keep alive
 
@@ -122,7 +128,7 @@ class _Kernel(Generic[P, R]):
 
     @functools.cached_property
     def _from_python(self) -> Callable[P, R]:
-        return _njit(**self._options)(self.py_func)
+        return _njit(WholeCompiler, **self._options)(self.py_func)
 
 
 def kernel_for(function: Callable[P, R], *sources: str | None) -> Callable[P, R]:
@@ -138,12 +144,12 @@ _LOCK = threading.Lock()
 @functools.cache
 def _compiled(function: Callable[..., Any], keys: tuple[str, ...] | None) -> Callable[..., Any]:
     if keys is None:
-        return _njit()(function)
+        return _njit(WholeCompiler)(function)
     settings = vars(numba.config)  # which its type stubs do not list
     before = settings["CACHE_DIR"]
     settings["CACHE_DIR"] = str(cache_root() / fingerprint(*keys))
     try:
-        return _njit(cache=True)(function)
+        return _njit(WholeCompiler, cache=True)(function)
     finally:
         settings["CACHE_DIR"] = before
 
@@ -223,15 +229,15 @@ def generic(
     It returns None for what it does not know. For ``lean``, see `lean_kernel`.
     """
     # Not strict: the dispatcher has no annotations, the kernels have.
-    options: Any = {"error_model": "numpy", "_nrt": not lean}
+    options: Any = {**_OPTIONS, "_nrt": not lean, "pipeline_class": PartCompiler}
     overload(stub, jit_options=options, strict=False)(dispatch)
 
 
-def _njit(**options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    compiler: Callable[[Callable[P, R]], Callable[P, R]] = numba.njit(
-        error_model="numpy", nogil=True, **options
+def _njit(compiler: type[Compiler], **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    decorate: Callable[[Callable[P, R]], Callable[P, R]] = numba.njit(
+        nogil=True, pipeline_class=compiler, **_OPTIONS, **options
     )
-    return compiler
+    return decorate
 
 
 def named_tuple_class(numba_type: Any) -> type:
@@ -267,4 +273,4 @@ def start() -> None:
     def nothing() -> None:
         pass
 
-    _njit()(nothing)()
+    _njit(WholeCompiler)(nothing)()

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from clickrank.advice import commands as advice_commands
 from clickrank.errors import ClickRankError, InvalidValue, invalid
+from clickrank.evaluate import commands as evaluate_commands
 from clickrank.logs import commands as log_commands
 from clickrank.serve import commands as service_commands
 
@@ -277,6 +279,8 @@ def reproduce(
 
 
 log_commands.add_commands(app)
+advice_commands.add_commands(app)
+evaluate_commands.add_commands(app)
 service_commands.add_commands(app)
 
 

@@ -24,6 +24,10 @@ class DoesNotApply(InvalidValue):
     """A policy's assumptions do not hold for a click model; the message says which."""
 
 
+class CannotEvaluate(ClickRankError):
+    """A log cannot tell what a policy would earn; the message says why."""
+
+
 class MissingExtra(ClickRankError, ImportError):
     """An optional dependency is not installed; the message says how to get it."""
 

@@ -8,11 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank._jit import kernel_for
 from clickrank._rng import streams
 from clickrank.checks.clickmodels import example_parameters
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
+from clickrank.clickmodels.base import source_of as model_source
 from clickrank.policies import Learner, Policy
 from clickrank.policies import policy as make_policy
+from clickrank.policies.base import source_of as policy_source
+from clickrank.simulate.loop import advance, new_progress
 from clickrank.types import Ints
 
 #: Builds the policy to check for a click model and a horizon.
@@ -72,6 +76,26 @@ def play_with(
         learner.update(ranking, memo, clicks)
         log.append((ranking, memo, clicks))
     return log
+
+
+def rankings_of_run(
+    learner: Learner,
+    model: ClickModel,
+    rounds: int,
+    policy_rng: np.random.Generator,
+    user_rng: np.random.Generator,
+) -> Ints:
+    """Play some rounds as `play_with`, in compiled code alone; return the rankings, one a row."""
+    play = kernel_for(advance, policy_source(learner.policy), model_source(model))
+    # With a place for each round, the ring of what is in flight keeps all that was shown.
+    progress = new_progress(learner.n_positions, learner.memo_size, delay=0, batch=rounds)
+    end, regret = np.array([rounds]), np.zeros(1)
+    rngs = policy_rng, user_rng
+    play(
+        learner.params, learner.state, model.params, 0.0, *rngs, progress,
+        rounds, 0, 1, end, regret, learner.n_positions,
+    )  # fmt: skip
+    return progress.rankings
 
 
 def assert_same(one: dict[str, NDArray[Any]], two: dict[str, NDArray[Any]], message: str) -> None:

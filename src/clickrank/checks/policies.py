@@ -29,7 +29,9 @@ from clickrank.checks.playing import (
     matched_model,
     play,
     play_with,
+    rankings_of_run,
 )
+from clickrank.checks.propensities import check_propensities
 from clickrank.errors import InvalidValue
 from clickrank.policies import Learner, Policy, Uniform
 from clickrank.simulate import simulate
@@ -208,7 +210,7 @@ def check_relabelling(cls: type[Policy], make: Make) -> None:
         for run in range(runs):
             rng = streams(13, run if labels is order else run + runs)
             learner = Learner(policy, n_items, n_positions)
-            for ranking, _, _ in play_with(learner, users, horizon, rng.policy, rng.users):
+            for ranking in rankings_of_run(learner, users, horizon, rng.policy, rng.users):
                 counts[run, labels[ranking], np.arange(n_positions)] += 1
         shown.append(counts)
     difference = np.abs(shown[0].mean(axis=0) - shown[1].mean(axis=0))
@@ -288,6 +290,7 @@ POLICY_CHECKS: tuple[Callable[[type[Policy], Make], None], ...] = (
     check_extreme_clicks,
     check_more_items,
     check_candidates,
+    check_propensities,
     check_relabelling,
     check_delayed_feedback,
     check_learns,

@@ -72,6 +72,7 @@ class RankerOptions(TypedDict, total=False):
     settings: dict[str, Any]
     window: int
     mode: s.Mode
+    log_propensities: bool
     prior: s.Prior | None
     start: s.Start | None
 
@@ -81,6 +82,7 @@ class RankerChanges(TypedDict, total=False):
 
     window: int
     mode: s.Mode
+    log_propensities: bool
     policy: str
     settings: dict[str, Any]
 

@@ -1,1 +1,54 @@
-"""What a policy would have earned, from a log that another one made."""
+"""Off-policy evaluation: what a policy would have earned, from the log of another."""
+
+from clickrank.evaluate.base import Estimator, Reward, Terms, WeightingEstimator
+from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
+from clickrank.evaluate.cascade_dr import CascadeDR
+from clickrank.evaluate.direct import DirectMethod
+from clickrank.evaluate.evaluation import ESTIMATORS, Evaluation, Settings, evaluate
+from clickrank.evaluate.frozen import frozen, learned
+from clickrank.evaluate.intervals import Interval, bootstrap, effective_size, empirical_bernstein
+from clickrank.evaluate.item_position_ips import ItemPositionIPS
+from clickrank.evaluate.list_ips import ListIPS
+from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
+from clickrank.evaluate.propensities import Propensities, propensities_of
+from clickrank.evaluate.replay import Replay
+from clickrank.evaluate.result import Estimate
+from clickrank.evaluate.reward_interaction import RewardInteractionIPS
+from clickrank.evaluate.targets import Lists, Marginals, Target, UniformLists, fixed_list, shown_in
+from clickrank.evaluate.usable import part
+
+__all__ = [
+    "ESTIMATORS",
+    "BootstrappedReplay",
+    "CascadeDR",
+    "DirectMethod",
+    "DocumentIPS",
+    "Estimate",
+    "Estimator",
+    "Evaluation",
+    "Interval",
+    "ItemPositionIPS",
+    "ListIPS",
+    "Lists",
+    "Marginals",
+    "PositionBasedIPS",
+    "Propensities",
+    "Replay",
+    "Reward",
+    "RewardInteractionIPS",
+    "Settings",
+    "Target",
+    "Terms",
+    "UniformLists",
+    "WeightingEstimator",
+    "bootstrap",
+    "effective_size",
+    "empirical_bernstein",
+    "evaluate",
+    "fixed_list",
+    "frozen",
+    "learned",
+    "part",
+    "propensities_of",
+    "shown_in",
+]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import html
-import platform
 import shlex
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from string import Template
 
-import numba
 import numpy as np
-import scipy
 
-import clickrank
-from clickrank._jit import fingerprint
+from clickrank.experiments.markup import (
+    badge,
+    definitions,
+    drawing,
+    escaped,
+    listed,
+    numbers_table,
+    style,
+    versions,
+)
 from clickrank.experiments.runner import Outcome
 from clickrank.experiments.sources import Sweep
 from clickrank.experiments.spec import Grid, KnownPrior, PolicySpec
@@ -45,38 +49,26 @@ def write_report(out: Path, outcomes: list[Outcome], scale: str) -> Path:
 
 def page(outcomes: list[Outcome], scale: str, out: Path) -> str:
     """Return the whole page."""
-    style = (HERE / "report.css").read_text(encoding="utf-8")
     frame = Template((HERE / "report.html").read_text(encoding="utf-8"))
     return frame.substitute(
-        style=style,
-        scale=_text(scale),
+        style=style(),
+        scale=escaped(scale),
         overview="\n".join(_overview(o) for o in outcomes),
         sections="\n".join(_section(o, scale, out) for o in outcomes),
-        versions=_definitions(versions()),
+        versions=definitions(versions()),
     )
-
-
-def versions() -> dict[str, str]:
-    """Return what the numbers depend on besides the experiment: versions and the code's hash."""
-    return {
-        "clickrank": f"{clickrank.__version__} (code {fingerprint()})",
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "Numba": numba.__version__,
-        "SciPy": scipy.__version__,
-    }
 
 
 def _overview(outcome: Outcome) -> str:
     experiment = outcome.experiment
     counts = Counter(verdict.outcome for _, verdict in outcome.verdicts)
     badges = " ".join(
-        _badge(kind, f"{counts[kind]} {kind}")
+        badge(kind, f"{counts[kind]} {kind}")
         for kind in ("holds", "fails", "undecided")
         if counts[kind]
     )
-    link = f'<a href="#{_anchor(outcome)}">{_text(experiment.name)}</a>'
-    return f"<tr><td>{link}</td><td>{_text(experiment.figure.title)}</td><td>{badges}</td></tr>"
+    link = f'<a href="#{_anchor(outcome)}">{escaped(experiment.name)}</a>'
+    return f"<tr><td>{link}</td><td>{escaped(experiment.figure.title)}</td><td>{badges}</td></tr>"
 
 
 def _section(outcome: Outcome, scale: str, out: Path) -> str:
@@ -85,13 +77,13 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
     source = f"{paper.authors} ({paper.year}), {paper.title}. {_spoken(experiment.figure_id)}."
     parts = [
         f'<section id="{_anchor(outcome)}">',
-        f"<h2>{_text(figure.title)}</h2>",
-        f'<p class="source">{_text(source)}</p>',
+        f"<h2>{escaped(figure.title)}</h2>",
+        f'<p class="source">{escaped(source)}</p>',
     ]
     if figure.judged is not None:
         place = figure.judged.path or "LightGBM’s example"
         text = f"Played on the {len(outcome.evidence.models):,} test queries of {place}."
-        parts.append(f'<p class="source">{_text(text)}</p>')
+        parts.append(f'<p class="source">{escaped(text)}</p>')
     if not outcome.complete:
         parts.append('<p class="warning">Incomplete: runs are missing. Run the command again.</p>')
     if outcome.results:
@@ -106,8 +98,7 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
             parts.append(_survival(outcome))
     parts += ["<h3>Claims</h3>", *(_claim(claim, *verdict) for claim, verdict in outcome.verdicts)]
     if figure.differences:
-        items = "".join(f"<li>{_text(d)}</li>" for d in figure.differences)
-        parts.append(f"<h3>Differences from the paper</h3><ul>{items}</ul>")
+        parts.append(f"<h3>Differences from the paper</h3>{listed(figure.differences)}")
     command = ["clickrank", "reproduce", experiment.name, "--scale", scale, "--out", str(out)]
     data = figure.judged or figure.movielens
     if data is not None and data.path:
@@ -121,7 +112,7 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
             f"{spec.curve}: {spec.name} {_told(spec)}".strip() for spec in figure.policies
         ),
     }
-    parts += ["<h3>How it was made</h3>", _definitions(facts), "</section>"]
+    parts += ["<h3>How it was made</h3>", definitions(facts), "</section>"]
     return "\n".join(parts)
 
 
@@ -168,7 +159,7 @@ def _regret(outcome: Outcome) -> str:
         bounds.append(Reference("lower bound", x, outcome.evidence.bound * np.log(x)))
     figure = regret_figure(curves, yscale=outcome.experiment.figure.yscale, bounds=bounds)
     label = f"Mean regret over time of {', '.join(outcome.results)}"
-    return _figure(svg(figure, f"{outcome.experiment.name}/regret"), label)
+    return drawing(svg(figure, f"{outcome.experiment.name}/regret"), label)
 
 
 def _sweep(outcome: Outcome, sweep: Sweep) -> str:
@@ -196,7 +187,7 @@ def _sweep(outcome: Outcome, sweep: Sweep) -> str:
         ylabel=f"regret after {outcome.scale.horizon:,} rounds",
     )
     label = f"Mean regret of {', '.join(c.label for c in curves)} over {sweep.label}"
-    return _figure(svg(figure, f"{outcome.experiment.name}/sweep"), label)
+    return drawing(svg(figure, f"{outcome.experiment.name}/sweep"), label)
 
 
 def _grid(outcome: Outcome, grid: Grid) -> str:
@@ -211,18 +202,14 @@ def _grid(outcome: Outcome, grid: Grid) -> str:
     if not np.isfinite(means).any():
         return ""
     figure = grid_figure(x, y, means, xlabel=grid.x.parameter, ylabel=grid.y.parameter)
-    return _figure(svg(figure, f"{outcome.experiment.name}/grid"), label)
+    return drawing(svg(figure, f"{outcome.experiment.name}/grid"), label)
 
 
 def _survival(outcome: Outcome) -> str:
     samples = [Sample(name, r.regret[:, -1]) for name, r in outcome.results.items()]
     figure = survival_figure(samples)
     label = "How the regret at the horizon is spread over runs"
-    return f"<h3>{label}</h3>" + _figure(svg(figure, f"{outcome.experiment.name}/tail"), label)
-
-
-def _figure(element: str, label: str) -> str:
-    return f'<figure role="img" aria-label="{_text(label)}">{element}</figure>'
+    return f"<h3>{label}</h3>" + drawing(svg(figure, f"{outcome.experiment.name}/tail"), label)
 
 
 def _results(outcome: Outcome) -> str:
@@ -235,7 +222,7 @@ def _results(outcome: Outcome) -> str:
     longest = max(result.horizon for result in outcome.results.values())
     rows = []
     for row in Comparison(outcome.results).summary():
-        name = _text(row.policy)
+        name = escaped(row.policy)
         if known[row.policy].beyond:
             name += ' <span class="beyond">not in the paper’s figure</span>'
         horizon = outcome.results[row.policy].horizon
@@ -251,32 +238,18 @@ def _results(outcome: Outcome) -> str:
             *(["–" if paper is None else f"{paper:g}"] if timed else []),
             *([f"{upper[row.policy]:,.1f}"] if upper else []),
         )
-        cells = "".join(f"<td>{n}</td>" for n in numbers)
-        rows.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
-    head = "".join(f'<th scope="col">{h}</th>' for h in heads)
+        rows.append((name, numbers))
     caption = "Regret at the horizon over runs; 5 % and 95 % are quantiles."
-    return (
-        f'<div class="wide"><table class="numbers"><caption>{caption}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    return numbers_table(caption, heads, rows)
 
 
 def _claim(claim: AnyClaim, outcome: str, measured: str) -> str:
-    note = f'<p class="note">{_text(claim.note)}</p>' if claim.note else ""
+    note = f'<p class="note">{escaped(claim.note)}</p>' if claim.note else ""
     return (
-        f'<article class="claim {outcome}"><p>{_badge(outcome, outcome)} {_text(claim.text)} '
-        f'<span class="from">{_text(claim.source)}</span></p>'
-        f'<p class="measured">{_text(measured)}.</p>{note}</article>'
+        f'<article class="claim {outcome}"><p>{badge(outcome, outcome)} {escaped(claim.text)} '
+        f'<span class="from">{escaped(claim.source)}</span></p>'
+        f'<p class="measured">{escaped(measured)}.</p>{note}</article>'
     )
-
-
-def _badge(kind: str, text: str) -> str:
-    return f'<span class="badge {kind}">{text}</span>'
-
-
-def _definitions(facts: dict[str, str]) -> str:
-    rows = "".join(f"<dt>{_text(k)}</dt><dd>{_text(v)}</dd>" for k, v in facts.items())
-    return f"<dl>{rows}</dl>"
 
 
 def _anchor(outcome: Outcome) -> str:
@@ -286,7 +259,3 @@ def _anchor(outcome: Outcome) -> str:
 def _spoken(figure_id: str) -> str:
     """Return an id as people write it: ``figure-1a`` is Figure 1a."""
     return figure_id.replace("-", " ").capitalize()
-
-
-def _text(value: str) -> str:
-    return html.escape(value)

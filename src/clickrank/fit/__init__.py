@@ -12,20 +12,26 @@ from typing import Any
 from clickrank.errors import unknown
 from clickrank.fit.base import Fit
 from clickrank.fit.cascade import CascadeFit, fit_cascade
+from clickrank.fit.dbn import DBNFit, fit_dbn
 from clickrank.fit.dcm import DCMFit, fit_dcm
 from clickrank.fit.dctr import DCTRFit, fit_dctr
 from clickrank.fit.mnl import MNLFit, mnl_em, mnl_geometric
+from clickrank.fit.mnl_log import MNLLogFit, fit_mnl
 from clickrank.fit.pbm import PBMFit, pbm_fit
 from clickrank.fit.pbm_log import PBMLogFit, fit_pbm
 from clickrank.fit.pbm_svd import PBMSVDFit, fit_pbm_svd
+from clickrank.fit.ubm import UBMFit, fit_ubm
 from clickrank.logs import Counts
 
 #: The fit of each click model, by the model's name.
 FITS: dict[str, Callable[..., Fit]] = {
     "cascade": fit_cascade,
+    "dbn": fit_dbn,
     "dcm": fit_dcm,
     "dctr": fit_dctr,
+    "mnl": fit_mnl,
     "pbm": fit_pbm,
+    "ubm": fit_ubm,
 }
 
 
@@ -55,19 +61,25 @@ def fit(name: str, counts: Counts, **options: Any) -> Fit:
 __all__ = [
     "FITS",
     "CascadeFit",
+    "DBNFit",
     "DCMFit",
     "DCTRFit",
     "Fit",
     "MNLFit",
+    "MNLLogFit",
     "PBMFit",
     "PBMLogFit",
     "PBMSVDFit",
+    "UBMFit",
     "fit",
     "fit_cascade",
+    "fit_dbn",
     "fit_dcm",
     "fit_dctr",
+    "fit_mnl",
     "fit_pbm",
     "fit_pbm_svd",
+    "fit_ubm",
     "mnl_em",
     "mnl_geometric",
     "pbm_fit",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
 
 from clickrank.logs import Counts
 from clickrank.types import Floats, Ints
@@ -25,6 +26,8 @@ class Blocks:
         Which pairs belong to which query.
     n_shared
         How many parameters all queries share.
+    most_pairs
+        Larger queries go without a block.
 
     Attributes
     ----------
@@ -40,11 +43,12 @@ class Blocks:
         (n_shared, n_shared)
     """
 
-    def __init__(self, counts: Counts, n_shared: int) -> None:
+    def __init__(self, counts: Counts, n_shared: int, most_pairs: int = 1 << 62) -> None:
         self.first: Ints = np.searchsorted(counts.pair_query, np.arange(counts.queries.size + 1))
         self.size: Ints = np.diff(self.first)
         by_size = np.argsort(self.size, kind="stable")
         fits = np.cumsum(self.size[by_size] ** 2) <= MOST_ENTRIES
+        fits &= self.size[by_size] <= most_pairs
         area = np.zeros_like(self.size)
         area[by_size[fits]] = self.size[by_size[fits]] ** 2
         self.offset: Ints = np.where(area > 0, np.cumsum(area) - area, -1)
@@ -71,14 +75,7 @@ class Blocks:
 
         Infinite where the matrix does not hold a parameter.
         """
-        own = np.zeros(self.diagonal.size)
-        slopes = np.zeros_like(self.cross)  # the inverse of the blocks times ``cross``
-        for size in np.unique(self.size[self.size > 0]):
-            for blocked in (True, False):
-                mine = np.flatnonzero((self.size == size) & ((self.offset >= 0) == blocked))
-                if mine.size:
-                    pairs = self.first[mine][:, None] + np.arange(size)
-                    own[pairs], slopes[pairs] = self._inverse(mine, pairs, free, blocked)
+        own, slopes = self._eliminated(free, self.cross)
         corner = self.corner - self.cross[free].T @ slopes[free]
         inverse = np.zeros_like(corner)
         held = np.ix_(free_shared, free_shared)
@@ -93,13 +90,64 @@ class Blocks:
         shared[free_shared & ~(shared > 0.0)] = np.inf
         return variances, shared
 
-    def _inverse(
-        self, queries: Ints, pairs: Ints, free: NDArray[np.bool_], blocked: bool
+    def step(
+        self,
+        slope: Floats,
+        slope_shared: Floats,
+        free: NDArray[np.bool_],
+        low: Floats,
+        high: Floats,
     ) -> tuple[Floats, Floats]:
-        """Return the diagonals of the inverse blocks of some queries, and these times ``cross``."""
+        """Return Newton's step of pairs and of shared parameters, the latter within bounds.
+
+        Pairs are eliminated first; with equal bounds a shared parameter stays.
+        """
+        _, solved = self._eliminated(free, np.column_stack([self.cross, slope]), upward=True)
+        slopes, alone = solved[:, :-1], solved[:, -1]
+        corner = self.corner - self.cross[free].T @ slopes[free]
+        right = slope_shared - self.cross[free].T @ alone[free]
+        shared = np.zeros(low.size)
+        loose = low < high
+        if loose.any():
+            # As if the likelihood were bent down in all directions, which it is at the maximum.
+            sizes, axes = np.linalg.eigh(corner[np.ix_(loose, loose)])
+            roots = np.sqrt(np.maximum(np.abs(sizes), 1e-9 * np.abs(sizes).max() + 1e-300))
+            matrix, aim = (axes * roots).T, axes.T @ right[loose] / roots
+            found = lsq_linear(matrix, aim, (low[loose], high[loose]), method="bvls", tol=1e-12)
+            shared[loose] = np.clip(found.x, low[loose], high[loose])
+        return np.where(free, alone - slopes @ shared, 0.0), shared
+
+    def _eliminated(
+        self, free: NDArray[np.bool_], right: Floats, upward: bool = False
+    ) -> tuple[Floats, Floats]:
+        """Return the diagonals of the inverse blocks, and these times what is on the right.
+
+        For a way upwards, blocks that are not positive are taken for their diagonals.
+        """
+        own, solved = np.zeros(self.diagonal.size), np.zeros_like(right)
+        for size in np.unique(self.size[self.size > 0]):
+            for blocked in (True, False):
+                mine = np.flatnonzero((self.size == size) & ((self.offset >= 0) == blocked))
+                if mine.size:
+                    pairs = self.first[mine][:, None] + np.arange(size)
+                    own[pairs], solved[pairs] = self._inverse(
+                        mine, pairs, free, right, blocked, upward
+                    )
+        return own, solved
+
+    def _inverse(
+        self,
+        queries: Ints,
+        pairs: Ints,
+        free: NDArray[np.bool_],
+        right: Floats,
+        blocked: bool,
+        upward: bool,
+    ) -> tuple[Floats, Floats]:
+        """Do so for some queries of the same size."""
         loose = free[pairs]
         diagonal = np.where(loose, self.diagonal[pairs], 1.0)
-        cross = np.where(loose[:, :, None], self.cross[pairs], 0.0)
+        cross = np.where(loose[:, :, None], right[pairs], 0.0)
         if not blocked:
             own = np.divide(1.0, diagonal, out=np.full_like(diagonal, np.inf), where=diagonal > 0)
             return own, np.where(np.isfinite(own), own, 0.0)[:, :, None] * cross
@@ -107,6 +155,10 @@ class Blocks:
         blocks = self.inner[self.offset[queries][:, None] + np.arange(n * n)].reshape(-1, n, n)
         blocks *= loose[:, :, None] & loose[:, None, :]
         blocks[:, np.arange(n), np.arange(n)] = diagonal
+        if upward:
+            sizes = np.linalg.eigvalsh(blocks)
+            odd = sizes[:, 0] <= 1e-9 * sizes[:, -1]
+            blocks[odd] = diagonal[odd][:, :, None] * np.eye(n)
         own, slopes = np.empty_like(diagonal), np.zeros_like(cross)
         try:
             inverse: Floats = np.linalg.inv(blocks).astype(np.float64, copy=False)

@@ -155,7 +155,7 @@ def at_edge(attraction: Floats, shown: Floats) -> list[str]:
     """Say which pairs were never shown, never clicked, or are taken for always attractive."""
     seen = shown > 0
     found = (
-        (~seen, "never shown: the attraction of the typical pair is assumed."),
+        (~seen, "never shown, or only where nobody looks: the typical attraction is assumed."),
         (
             seen & (attraction <= 0.0),
             "never clicked: attraction 0, an edge that no error tells of.",

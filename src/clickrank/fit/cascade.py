@@ -57,7 +57,7 @@ def fit_cascade(counts: Counts, *, shrinkage: float = 0.0) -> CascadeFit:
     A position is looked at where nothing above it was clicked; θ_i = S_i / n_i for the clicks and
     the looks of pair i.
 
-    **Source**: craswell2008 (the model); chuklin2015, section 3.4.1 (the estimate).
+    **Source**: craswell2008 (the model); chuklin2015, chapter 4 (the estimate).
 
     **Differences**: people of this model click once at most. Of a list with more clicks, the looks
     and the click down to the first are used, and the rest is left out; ``not_identified`` says how
@@ -110,8 +110,9 @@ def first_looks(counts: Counts, sessions: Sessions) -> tuple[Floats, Floats]:
 
 def looked(clicks: Clicks) -> NDArray[np.bool_]:
     """Return where nothing above was clicked."""
-    above: NDArray[np.bool_] = np.cumsum(clicks, axis=1) == clicks
-    return above
+    seen = np.ones(clicks.shape, dtype=np.bool_)
+    seen[:, 1:] = np.maximum.accumulate(clicks, axis=1)[:, :-1] == 0
+    return seen
 
 
 def reached(leaves: Floats) -> Floats:

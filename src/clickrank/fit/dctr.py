@@ -59,7 +59,7 @@ def fit_dctr(counts: Counts, *, shrinkage: float = 0.0) -> DCTRFit:
     θ_i = (S_i + s r) / (n_i + s) for S_i clicks of n_i views, where r is the click rate of the
     typical pair and s the shrinkage.
 
-    **Source**: kveton2022, section 4.1; chuklin2015, section 3.2.
+    **Source**: kveton2022, section 4.1; chuklin2015, chapter 3.
 
     Parameters
     ----------

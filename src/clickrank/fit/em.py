@@ -55,8 +55,8 @@ def maximise(
             break
         p2, value = step(p1)
         taken += 1
-        if value < path[-1]:  # by rounding: this is as high as it goes
-            return Path(p0, np.array(path), True)
+        if value < path[-1]:  # as high as rounding lets it see
+            return Path(p0, np.array(path), path[-1] - value <= 1e-12 * abs(path[-1]))
         path.append(value)
         r = p1 - p0
         v = p2 - p1 - r

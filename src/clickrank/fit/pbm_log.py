@@ -94,7 +94,7 @@ def fit_pbm(
 
     and the same for κ_k. It never lowers the likelihood, but may take 10⁵ steps.
 
-    **Source**: chuklin2015, section 4.2 (the steps); gauthier2022, section 1.1.1 (the model).
+    **Source**: chuklin2015, chapter 4 (the steps); gauthier2022, section 1.1.1 (the model).
 
     **Differences**: 1. Newton's method on κ, with the θ eliminated, goes to the limit in some 10
     steps; ``solver="em"`` takes the steps above. 2. The source starts both at fixed values and

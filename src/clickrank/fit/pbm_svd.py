@@ -70,7 +70,7 @@ def fit_pbm_svd(counts: Counts, *, unobserved: float = 0.5) -> PBMSVDFit:
     log were never observed, so that the estimates are mostly the ½ put there, and an item shown
     once is among the most attractive; `fit_pbm` uses the observed cells alone.
 
-    **Source**: gauthier2022, section 3.5, and its published parameters (``param_Yandex.txt``).
+    **Source**: gauthier2022, section 1.3.4, and its published parameters (``param_Yandex.txt``).
 
     **Differences**: none. What the text leaves open was found in the numbers, which are reproduced
     in all 60 queries: a cell with more clicks than displays keeps its rate above 1, and items are

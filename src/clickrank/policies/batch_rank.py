@@ -11,6 +11,8 @@ import numpy as np
 from clickrank._jit import lean_kernel
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.lists import Blocks, Dealt, Joined, Lists
 from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, whole
 
 #: Stages of a batch. The last one needs more than 2**53 views of an item, so that none is missed.
@@ -146,6 +148,29 @@ class BatchRank(Policy):
     def memo_limit(self, n_items: int) -> int:
         """Return what the numbers are below: there are fewer than 2 · n_items batches."""
         return 2 * STAGES * n_items + 1
+
+    def lists(self, chooser: Chooser) -> Lists:
+        """Return the lists of batches in random order, the lowest one by its deck."""
+        state, n_positions = chooser.state, chooser.n_positions
+        parts: list[tuple[Lists, int]] = []
+        first = 0
+        while first < n_positions:
+            end = int(state.last[first]) + 1
+            places = int(state.alive[0]) if end == n_positions else end
+            items, size = state.order[first:places].copy(), end - first
+            if places > end:
+                left = int(state.left[0])
+                deck = state.deck[: places - first].copy()
+                if state.dealing[0] != state.number[first]:  # a new deck: who was shown less often
+                    behind = state.views[items] == state.views[items].min()
+                    deck, left = np.append(items[behind], items[~behind]), int(behind.sum())
+                items = deck[:left]
+                if left < size:
+                    parts.append((Dealt(items, deck[left:], size), size))
+                    break
+            parts.append((Blocks([items], [0] * size), size))
+            first = end
+        return Joined(parts)
 
 
 # Helpers on the way of every round take the arrays they need, not the state: passing it to a

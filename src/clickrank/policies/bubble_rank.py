@@ -12,6 +12,8 @@ import numpy as np
 from clickrank._jit import lean_kernel
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.lists import Blocks, Few, Joined, Lists
 from clickrank.types import Ints, IntScratch, IntStatistic, number, numbers_of, whole
 
 
@@ -164,6 +166,26 @@ class BubbleRank(Policy):
         found = np.append(0, 1 + numbers)[left_out]
         found[(left_out > 0) & (found == 0)] = -1
         return np.column_stack([memos[:, :-1], found])
+
+    def lists(self, chooser: Chooser) -> Lists:
+        """Return the lists of pairs in random order, each by itself."""
+        state, n_positions = chooser.state, chooser.n_positions
+        if state.started[0] == 0:
+            return Blocks([np.arange(chooser.n_items)], [0] * n_positions)
+        offset = int(state.rounds[0] + state.waiting[0] + 1) % 2
+        base = state.base.tolist()
+        parts: list[tuple[Lists, int]] = [(Few([[base[0]]]), 1)] * offset
+        for position in range(offset, n_positions - 1, 2):
+            pair = base[position : position + 2]
+            won, lost = int(state.wins[*pair]), int(state.wins[pair[1], pair[0]])
+            sure = won > lost and (won - lost) ** 2 > chooser.params.width * (won + lost)
+            parts.append((Few([pair] if sure else [pair, pair[::-1]]), 2))
+        if (n_positions - 1 - offset) % 2 == 0 and n_positions > offset:
+            count = int(state.candidates[0])
+            others = base[n_positions : n_positions + count]
+            weights = [0.5] + [0.5 / count] * count if count else [1.0]
+            parts.append((Few([[x] for x in (base[n_positions - 1], *others)], weights), 1))
+        return Joined(parts)
 
 
 @lean_kernel

@@ -10,6 +10,8 @@ import numpy as np
 
 from clickrank._select import contenders, draw_ties, enter
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.lists import Lists, largest
 from clickrank.policies.observation import FIRST_CLICK, positions_seen
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
@@ -88,6 +90,11 @@ class CascadeUCB1(Policy):
             room=np.zeros((2, n_items), dtype=np.int64),
             kept=np.zeros(n_positions),
         )
+
+    def lists(self, chooser: Chooser) -> Lists:
+        """Return the lists by decreasing index, ties in any order."""
+        chooser.probe()
+        return largest(chooser.state.bound, np.arange(chooser.n_positions))
 
 
 def _rank(

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clickrank._jit import kernel_for
+from clickrank._jit import entry_point, kernel_for
 from clickrank.policies.base import Policy, rank, source_of
 from clickrank.types import Ints, statistic_fields
 
 Words = NDArray[np.uint64]
+
+#: For `draw_lists`, where nothing is to be restored.
+NOTHING: Words = np.zeros(0, dtype=np.uint64)
 
 
 class Chooser:
@@ -27,9 +31,9 @@ class Chooser:
         self.policy, self.params = policy, params
         self.n_items, self.n_positions = n_items, n_positions
         self.state, self._scratch = with_own_scratch(state)
-        self._kept = self._scratch.copy()
+        self._kept_state, self._kept = with_own_scratch(state)
         self._memo_size = policy.memo_size(n_items, n_positions)
-        self._kernel = kernel_for(draw_lists, source_of(policy))
+        self._enter: Callable[..., None] | None = None
 
     def draw(self, rng: np.random.Generator, n: int, params: Any = None) -> Ints:
         """Return ``n`` lists, one a row, each drawn from the state that was given."""
@@ -37,8 +41,11 @@ class Chooser:
         rankings = np.empty((n, self.n_positions), dtype=np.int64)
         memos = np.zeros((n, self._memo_size), dtype=np.int64)
         params = self.params if params is None else params
-        kept = self._kept if self.policy.rank_remembers else self._kept[:0]
-        self._kernel(params, self.state, rng, rankings, memos, self._scratch, kept)
+        kept = self._kept if self.policy.rank_remembers else NOTHING
+        arguments = (params, self.state, rng, rankings, memos, self._scratch, kept)
+        if self._enter is None:
+            self._enter = entry_point(kernel_for(draw_lists, source_of(self.policy)), *arguments)
+        self._enter(*arguments)
         return rankings
 
     def probe(self, params: Any = None) -> tuple[Ints, bool]:
@@ -47,6 +54,11 @@ class Chooser:
         before = rng.bit_generator.state
         ranking = self.draw(rng, 1, params)[0]
         return ranking, bool(rng.bit_generator.state != before)
+
+    def keep(self, *names: str) -> None:
+        """Let all draws begin with what the last one left in some fields, which must be caches."""
+        for name in names:
+            getattr(self._kept_state, name)[...] = getattr(self.state, name)
 
     def reset(self) -> None:
         """Make the scratch what it was in the state that was given."""

@@ -11,7 +11,9 @@ import numpy as np
 from clickrank._select import copy
 from clickrank.numerics.assignment import assign, no_assignment
 from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.rotation import rotate
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.lists import Lists
+from clickrank.policies.rotation import rotate, rotations
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
 # 1/√T of a cell without a view, which its own lists leave none of after the rotations: far above
@@ -96,6 +98,10 @@ class CombUCB1(Policy):
     def mend(self, state: State, numbers: Ints) -> None:
         """Count the rotations to play anew."""
         state.unstarted[0] = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
+
+    def lists(self, chooser: Chooser) -> Lists | None:
+        """Return the rotations left to show; later the lists are not known."""
+        return rotations(chooser.state.clicks, chooser.state.misses, chooser.n_positions)
 
 
 def _rank(

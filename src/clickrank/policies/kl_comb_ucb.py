@@ -12,8 +12,10 @@ from clickrank._select import copy
 from clickrank.numerics.assignment import TIE, no_assignment, optimise, settle
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.chooser import Chooser
 from clickrank.policies.kl_cells import NEVER, cell_bound, cell_index, count_cell, no_cells
-from clickrank.policies.rotation import rotate
+from clickrank.policies.lists import Lists
+from clickrank.policies.rotation import rotate, rotations
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic
 
 # Leads below this may come from the difference between bounds and indices.
@@ -95,6 +97,10 @@ class KLCombUCB(Policy):
     def mend(self, state: State, numbers: Ints) -> None:
         """Count the rotations to play anew."""
         state.unstarted[0] = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
+
+    def lists(self, chooser: Chooser) -> Lists | None:
+        """Return the rotations left to show; later the lists are not known."""
+        return rotations(chooser.state.clicks, chooser.state.misses, chooser.n_positions)
 
 
 def _rank(

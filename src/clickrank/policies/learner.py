@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from clickrank._jit import kernel_for, tell_apart
 from clickrank.errors import InvalidValue, invalid
-from clickrank.policies.base import Policy, rank, source_of, update
-from clickrank.policies.chooser import Chooser
+from clickrank.policies.base import Policy, source_of, update
+from clickrank.policies.chooser import NOTHING, Chooser, draw_lists
 from clickrank.policies.propensities import (
     ACCURACY,
     Propensities,
@@ -88,7 +88,7 @@ class Learner:
 
     @functools.cached_property
     def _rank(self) -> Callable[..., None]:
-        return kernel_for(_rank_once, source_of(self.policy))
+        return kernel_for(draw_lists, source_of(self.policy))
 
     @functools.cached_property
     def _fold(self) -> Callable[..., None]:
@@ -105,7 +105,7 @@ class Learner:
             rng = self.rng
         elif not isinstance(rng, np.random.Generator):
             raise invalid("Learner", "rng must be a numpy.random.Generator", rng)
-        self._rank(self.params, self._state, rng, ranking, memo)
+        self._rank(self.params, self._state, rng, ranking[None], memo[None], NOTHING, NOTHING)
         return ranking, memo
 
     def propensities(
@@ -115,9 +115,12 @@ class Learner:
 
         See `clickrank.policies.propensities`. Neither the state nor the generator changes.
         """
-        chooser = Chooser(self.policy, self.n_items, self.n_positions, self.params, self._state)
-        lists = lists_of(chooser, generator(seed), draws_for(accuracy))
+        lists = lists_of(self.chooser(), generator(seed), draws_for(accuracy))
         return Propensities(lists, self.n_items, self.n_positions)
+
+    def chooser(self) -> Chooser:
+        """Return what draws lists from the state as it is now, and leaves it so."""
+        return Chooser(self.policy, self.n_items, self.n_positions, self.params, self._state)
 
     def update(self, ranking: ArrayLike, memo: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from the clicks on a ranking; nothing changes if an argument is not as it was."""
@@ -218,12 +221,6 @@ def plain_state(state: Any) -> Any:
     if isinstance(state, dict):
         return {key: plain_state(value) for key, value in state.items()}
     return state.tolist() if isinstance(state, np.ndarray) else state
-
-
-def _rank_once(
-    params: Any, state: Any, rng: np.random.Generator, ranking: Ints, memo: Ints
-) -> None:
-    rank(params, state, rng, ranking, memo)
 
 
 def _fold_all(params: Any, state: Any, rankings: Ints, memos: Ints, clicks: Ints) -> None:

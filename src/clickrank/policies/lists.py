@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from clickrank.types import Floats, Ints
 
@@ -65,7 +65,8 @@ class Blocks:
 
 def partition(order: Ints, starts: Ints, n_positions: int) -> Blocks:
     """Return the lists that `draw_compatible` draws from."""
-    blocks, block_of = [], []
+    blocks: list[Ints] = []
+    block_of: list[int] = []
     while len(block_of) < n_positions:
         begin, end = int(starts[len(blocks)]), int(starts[len(blocks) + 1])
         block_of += [len(blocks)] * min(end - begin, n_positions - len(block_of))
@@ -100,7 +101,7 @@ class Few:
         n_positions = self.rankings.shape[1]
         cells = (self.rankings * n_positions + np.arange(n_positions)).ravel()
         weights = np.repeat(self.weights, n_positions)
-        found = np.bincount(cells, weights, n_items * n_positions)
+        found: Floats = np.bincount(cells, weights, n_items * n_positions).astype(np.float64)
         return found.reshape(n_items, n_positions)
 
     def prefixes(self, ranking: Ints) -> Floats:
@@ -114,23 +115,26 @@ class Drawn:
     """Lists that were drawn: their shares stand for probabilities."""
 
     def __init__(self, rankings: Ints) -> None:
-        """Keep them, one a row."""
-        self.rankings = rankings
+        """Keep them, one a row; they are many, so in few bytes."""
+        largest = int(rankings.max(initial=0))
+        self.rankings: NDArray[Any] = rankings.astype(np.min_scalar_type(largest))
 
     def counts(self, n_items: int) -> Ints:
         """Return how often each item was at each position."""
         n_positions = self.rankings.shape[1]
-        cells = (self.rankings * n_positions + np.arange(n_positions)).ravel()
+        cells = (self.rankings.astype(np.int64) * n_positions + np.arange(n_positions)).ravel()
         return np.bincount(cells, minlength=n_items * n_positions).reshape(n_items, n_positions)
 
     def marginals(self, n_items: int) -> Floats:
         """Return the share of each item at each position."""
-        return self.counts(n_items) / self.rankings.shape[0]
+        shares: Floats = self.counts(n_items) / self.rankings.shape[0]
+        return shares
 
     def prefixes(self, ranking: Ints) -> Floats:
         """Return the share of lists that begin as this one."""
         same = np.logical_and.accumulate(self.rankings == ranking, axis=1)
-        return np.count_nonzero(same, axis=0) / self.rankings.shape[0]
+        shares: Floats = np.count_nonzero(same, axis=0) / self.rankings.shape[0]
+        return shares
 
 
 class Joined:
@@ -153,6 +157,61 @@ class Joined:
             found[begin:end] = chance * part.prefixes(ranking[begin:end])
             chance, begin = float(found[end - 1]), end
         return found
+
+
+class Dealt:
+    """All of some items and, for the places that these leave, random ones of others, shuffled."""
+
+    def __init__(self, surely: Ints, others: Ints, n_positions: int) -> None:
+        """Keep them; there are fewer to be shown surely than positions."""
+        self.surely, self.others, self.n_positions = surely, others, n_positions
+        self.drawn = n_positions - surely.size
+
+    def marginals(self, n_items: int) -> Floats:
+        """Return the probability of each item at each position."""
+        found = np.zeros((n_items, self.n_positions))
+        found[self.surely] = 1.0 / self.n_positions
+        found[self.others] = self.drawn / self.others.size / self.n_positions
+        return found
+
+    def prefixes(self, ranking: Ints) -> Floats:
+        """Return the probability that a list begins as this one: all possible are as likely."""
+        found = np.zeros(ranking.size)
+        surely, others = self.surely.size, self.others.size
+        drawn = 0
+        whole = math.comb(others, self.drawn) * math.factorial(self.n_positions)
+        for position, item in enumerate(ranking.tolist()):
+            if item in self.others:
+                drawn += 1
+            elif item not in self.surely:
+                break
+            if drawn > self.drawn or position + 1 - drawn > surely:
+                break
+            left = self.n_positions - position - 1
+            ways = math.comb(others - drawn, self.drawn - drawn) * math.factorial(left)
+            found[position] = ways / whole
+        return found
+
+
+class Led:
+    """A first item with given probabilities; below it all others are equally likely."""
+
+    def __init__(self, first: Floats, n_positions: int) -> None:
+        """Keep the probability of each item to be the first."""
+        self.first, self.n_positions = first, n_positions
+
+    def marginals(self, n_items: int) -> Floats:
+        """Return the probability of each item at each position."""
+        found = np.empty((n_items, self.n_positions))
+        found[:, 0] = self.first
+        found[:, 1:] = ((1.0 - self.first) / max(n_items - 1, 1))[:, None]
+        return found
+
+    def prefixes(self, ranking: Ints) -> Floats:
+        """Return the probability that a list begins as this one."""
+        others = self.first.size - 1
+        ways = np.array([float(math.perm(others, below)) for below in range(self.n_positions)])
+        return np.asarray(self.first[ranking[0]] / ways)
 
 
 class Replaced:

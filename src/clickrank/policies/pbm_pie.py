@@ -11,8 +11,10 @@ import numpy as np
 from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.kl_index import SLACK
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
+from clickrank.policies.chooser import Chooser
 from clickrank.policies.kl_counts import count, no_counts, refresh, upper
-from clickrank.policies.rotation import rotate
+from clickrank.policies.lists import Lists
+from clickrank.policies.rotation import rotate, rotations
 from clickrank.types import (
     Floats,
     FloatScratch,
@@ -131,6 +133,10 @@ class PBMPIE(Policy):
     def mend(self, state: State, numbers: Ints) -> None:
         """Count the rotations to play anew."""
         state.unstarted[0] = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
+
+    def lists(self, chooser: Chooser) -> Lists | None:
+        """Return the rotations left to show; later the lists are not known."""
+        return rotations(chooser.state.clicks, chooser.state.misses, chooser.n_positions)
 
 
 def _rank(

@@ -10,6 +10,8 @@ import numpy as np
 
 from clickrank._select import place, prominence, renew_top_k
 from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.lists import Lists, largest
 from clickrank.types import (
     Floats,
     FloatScratch,
@@ -111,6 +113,11 @@ class PBMUCB(Policy):
             score=np.zeros(n_items),
             best=np.zeros(n_positions, dtype=np.int64),
         )
+
+    def lists(self, chooser: Chooser) -> Lists:
+        """Return the lists by decreasing index, ties in any order."""
+        chooser.probe()
+        return largest(chooser.state.score, chooser.params.prominence)
 
 
 def _rank(

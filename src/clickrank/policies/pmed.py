@@ -14,6 +14,8 @@ from clickrank.numerics.birkhoff import birkhoff, fill_up
 from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
 from clickrank.numerics.pbm_likelihood import fit_likelihood
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.lists import Few, Lists
 from clickrank.types import (
     Floats,
     FloatScratch,
@@ -216,6 +218,19 @@ class PMED(Policy):
             matching=whole(4, n_items),
             **workspace(n_items, n_positions)._asdict(),
         )
+
+    def lists(self, chooser: Chooser) -> Lists | None:
+        """Return the lists of the queue; None if it is empty, and some items are tied."""
+        state = chooser.state
+        size = int(state.size[0])
+        if size > 0:
+            return Few(state.queue[:size].copy())
+        shown, _ = chooser.probe()
+        if np.unique(state.log_theta).size == chooser.n_items:
+            left = state.queue[: int(state.size[0])]
+            return Few(np.concatenate([shown[None], left]))
+        chooser.keep("fitted", "x", "y")  # which the estimates, as they are rounded, do not show
+        return None
 
 
 def _rank(

@@ -193,3 +193,14 @@ def lists_of(chooser: Chooser, rng: np.random.Generator, draws: int) -> Lists:
         return known
     ranking, lucky = chooser.probe()
     return Drawn(chooser.draw(rng, draws)) if lucky else Few(ranking)
+
+
+def lists_of_some(chooser: Chooser, allowed: Ints, rng: np.random.Generator, draws: int) -> Drawn:
+    """Return lists of some items, drawn by a policy with `Policy.best_of`."""
+    rankings = np.empty((draws, chooser.n_positions), dtype=np.int64)
+    for i in range(draws):
+        chooser.draw(rng, 1)
+        best = chooser.policy.best_of(chooser.state, allowed)
+        assert best is not None, chooser.policy
+        rankings[i] = best
+    return Drawn(rankings)

@@ -14,7 +14,9 @@ from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.numerics.g_optimal import design_room, find_design, find_design_of, support_limit
 from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.chooser import Chooser
 from clickrank.policies.linear_estimates import chain_end, estimate_items, sort_best
+from clickrank.policies.lists import Few, Joined, Led, Lists
 from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
 
 #: How far the leverage of a design may exceed that of the best one, as a part of it.
@@ -224,6 +226,30 @@ class RecurRank(Policy):
         """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
         features = self.features.relabelled(origin, None if new is None else Features(new))
         return RecurRank(features, self.horizon, self.failure, self.elimination)
+
+    def lists(self, chooser: Chooser) -> Lists:
+        """Return the lists of intervals, each with what it measures first."""
+        state = chooser.state
+        parts: list[tuple[Lists, int]] = []
+        for first in np.flatnonzero(state.phase).tolist():
+            size = int(state.end[first]) - first
+            support = int(state.support[first])
+            if support == 0:
+                parts.append((Few([[state.order[first]]]), 1))
+                continue
+            views = state.planned[first, :support]
+            if state.unplanned[first] == 0 or state.planning[first] != state.number[first]:
+                views = state.needed[first, :support] - state.views[first, :support]
+            chances = views / views.sum()
+            measured = state.chosen[first, :support]
+            if state.phase[first] == 1:
+                led = np.bincount(measured, chances, chooser.n_items).astype(np.float64)
+                parts.append((Led(led, size), size))
+                continue
+            items = state.order[first : first + size]
+            rows = [[item, *items[items != item][: size - 1]] for item in measured.tolist()]
+            parts.append((Few(rows, chances), size))
+        return Joined(parts)
 
 
 def _rank(

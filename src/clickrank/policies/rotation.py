@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._jit import lean_kernel
+from clickrank.policies.lists import Few
 from clickrank.types import Ints
+
+
+def rotations(clicks: Ints, misses: Ints, n_positions: int) -> Few | None:
+    """Return the lists that `rotate` draws from; None if all rotations were shown."""
+    left = np.flatnonzero(clicks[:, 0] + misses[:, 0] == 0)
+    if left.size == 0:
+        return None
+    return Few((left[:, None] + np.arange(n_positions)) % clicks.shape[0])
 
 
 @lean_kernel

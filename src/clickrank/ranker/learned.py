@@ -12,8 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from clickrank._jit import entry_point, kernel_for
 from clickrank.errors import InvalidValue, invalid
 from clickrank.policies import POLICIES, Learner, Policy
-from clickrank.policies.base import rank, source_of
+from clickrank.policies.base import source_of
 from clickrank.policies.carry import carried
+from clickrank.policies.chooser import NOTHING, draw_lists
+from clickrank.policies.propensities import (
+    ACCURACY,
+    Propensities,
+    draws_for,
+    generator,
+    lists_of,
+    lists_of_some,
+)
 from clickrank.types import (
     Ints,
     clicks_of_many,
@@ -114,7 +123,8 @@ class Learned:
         if candidates is None and not self.retired:
             return self._rank_all(rng)
         if not takes_candidates(self.policy):
-            return self._rank_renumbered(rng, candidates)
+            self._refuse(candidates)
+            return self._rank_renumbered(rng)
         allowed = self._active if candidates is None else self._allowed(candidates)
         if allowed.size == self.n_items:
             return self._rank_all(rng)
@@ -123,13 +133,7 @@ class Learned:
             best = self.policy.best_of(self._learner.state, allowed)
             assert best is not None, self.policy
             return best, memo
-        if allowed.size < self._active.size:
-            learner = self._only(allowed)
-        else:
-            if self._active_learner is None:
-                self._active_learner = self._only(self._active)
-            learner = self._active_learner
-        ranking, memo = learner.rank(rng)
+        ranking, memo = self._learner_of(allowed).rank(rng)
         return allowed[ranking], memo
 
     def rank_many(self, rng: np.random.Generator, n: int) -> tuple[Ints, Ints]:
@@ -141,6 +145,30 @@ class Learned:
             return self._rank_many(rng, n)
         found = [self.rank(rng) for _ in range(n)]
         return np.array([ranking for ranking, _ in found]), np.array([memo for _, memo in found])
+
+    def propensities(
+        self,
+        candidates: ArrayLike | None = None,
+        seed: int | np.random.Generator = 0,
+        accuracy: float = ACCURACY,
+    ) -> Propensities:
+        """Return the probability of each item at each position, in the list that `rank` would give.
+
+        Items that cannot be shown have probability 0. See `clickrank.policies.propensities`.
+        """
+        rng, draws = generator(seed), draws_for(accuracy)
+        size = self.n_items, self.n_positions
+        if not takes_candidates(self.policy):
+            self._refuse(candidates)
+            called = self._active if self._renumbered else None
+            return Propensities(lists_of(self._learner.chooser(), rng, draws), *size, called)
+        allowed = self._active if candidates is None else self._allowed(candidates)
+        if allowed.size == self.n_items:
+            return Propensities(lists_of(self._learner.chooser(), rng, draws), *size)
+        if type(self.policy).best_of is not Policy.best_of:
+            return Propensities(lists_of_some(self._learner.chooser(), allowed, rng, draws), *size)
+        learner = self._learner_of(allowed)
+        return Propensities(lists_of(learner.chooser(), rng, draws), *size, allowed)
 
     def fold(
         self,
@@ -270,8 +298,9 @@ class Learned:
         """Return the machine code that ranks."""
         learner = self._learner
         empty = np.zeros((0, 0), dtype=np.int64)
-        compiled = kernel_for(_rank_many, source_of(learner.policy))
-        found = entry_point(compiled, learner.params, learner.state, rng, empty, empty)
+        compiled = kernel_for(draw_lists, source_of(learner.policy))
+        arguments = (learner.params, learner.state, rng, empty, empty, NOTHING, NOTHING)
+        found = entry_point(compiled, *arguments)
         self._enter = found
         return found
 
@@ -286,18 +315,19 @@ class Learned:
         learner = self._learner
         rankings = np.empty((n, self.n_positions), dtype=np.int64)
         memos = np.zeros((n, self.memo_size), dtype=np.int64)
-        (self._enter or self._entered(rng))(learner.params, learner._state, rng, rankings, memos)
+        enter = self._enter or self._entered(rng)
+        enter(learner.params, learner._state, rng, rankings, memos, NOTHING, NOTHING)
         return rankings, memos
 
-    def _rank_renumbered(
-        self, rng: np.random.Generator, candidates: ArrayLike | None
-    ) -> tuple[Ints, Ints]:
+    def _refuse(self, candidates: ArrayLike | None) -> None:
         if candidates is not None:
             names = ", ".join(candidate_policies())
             raise InvalidValue(
                 f"{self._owner}: {self.policy.name} cannot choose from candidates; those that can "
                 f"are {names}."
             )
+
+    def _rank_renumbered(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
         ranking, memo = self._rank_all(rng)
         if self.memo_size > 0:
             called = self._learner.policy.memos_for(memo[None], self._active)
@@ -322,6 +352,14 @@ class Learned:
         if gone:
             raise invalid(self._owner, "candidates must not be retired", sorted(gone))
         return allowed
+
+    def _learner_of(self, allowed: Ints) -> Learner:
+        """Return a learner of some items, the same each time if of all that are not retired."""
+        if allowed.size < self._active.size:
+            return self._only(allowed)
+        if self._active_learner is None:
+            self._active_learner = self._only(self._active)
+        return self._active_learner
 
     def _only(self, allowed: Ints) -> Learner:
         """Return a learner of some items, as it is now."""
@@ -360,13 +398,6 @@ class Learned:
         shown = numbers[shown]
         there = (shown >= 0).all(axis=1) & (memos >= 0).all(axis=1)
         self._learner.fold(shown[there], memos[there], clicks[there])
-
-
-def _rank_many(
-    params: Any, state: Any, rng: np.random.Generator, rankings: Ints, memos: Ints
-) -> None:
-    for i in range(rankings.shape[0]):
-        rank(params, state, rng, rankings[i], memos[i])
 
 
 def _same(one: Any, two: Any) -> bool:

@@ -19,15 +19,15 @@ from clickrank.features import Features
 from clickrank.policies import POLICIES, Policy
 from clickrank.policies import policy as make_policy
 from clickrank.policies.learner import plain_state
+from clickrank.policies.propensities import ACCURACY
 from clickrank.ranker import saved
 from clickrank.ranker.learned import Learned, takes_candidates
 from clickrank.ranker.log import Log
+from clickrank.ranker.named import Item, ItemPropensities
 from clickrank.types import Ints, shape, whole
 
 #: How many lists may wait for their clicks; of more, the oldest are forgotten.
 MOST_PENDING = 100_000
-
-Item = str | int
 
 
 class Shown(NamedTuple):
@@ -161,6 +161,26 @@ class Ranker:
                 self._pending.popitem(last=False)
             items = tuple(self._ids[i] for i in ranking.tolist())
             return Shown(f"{self._salt}-{self._shown}", items, context)
+
+    def propensities(
+        self,
+        candidates: Iterable[Item] | None = None,
+        context: str = "",
+        seed: int = 0,
+        accuracy: float = ACCURACY,
+    ) -> ItemPropensities:
+        """Return the probability of each item at each position, in the list `rank` would give now.
+
+        Exact where the policy's lists are known, else shares of 0.25 / accuracy² lists drawn by the
+        seed, with standard errors of at most ``accuracy``. Nothing changes.
+        """
+        if not isinstance(context, str):
+            raise invalid("Ranker", "context must be text", context)
+        with self._lock:
+            allowed = None if candidates is None else self._found(_distinct(candidates))
+            learned = self._contexts.get(context) or self._new()
+            found = learned.propensities(allowed, whole("Ranker", "seed", seed, 0), accuracy)
+            return ItemPropensities(found, self._ids)
 
     def update(self, shown_id: str, clicked: Iterable[Item] = ()) -> None:
         """Learn from the clicks on a list: all of them, at once. Nothing changes on an error."""

@@ -63,6 +63,7 @@ def define(new: NewRanker) -> Definition:
         alpha=alpha,
         beta=beta,
         start=start,
+        log_propensities=new.log_propensities,
     )
     check(new.name, definition)
     return definition
@@ -75,6 +76,8 @@ def changed(row: RankerRow, change: RankerChange) -> tuple[int, Definition]:
     fields: dict[str, Any] = {}
     if change.mode is not UNSET:
         fields["mode"] = change.mode
+    if change.log_propensities is not UNSET:
+        fields["log_propensities"] = change.log_propensities
     policy = definition.policy if change.policy is UNSET else change.policy
     _known_policy(policy)
     other = policy != definition.policy
@@ -207,6 +210,7 @@ def described(row: RankerRow) -> Ranker:
         changed=row.changed_at / 1e6,
         takes_candidates=takes_candidates(POLICIES[definition.policy]),
         takes_priors=takes_priors(definition.policy),
+        log_propensities=definition.log_propensities,
     )
 
 

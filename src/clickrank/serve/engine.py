@@ -17,6 +17,7 @@ from clickrank.serve.clock import Clock
 from clickrank.serve.errors import Refused, Unavailable
 from clickrank.serve.folder import Folder
 from clickrank.serve.memory import Memory, unknown_ranker
+from clickrank.serve.odds import Odds
 from clickrank.serve.streams import Known, LoadedRanker, Stream
 from clickrank.store import keys as key_store
 from clickrank.store import rankers as ranker_store
@@ -83,6 +84,7 @@ class Engine:
         self.writer = self._access.writer
         self.folder = Folder(database, self.writer, clock, self._memory.loaded)
         self._rng = np.random.default_rng()
+        self._odds = Odds()
 
     @classmethod
     async def open(cls, url: str, *, memory: int = MEMORY, clock: Clock | None = None) -> Engine:
@@ -299,13 +301,17 @@ class Engine:
     async def _choose(self, known: Known, stream: Stream, request: RankRequest) -> NewImpression:
         candidates = self._candidates(known, request)
         page = self._page_list(known, request)
+        # Of a list that the page chose itself nobody knows.
+        logs = known.row.definition.log_propensities and page is None
+        odds = self._odds if logs else None
         if stream.is_slow:
             async with stream.turns:
-                standing, own, memo = await self._access.in_thread(
-                    lambda: stream.choose(np.random.default_rng(), candidates)
+                chosen = await self._access.in_thread(
+                    lambda: stream.choose(np.random.default_rng(), candidates, odds)
                 )
         else:
-            standing, own, memo = stream.choose(self._rng, candidates)
+            chosen = stream.choose(self._rng, candidates, odds)
+        standing, own, memo, propensities = chosen
         shown = own if page is None else page
         now = self.clock.now()
         given = isinstance(request.id, str)
@@ -321,6 +327,7 @@ class Engine:
             memo if page is None else [],
             None if page is None else own,
             not stream.is_best(own, candidates),
+            propensities,
         )
 
     def _candidates(self, known: Known, request: RankRequest) -> Ints | None:

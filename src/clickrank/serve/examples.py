@@ -8,7 +8,7 @@ _AT = 1_790_000_000.0
 _ID = "0193a7c2f1d05b6e8d1f2a3b4c5d6e7f"
 
 NEW_RANKER = {"name": "shop-front", "items": ["a", "b", "c", "d"], "n_positions": 3}
-CHANGE = {"window": 600, "mode": "live"}
+CHANGE = {"window": 600, "mode": "live", "log_propensities": True}
 NEW_ITEMS = {"items": ["e"], "prior": {"alpha": [2.0], "beta": [18.0]}}
 RETIRED_ITEMS = {"items": ["d"]}
 RANK = {"id": _ID, "context": "red shoes"}

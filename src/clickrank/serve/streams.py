@@ -10,9 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank.errors import UnknownName
+from clickrank.serve.odds import Odds
 from clickrank.serve.report import Best
 from clickrank.store.database import Database
 from clickrank.store.log import LoggedImpression, StreamRow, stream_by_id
+from clickrank.store.packing import pack_propensities
 from clickrank.store.rankers import RankerRow, ranker_by_id
 from clickrank.store.state import Standing, fold, forward, load
 from clickrank.types import Ints
@@ -24,6 +26,15 @@ _MOST_DRAWN = 16
 _DRAW_SECONDS = 0.0002
 #: A context whose lists take longer, twice in a row, is ranked in a thread: others need not wait.
 _SLOW_SECONDS = 0.005
+
+
+class Chosen(NamedTuple):
+    """A list that was chosen."""
+
+    standing: Standing  # that it is from
+    ranking: list[int]
+    memo: list[int]
+    propensities: bytes | None  # if asked for
 
 
 class Stream:
@@ -60,18 +71,23 @@ class Stream:
         return self._long >= 2
 
     def choose(
-        self, rng: np.random.Generator, candidates: Ints | None
-    ) -> tuple[Standing, list[int], list[int]]:
+        self, rng: np.random.Generator, candidates: Ints | None, odds: Odds | None = None
+    ) -> Chosen:
         """Return a list and its memo, and the standing that they are from.
 
-        While the standing stays as it is, lists of all items are drawn some at a time.
+        While the standing stays as it is, lists of all items are drawn some at a time. With
+        ``odds`` come the propensities, of the state just before the list is drawn.
         """
         standing = self.standing
         began = time.perf_counter()
-        if candidates is not None:
+        if candidates is not None or odds is not None:
+            packed = None
+            found = None if odds is None else odds.of(self.id, standing, rng, candidates)
             ranking, memo = standing.learned.rank(rng, candidates)
+            if found is not None:
+                packed = pack_propensities(*found.of_shown(ranking))
             self._note(time.perf_counter() - began)
-            return standing, ranking.tolist(), memo.tolist()
+            return Chosen(standing, ranking.tolist(), memo.tolist(), packed)
         if self._drawn_from is not standing:
             self._drawn_from, self._drawn, self._draw = standing, [], 1
         if not self._drawn:
@@ -82,7 +98,7 @@ class Stream:
             self._note(seconds)
             if seconds < _DRAW_SECONDS:
                 self._draw = min(2 * self._draw, _MOST_DRAWN)
-        return standing, *self._drawn.pop()
+        return Chosen(standing, *self._drawn.pop(), None)
 
     def _note(self, seconds: float) -> None:
         if not self.is_slow:

@@ -13,6 +13,7 @@ from clickrank.store import log as log_store
 from clickrank.store.database import Database
 from clickrank.store.frontier import BUCKET
 from clickrank.store.log import StreamRow, read
+from clickrank.store.packing import unpack_propensities
 from clickrank.store.rankers import RankerRow
 from clickrank.store.tables import activity as activity_table
 from clickrank.store.tables import impressions as impressions_table
@@ -169,6 +170,8 @@ def export(database: Database, row: RankerRow, now: int) -> Iterator[bytes]:
                     some = read(connection, stream.id, first, last)
                 for one in some:
                     closed = one.final or one.seq <= stream.folded_seq
+                    odds = one.propensities
+                    chances = (None, None) if odds is None else unpack_propensities(odds)
                     yield Shown(
                         id=one.id,
                         context=stream.context,
@@ -179,6 +182,8 @@ def export(database: Database, row: RankerRow, now: int) -> Iterator[bytes]:
                         settled=closed or one.shown_at + row.window <= now,
                         exploring=one.exploring,
                         would_show=_named(names, one.would_show),
+                        propensity=chances[0],
+                        prefix_propensity=chances[1],
                     )
 
     return parquet(row.name, logged())

@@ -29,6 +29,7 @@ class Definition(msgspec.Struct, frozen=True):
     start: list[int] | None = None  # the list to start from, for policies that improve one
     since: int = 1  # the version from which on a state can be carried to this one
     policy_since: int = 1  # the version from which on its policy and settings are these
+    log_propensities: bool = False
 
     def first_items(self, n_items: int) -> Definition:
         """Return the definition with its first items only, as it was before others came."""

@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from clickrank.types import Ints
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
 
@@ -32,7 +34,19 @@ SCHEMA = pa.schema(
         _column("position", pa.int32(), "The place in the list, from 1 on."),
         _column("item", _WORD, "The caller's id of the item shown there."),
         _column("click", pa.int8(), "1 if it was clicked, 0 if not, or not yet: see settled."),
-        _column("propensity", pa.float64(), "Not kept: null.", nullable=True),
+        _column(
+            "propensity",
+            pa.float64(),
+            "The probability of this item at this position when the list was chosen; null if not "
+            "asked for, or if the page chose it.",
+            nullable=True,
+        ),
+        _column(
+            "prefix_propensity",
+            pa.float64(),
+            "The probability that a list begins as this one does, down to this position.",
+            nullable=True,
+        ),
         _column("timestamp", pa.timestamp("us", tz="UTC"), "When the list was shown."),
         _column("ranker", _WORD, "The name of the ranker."),
         _column("version", pa.int32(), "The ranker's, one more with each change to it."),
@@ -65,6 +79,8 @@ class Shown(NamedTuple):
     settled: bool
     exploring: bool
     would_show: Sequence[str] | None = None
+    propensity: Sequence[float] | None = None  # by position, as the next
+    prefix_propensity: Sequence[float] | None = None
 
 
 class _Sink(io.RawIOBase):
@@ -131,7 +147,8 @@ def _rows(ranker: str, some: Sequence[Shown]) -> pa.RecordBatch:
         pa.array(np.arange(of.size) - first[of] + 1, pa.int32()),
         words(pa.array([item for shown in some for item in shown.items], pa.string())),
         pa.array(clicks),
-        pa.nulls(of.size, pa.float64()),
+        _numbers([shown.propensity for shown in some], lengths),
+        _numbers([shown.prefix_propensity for shown in some], lengths),
         each([shown.shown_at for shown in some], pa.timestamp("us", tz="UTC")),
         pa.DictionaryArray.from_arrays(np.zeros(of.size, dtype=np.int32), pa.array([ranker])),
         each([shown.version for shown in some], pa.int32()),
@@ -140,3 +157,11 @@ def _rows(ranker: str, some: Sequence[Shown]) -> pa.RecordBatch:
         words(pa.array(own, pa.string())),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def _numbers(lists: Sequence[Sequence[float] | None], lengths: Ints) -> pa.Array[Any]:
+    """Return numbers by position, null for all of a list that has none."""
+    rows: list[float | None] = []
+    for numbers, length in zip(lists, lengths.tolist(), strict=True):
+        rows += [None] * length if numbers is None else numbers
+    return pa.array(rows, pa.float64())

@@ -55,6 +55,7 @@ class NewImpression(NamedTuple):
     memo: list[int]
     would_show: list[int] | None
     exploring: bool
+    propensities: bytes | None = None  # see `pack_propensities`
 
 
 class Recorded(NamedTuple):
@@ -79,6 +80,7 @@ class LoggedImpression(NamedTuple):
     exploring: bool
     final: bool
     clicked: list[int]  # positions, from 0 on
+    propensities: bytes | None = None
 
 
 class Batch(NamedTuple):
@@ -197,6 +199,7 @@ def record(connection: sa.Connection, new: Sequence[NewImpression]) -> list[Reco
                 "memo": _encode(one.memo).decode(),
                 "would_show": _optional(one.would_show),
                 "exploring": one.exploring,
+                "propensities": one.propensities,
             }
         )
         next_seq[number] += 1
@@ -286,12 +289,13 @@ def read(
             row.exploring,
             bool(row.final),
             clicked.get(row.seq, []),
+            row.propensities,
         )
         for row in connection.execute(query)
     ]
 
 
-_READ = ("seq", "id", "version", "shown_at", "items", "memo", "would_show", "exploring")
+_READ = [name for name in LoggedImpression._fields if name not in ("final", "clicked")]
 
 
 def _clicked(

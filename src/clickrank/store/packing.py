@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank.errors import InvalidValue
+from clickrank.types import Floats
 
 _DTYPES = frozenset("?bBhHiIlLqQfd")
 
@@ -33,6 +34,21 @@ def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
         parts[name] = _Array(little.dtype.str, list(arrays[name].shape), little.tobytes())
     body = msgspec.msgpack.encode(parts)
     return zlib.crc32(body).to_bytes(4, "little") + body
+
+
+def pack_propensities(marginal: Floats, prefix: Floats) -> bytes:
+    """Return the probability of each item of a list, and of its beginnings, as bytes."""
+    return np.concatenate([marginal, prefix]).astype("<f8").tobytes()
+
+
+def unpack_propensities(packed: bytes) -> tuple[list[float], list[float]]:
+    """Return what `pack_propensities` was given.
+
+    >>> unpack_propensities(pack_propensities(np.array([0.5, 1.0]), np.array([0.5, 0.5])))
+    ([0.5, 1.0], [0.5, 0.5])
+    """
+    values = np.frombuffer(packed, "<f8").tolist()
+    return values[: len(values) // 2], values[len(values) // 2 :]
 
 
 def unpack(packed: bytes) -> dict[str, NDArray[Any]]:

@@ -82,6 +82,9 @@ impressions = Table(
     Column("memo", Text, nullable=False),
     Column("would_show", Text, nullable=True),  # the ranker's own list, if another was shown
     Column("exploring", Boolean, nullable=False),
+    # Of each item at its position, then of the list's beginning down to there: little-endian
+    # floats of 8 bytes. Null if not asked for, or if another list was shown.
+    Column("propensities", LargeBinary, nullable=True),
     sqlite_with_rowid=False,
 )
 

@@ -1,0 +1,79 @@
+"""What a log cannot tell, whatever is fitted to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank.logs import Counts
+from clickrank.logs.counts import NOTHING
+
+#: Clicks below which a position's effect, or a log, says little.
+FEW_CLICKS = 50
+
+
+def limits_of(counts: Counts) -> list[str]:
+    """Return sentences: what the log cannot tell by how it was made.
+
+    >>> from clickrank.logs import Counts
+    >>> for sentence in limits_of(Counts.of_lists([[0, 1]] * 200, [[1, 0]] * 200)):
+    ...     print(sentence)
+    Every item was always shown at the same position: this log cannot tell whether people click
+    on an item for itself or for its place. Show some lists in another order.
+    There are no clicks, or fewer than 50, at positions 2: what is said of these rests on little.
+    No list has two clicks: models of one click at most and others are told apart by little.
+    """
+    found = [_order(counts)]
+    cells = counts.cells
+    if counts.sessions is None:
+        found.append(
+            "The log does not say which items were shown together: only dctr and pbm can be "
+            "fitted, and clicks at different positions are taken to be independent."
+        )
+    clicks = np.bincount(cells.position, cells.clicked, counts.n_positions)
+    few = [str(k + 1) for k in np.flatnonzero(clicks < FEW_CLICKS)]
+    if clicks.sum() < FEW_CLICKS:
+        found.append(f"There are {int(clicks.sum()):,} clicks: too few to say much at all.")
+    elif few:
+        found.append(
+            f"There are no clicks, or fewer than {FEW_CLICKS}, at positions {', '.join(few)}: what "
+            "is said of these rests on little."
+        )
+    if counts.sessions is not None and int(clicks.sum()) >= FEW_CLICKS:
+        several = int(counts.sessions.times[counts.sessions.clicks.sum(axis=1) > 1].sum())
+        if not several:
+            found.append(
+                "No list has two clicks: models of one click at most and others are told apart by "
+                "little."
+            )
+        lengths = (counts.sessions.items != NOTHING).sum(axis=1)
+        if lengths.size and lengths.max() == 1:
+            found.append("Every list has one item: nothing can be learned of lists.")
+    return [sentence for sentence in found if sentence]
+
+
+def _order(counts: Counts) -> str:
+    """Say how far items were shown at several positions."""
+    cells = counts.cells
+    shown = cells.shown > 0
+    places = np.bincount(cells.pair[shown], minlength=counts.n_pairs)
+    if not places.size or counts.n_positions == 1:
+        return ""
+    if places.max(initial=0) <= 1:
+        return (
+            "Every item was always shown at the same position: this log cannot tell whether people "
+            "click on an item for itself or for its place. Show some lists in another order."
+        )
+    moved = places > 1
+    share = float(cells.shown[moved[cells.pair]].sum() / max(cells.shown.sum(), 1))
+    # A display says something of positions where its item was also shown elsewhere, and how much
+    # is bounded by the smaller of the two.
+    usual = np.zeros(counts.n_pairs, dtype=np.int64)
+    np.maximum.at(usual, cells.pair, cells.shown)
+    elsewhere = int(cells.shown.sum() - usual.sum())
+    if share < 0.5 or elsewhere < 0.01 * cells.shown.sum():
+        return (
+            f"Items hardly moved: {100 * elsewhere / max(int(cells.shown.sum()), 1):.1f} % of the "
+            "displays are of an item away from its usual position, and only these tell positions "
+            "from items."
+        )
+    return ""

@@ -1,0 +1,305 @@
+"""The queries of a log that policies are tried on: their models, and what today's lists earn."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clickrank.advice.scores import fitted, held_out, ranked, score
+from clickrank.clickmodels import MNL, ClickModel
+from clickrank.errors import ClickRankError, DoesNotApply
+from clickrank.fit import Fit
+from clickrank.logs import Counts, Sessions
+from clickrank.logs.counts import NOTHING, Cells, cells_of
+from clickrank.types import Floats, Ints
+
+
+class Protocol(NamedTuple):
+    """How a log becomes click models to play on (gauthier2022, sections 1.3.4 and 4.3).
+
+    The thesis takes the ten most frequent queries, and of each the ten most attractive items and
+    the five positions that are looked at most, and plays each policy 20 times.
+
+    **Differences**: 1. The first positions are taken, as they are what a page has. 2. An item must
+    have been shown some times, or the most attractive would be those clicked by chance at their
+    only display. 3. Each query has the click model that foretells its clicks best.
+    """
+
+    queries: int = 10
+    items: int = 10
+    positions: int = 5
+    min_shown: int = 100
+    resamples: int = 20
+
+
+class Today(NamedTuple):
+    """What the log's own lists earn, cut to the positions that are played."""
+
+    value: float  # a list, by the fitted model
+    clicks: float  # a list, as counted
+    order: Ints  # the items of the played model, from those shown nearest to the top on
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Query:
+    """A query to play on.
+
+    Parameters
+    ----------
+    name
+        Of the query.
+    lists
+        How often it was asked for; displays of items if lists are not known.
+    fit
+        The name of the click model.
+    why
+        How it was chosen.
+    items
+        Names of the items of the model.
+    model
+        The click model of the most attractive items and the first positions.
+    today
+        What the log's own lists earn.
+    best
+        Value of the model's best list.
+    seen
+        How many items of that list the log has often enough at the position they have in it.
+    optimism
+        By how much the best list of a fit to such a log seems better against today's than it is.
+    error
+        Standard error of what the best list gains, from the fit.
+    """
+
+    name: str
+    lists: int
+    fit: str
+    why: str
+    items: NDArray[Any]
+    model: ClickModel
+    today: Today
+    best: float
+    seen: int
+    optimism: float
+    error: float
+
+    @property
+    def headroom(self) -> float:
+        """What the best list gains over today's, a list, without the optimism of the fit."""
+        return self.best - self.today.value - self.optimism
+
+
+def most_frequent(counts: Counts, n: int) -> list[str]:
+    """Return the names of the queries with the most displays, the most frequent first."""
+    of_cell = counts.pair_query[counts.cells.pair]
+    shown = np.bincount(of_cell, counts.cells.shown, counts.queries.size)
+    return [str(counts.queries[i]) for i in np.argsort(-shown, kind="stable")[:n]]
+
+
+def prepare(
+    counts: Counts,
+    names: Sequence[str],
+    usual: str,
+    protocol: Protocol,
+    test_share: float,
+    seed: int,
+) -> Query:
+    """Fit the best click model of a query's counts, and value today's lists with it.
+
+    ``usual`` is the model of the whole log: it is kept unless another is better on this query by
+    more than can be chance.
+    """
+    chosen, why = _choose(counts, names, usual, test_share, seed)
+    fit = fitted(chosen, counts)
+    shown = np.bincount(counts.cells.pair, counts.cells.shown, counts.n_pairs)
+    eligible = np.flatnonzero(shown >= protocol.min_shown)
+    if eligible.size < 2:
+        raise DoesNotApply(
+            f"{eligible.size} of its items were shown {protocol.min_shown:,} times or more"
+        )
+    n_positions = min(protocol.positions, counts.n_positions, int(eligible.size))
+    _check_moved(counts, n_positions, protocol.min_shown)
+    full = fit.model()
+    worth = np.array([cut(full, 1).value([i]) for i in eligible])
+    top = eligible[np.argsort(-worth, kind="stable")[: max(protocol.items, n_positions)]]
+    model = cut(full, n_positions, top)
+    value = today_value(fit, n_positions)
+    claim = _Claim(fit, eligible, n_positions)
+    optimism, error = claim.optimism(counts, protocol.resamples, seed)
+    return Query(
+        name=str(counts.queries[0]),
+        lists=counts.n_impressions,
+        fit=chosen,
+        why=why,
+        items=counts.pair_item[top],
+        model=model,
+        today=Today(value, clicks_per_list(counts, n_positions), _order(counts, top)),
+        best=model.best_value(),
+        seen=_seen(counts, top[model.best_ranking()], protocol.min_shown),
+        optimism=max(optimism, 0.0),
+        error=error,
+    )
+
+
+def _check_moved(counts: Counts, n_positions: int, least: int) -> None:
+    """Raise if a position is not tied to the others: too few items were shown there and elsewhere.
+
+    What a position does is told by items that were also shown at another, the rarer of the two
+    counting. With a handful of such displays a fit says anything, and seems sure of it.
+    """
+    cells = counts.cells
+    shown = np.bincount(cells.pair, cells.shown, counts.n_pairs)
+    ties = np.minimum(cells.shown, shown[cells.pair] - cells.shown)
+    tied = np.bincount(cells.position, ties, counts.n_positions)[:n_positions]
+    k = int(np.argmin(tied))
+    if n_positions > 1 and tied[k] < least:
+        raise DoesNotApply(
+            f"its items hardly moved: only {int(tied[k]):,} displays tell position {k + 1} from "
+            f"the others, and {least:,} are needed (--min-shown); show some lists in another order"
+        )
+
+
+def _choose(
+    counts: Counts, names: Sequence[str], usual: str, test_share: float, seed: int
+) -> tuple[str, str]:
+    if len(names) == 1:
+        return names[0], "asked for"
+    train, test = counts.split(1.0 - test_share, seed)
+    held = held_out(train, test)
+    if held.n < 2:
+        return usual, "best on the whole log; this query alone has too few lists"
+    ranking = ranked([score(fitted(name, train), held) for name in names], held)
+    if usual in ranking.equals:
+        why = "best on the whole log, and not beaten on this query"
+        return usual, why
+    return ranking.winner, f"foretells the clicks of this query better than {usual}"
+
+
+def cut(model: ClickModel, n_positions: int, items: Ints | None = None) -> ClickModel:
+    """Return the model of a page of these items that ends after some positions."""
+    if n_positions < model.n_positions:
+        if isinstance(model, MNL):  # nothing is shown below, so nothing there competes
+            model = MNL(model.attraction, model.position_bias[:n_positions])
+        else:
+            model = model.first_positions(n_positions)
+    return model if items is None else model.relabelled(items)
+
+
+def today_value(fit: Fit, n_positions: int) -> float:
+    """Return the mean value of the lists shown, cut to the first positions.
+
+    If lists are not known, clicks at a position are those of its items, as often as each was there.
+    """
+    counts, model = fit.counts, fit.model()
+    if counts.sessions is None:
+        return _by_position(counts, n_positions, _click_rates(fit, counts.cells))
+    lists, times = _distinct(counts.sessions, n_positions)
+    lengths = (lists != NOTHING).sum(axis=1)
+    total = 0.0
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        shorter = cut(model, length)
+        rows = lengths == length
+        values = [shorter.value(shown) for shown in lists[rows, :length]]
+        total += float(np.array(values) @ times[rows])
+    return total / float(times.sum())
+
+
+def clicks_per_list(counts: Counts, n_positions: int) -> float:
+    """Return how many clicks were counted on the first positions, a list."""
+    if counts.sessions is None:
+        return _by_position(counts, n_positions, counts.cells.clicked / counts.cells.shown)
+    clicks = counts.sessions.clicks[:, :n_positions].sum(axis=1)
+    return float(clicks @ counts.sessions.times / counts.sessions.times.sum())
+
+
+def _click_rates(fit: Fit, cells: Cells) -> Floats:
+    """Return the click probability of each cell, as that of a list of its item alone."""
+    rows = np.arange(cells.pair.size)
+    items = np.full((rows.size, fit.counts.n_positions), NOTHING, dtype=np.int32)
+    items[rows, cells.position] = cells.pair
+    alone = Sessions(items, np.zeros(items.shape, dtype=np.uint8), np.ones_like(rows))
+    return fit.click_probabilities(alone)[rows, cells.position]
+
+
+def _by_position(counts: Counts, n_positions: int, rates: Floats) -> float:
+    """Return the sum over positions of the mean rate there."""
+    cells = counts.cells
+    weight = np.bincount(cells.position, cells.shown, counts.n_positions)[:n_positions]
+    each = np.bincount(cells.position, cells.shown * rates, counts.n_positions)
+    return float((each[:n_positions] / np.maximum(weight, 1)).sum())
+
+
+def _distinct(sessions: Sessions, n_positions: int) -> tuple[Ints, Ints]:
+    """Return the lists, cut, each once, and how often each was shown."""
+    lists, where = np.unique(sessions.items[:, :n_positions], axis=0, return_inverse=True)
+    times = np.bincount(where.reshape(-1), sessions.times, lists.shape[0]).astype(np.int64)
+    return lists.astype(np.int64), times
+
+
+def _seen(counts: Counts, shown: Ints, often: int) -> int:
+    """Return how many items of a list were shown often at their place in it."""
+    cells = counts.cells
+    there = np.zeros((counts.n_pairs, counts.n_positions), dtype=np.int64)
+    there[cells.pair, cells.position] = cells.shown
+    return int((there[shown, np.arange(shown.size)] >= often).sum())
+
+
+def _order(counts: Counts, items: Ints) -> Ints:
+    """Return 0, 1, 2 … for these items, by the mean position they were shown at."""
+    cells = counts.cells
+    shown = np.bincount(cells.pair, cells.shown, counts.n_pairs)
+    depth = np.bincount(cells.pair, cells.shown * cells.position, counts.n_pairs)
+    found: Ints = np.argsort((depth / np.maximum(shown, 1))[items], kind="stable")
+    return found
+
+
+class _Claim(NamedTuple):
+    """That a fit's best list is better than today's, and how far that can be trusted.
+
+    The log is drawn again from itself, with replacement, and fitted anew. How much better the best
+    list of each such fit seems by that fit, less how much better it is by the original, is what the
+    original's own claim may be off by: its mean is the optimism of choosing a list because it seems
+    good, its spread the error.
+    """
+
+    fit: Fit
+    eligible: Ints
+    n_positions: int
+
+    def optimism(self, counts: Counts, resamples: int, seed: int) -> tuple[float, float]:
+        """Return the mean and the standard deviation of what the claim is off by."""
+        rng = np.random.default_rng([seed, 7])
+        truth = cut(self.fit.model(), self.n_positions, self.eligible)
+        today = today_value(self.fit, self.n_positions)
+        off = []
+        for _ in range(resamples):
+            again = resampled(counts, rng)
+            try:
+                fit = fitted(self.fit.name, again)
+            except ClickRankError:
+                continue  # no click was drawn: nothing can be fitted
+            page = cut(fit.model(), self.n_positions, self.eligible)
+            shown = page.best_ranking()
+            claimed = page.value(shown) - today_value(fit, self.n_positions)
+            off.append(claimed - (truth.value(shown) - today))
+        if len(off) < 2:
+            return 0.0, math.inf
+        return float(np.mean(off)), float(np.std(off, ddof=1))
+
+
+def resampled(counts: Counts, rng: np.random.Generator) -> Counts:
+    """Draw as many lists as a log has from it, with replacement; else the clicks of each cell."""
+    if counts.sessions is None:
+        cells = counts.cells
+        clicked = rng.binomial(cells.shown, cells.clicked / np.maximum(cells.shown, 1))
+        return dataclasses.replace(counts, cells=dataclasses.replace(cells, clicked=clicked))
+    sessions = counts.sessions
+    total = int(sessions.times.sum())
+    times = rng.multinomial(total, sessions.times / total)
+    rows = np.flatnonzero(times)
+    drawn = Sessions(sessions.items[rows], sessions.clicks[rows], times[rows])
+    return dataclasses.replace(counts, sessions=drawn, cells=cells_of(drawn))

@@ -1,0 +1,162 @@
+"""What `diagnose` and `whatif` found, as tables of text: for the terminal and for reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.markup import escape
+from rich.table import Table
+
+from clickrank.advice.diagnosis import Diagnosis
+from clickrank.advice.forecast import Outcome, WhatIf
+from clickrank.advice.scores import Score
+
+
+class Grid(NamedTuple):
+    """A table: what it shows, the heads of its columns, and rows whose first cell is a name."""
+
+    caption: str
+    heads: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+    def rich(self) -> Table:
+        """Return it for the terminal, without the caption, which may be wider."""
+        table = Table()
+        for i, head in enumerate(self.heads):
+            table.add_column(escape(head), justify="left" if i == 0 else "right", no_wrap=i == 0)
+        for row in self.rows:
+            table.add_row(*(escape(cell) for cell in row))
+        return table
+
+
+def score_grid(found: Diagnosis) -> Grid:
+    """Return the log-likelihood of each model, the best first, and how far it is behind."""
+    row = found.held.row
+    rows = []
+    for s in (*found.ranking.scores, found.baseline):
+        gap = found.ranking.behind.get(s.name)
+        behind = "–" if gap is None else f"{gap.mean:.4f} ({gap.low:.4f} to {gap.high:.4f})"
+        word = "not distinguishable" if s.name in found.ranking.equals else "behind"
+        if s.name == found.winner:
+            word = "chosen"
+        elif s is found.baseline:
+            word = ""
+        rows.append(
+            (
+                s.name,
+                f"{s.log_likelihood.mean:.4f}",
+                behind,
+                f"{s.overall_perplexity:.4f}",
+                f"{100 * s.impossible:.2g} %" if s.impossible else "–",
+                word,
+            )
+        )
+    heads = ("model", f"log-likelihood a {row}", "behind the best", "perplexity", "impossible", "")
+    return Grid(f"On {found.held.n:,} {row}s held out", heads, rows)
+
+
+def perplexity_grid(found: Diagnosis) -> Grid:
+    """Return the perplexity at each position."""
+    scores: Sequence[Score] = (*found.ranking.scores, found.baseline)
+    positions = range(found.counts.n_positions)
+    rows = [(s.name, *(_number(float(s.perplexity[k])) for k in positions)) for s in scores]
+    heads = ("model", *(str(k + 1) for k in positions))
+    return Grid("Perplexity by position (1 is perfect, 2 a coin)", heads, rows)
+
+
+def effect_grid(found: Diagnosis) -> Grid:
+    """Return what positions do, with intervals."""
+    rows: dict[tuple[str, str], dict[int, str]] = {}
+    for effect in found.effects:
+        text = _number(effect.value, 3)
+        if effect.high > effect.low:
+            text += f" ({effect.low:.3f} to {effect.high:.3f})"
+        elif math.isnan(effect.low):
+            text += " (not told)"
+        rows.setdefault((effect.model, effect.parameter), {})[effect.position] = text
+    # One line a position: intervals of ten positions do not fit beside each other.
+    last = max((effect.position for effect in found.effects), default=0)
+    heads = ("position", *(f"{model}: {name.replace('_', ' ')}" for model, name in rows))
+    lines = [(str(k), *(each.get(k, "") for each in rows.values())) for k in range(1, last + 1)]
+    return Grid("What positions do, with 95 % intervals", heads, lines)
+
+
+def earning_grid(found: WhatIf, outcome: Outcome) -> Grid:
+    """Return what each policy earns, the best first."""
+    group, unit, horizon = outcome.group, outcome.unit, found.plan.horizon
+    room = group.headroom
+    best = (outcome.amount(group.today + room.mean), *_gains(outcome, room, horizon))
+    rows = [("best list of the fit", *best, "–", "–", "the fit")]
+    for e in outcome.played.earnings:
+        overtakes = "never" if e.overtakes is None else f"{e.overtakes:,}"
+        name = e.name + (" *" if e.player.doubts else "")
+        mine = (outcome.amount(group.today + e.gain.mean), *_gains(outcome, e.gain, horizon))
+        told = ", ".join(e.player.told) or "–"
+        rows.append((name, *mine, _count(e.cost), overtakes, told))
+    rows.append(("today's order", outcome.amount(group.today), "0", "", "0", "–", "–", "–"))
+    many = len(group.queries)
+    caption = (
+        f"{group.fit}, {many} {'query' if many == 1 else 'queries'}: {unit} a list over "
+        f"{horizon:,} lists of each; counted in the log: {outcome.amount(group.clicks)} clicks"
+    )
+    heads = (
+        "policy", f"{unit} a list", "above today", "%", "in all, a query", "cost of learning",
+        "overtakes after", "told",
+    )  # fmt: skip
+    return Grid(caption, heads, rows)
+
+
+def _gains(outcome: Outcome, gain: tuple[float, float, float], horizon: int) -> tuple[str, ...]:
+    mean, low, high = gain
+    return (
+        f"{outcome.amount(mean, '+')} ({outcome.amount(low, '+')} to {outcome.amount(high, '+')})",
+        f"{outcome.percent(mean):+.1f}",
+        f"{mean * horizon:+,.0f}",
+    )
+
+
+def query_grid(found: WhatIf, outcome: Outcome) -> Grid:
+    """Return what was taken of each query, and which policy does best there."""
+    rows = []
+    for q in outcome.group.queries:
+        by = {e.name: e.by_query[q.name] for e in outcome.played.earnings}
+        best = max(by, key=lambda name: by[name]) if by else "–"
+        rows.append(
+            (
+                q.name,
+                f"{q.lists:,}",
+                f"{q.model.n_items} × {q.model.n_positions}",
+                outcome.amount(q.today.clicks),
+                outcome.amount(q.today.value),
+                outcome.amount(q.today.value + q.headroom),
+                f"{q.seen} of {q.model.n_positions}",
+                f"{q.optimism:.2g}",
+                f"{q.error:.2g}",
+                f"{best} {by[best]:+.3g}" if by else "–",
+            )
+        )
+    heads = (
+        "query", f"{found.diagnosis.held.row}s", "items × positions", "clicks counted",
+        "today, fitted", "best list", "its items seen there", "lowered by", "error", "best policy",
+    )  # fmt: skip
+    return Grid(f"Queries played on with {outcome.group.fit}", heads, rows)
+
+
+def remarks(outcome: Outcome) -> list[str]:
+    """Say what the tables leave out: doubts, and policies not played."""
+    said = [f"* {e.name}: {e.player.doubts}." for e in outcome.played.earnings if e.player.doubts]
+    if outcome.played.unfinished:
+        names = ", ".join(outcome.played.unfinished)
+        said.append(f"interrupted before {names}; the same command does the rest.")
+    said += [f"without {name}: {reason}" for name, reason in outcome.skipped.items()]
+    return said
+
+
+def _number(value: float, digits: int = 4) -> str:
+    return "–" if math.isnan(value) else f"{value:.{digits}f}"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.2g}"

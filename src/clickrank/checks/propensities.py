@@ -1,0 +1,45 @@
+"""A check of what policies say about the probability of their lists."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank.checks.playing import Make, assert_same, learner_for, play
+from clickrank.policies import Policy
+from clickrank.policies.chooser import with_own_scratch
+from clickrank.types import statistic_fields
+
+
+def check_propensities(cls: type[Policy], make: Make) -> None:
+    """Propensities sum to one, asking changes nothing, and lists that come are possible ones.
+
+    What `rank` leaves in the scratch has no say in them, unless the policy says so.
+    """
+    name = cls.__name__
+    for rounds in (0, 40):
+        learner, model = learner_for(cls, make)
+        play(learner, model, rounds, seed=17)
+        rng = np.random.default_rng(0)
+        learner.rank(rng)  # a list whose feedback is to come
+        before = learner.arrays()
+        found = learner.propensities(seed=1, accuracy=0.05)
+        assert_same(before, learner.arrays(), f"{name}: asking for propensities changed")
+        marginals = found.marginals
+        assert (marginals >= 0).all(), f"{name}: a propensity is {marginals.min()}"
+        by_position, by_item = marginals.sum(axis=0), marginals.sum(axis=1)
+        assert np.allclose(by_position, 1.0), f"{name}: propensities sum to {by_position}"
+        assert (by_item < 1.0 + 1e-9).all(), f"{name}: an item is shown {by_item.max()} times"
+        state = learner.state
+        for _ in range(20):
+            learner.state, _ = with_own_scratch(state)
+            ranking, _ = learner.rank(rng)
+            prefix = found.of_shown(ranking)[1]
+            falls = (np.diff(prefix) < 1e-12).all() and prefix[-1] > 0.0
+            assert falls, f"{name}: {ranking} came, with propensities {prefix}"
+        if not cls.rank_remembers:
+            made = learner.policy.init(learner.n_items, learner.n_positions)
+            kept = {field: getattr(state, field) for field in statistic_fields(type(state))}
+            learner.state = made._replace(**kept)
+            fresh = learner.propensities(seed=1, accuracy=0.05).marginals
+            same = np.array_equal(marginals, fresh)
+            assert same, f"{name}: rank_remembers must be set: lists depend on those before"

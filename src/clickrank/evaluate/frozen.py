@@ -1,0 +1,94 @@
+"""A policy as it stands, learning no more, as a target."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from clickrank.errors import CannotEvaluate
+from clickrank.evaluate.targets import MOST_LISTS, Lists, Target, all_lists
+from clickrank.evaluate.usable import usable
+from clickrank.logs import Impressions
+from clickrank.policies import Learner, Policy
+from clickrank.policies.chooser import Chooser
+from clickrank.policies.lists import Drawn, Few
+from clickrank.policies.propensities import Propensities, propensities
+from clickrank.types import Floats, Ints
+
+#: Standard error of a target's probabilities where its lists must be drawn: 40,000 draws.
+ACCURACY = 0.0025
+
+
+class Frozen(Target):
+    """A policy whose lists follow a distribution that it can state."""
+
+    def __init__(self, policy: Policy, found: Propensities, state: Any) -> None:
+        """Keep the policy, its state and the distribution of its next list."""
+        self.n_items, self.n_positions = found.n_items, found.n_positions
+        self._policy, self._found, self._state = policy, found, state
+
+    def prefix_probabilities(self, rankings: Ints) -> Floats:
+        """Return how likely a list begins as each of these does, down to each position."""
+        different, of = np.unique(rankings, axis=0, return_inverse=True)
+        chances = np.array([self._found.lists.prefixes(ranking) for ranking in different])
+        return np.asarray(chances[of.ravel()])
+
+    def marginals(self) -> Floats:
+        """Return the probability of each item at each position, (n_items, n_positions)."""
+        return self._found.marginals
+
+    def as_lists(self, seed: int = 0) -> Lists:
+        """Return all lists with their probabilities, or draws if there are too many."""
+        if math.perm(self.n_items, self.n_positions) <= MOST_LISTS:
+            lists = all_lists(self.n_items, self.n_positions)
+            chances = self.prefix_probabilities(lists)[:, -1]
+            kept = chances > 0.0
+            return Lists(lists[kept], self.n_items, chances[kept] / chances.sum())
+        params = self._policy.params(self.n_items, self.n_positions)
+        chooser = Chooser(self._policy, self.n_items, self.n_positions, params, self._state)
+        drawn = chooser.draw(np.random.default_rng(seed), MOST_LISTS)
+        return Lists(drawn, self.n_items, drawn=True)
+
+
+def frozen(
+    policy: Policy,
+    n_items: int,
+    n_positions: int,
+    state: Any = None,
+    seed: int = 0,
+    accuracy: float = ACCURACY,
+) -> Target:
+    """Return what a policy would show next, as a target; by default before it has learned.
+
+    Examples
+    --------
+    >>> from clickrank.policies import Uniform
+    >>> frozen(Uniform(), n_items=4, n_positions=2).prefix_probabilities(np.array([[3, 0]]))
+    array([[0.25      , 0.08333333]])
+    """
+    learner = Learner(policy, n_items, n_positions)
+    state = learner.state if state is None else state
+    found = propensities(policy, n_items, n_positions, state, seed, accuracy)
+    if isinstance(found.lists, Few):
+        return Lists(found.lists.rankings, n_items, found.lists.weights)
+    if isinstance(found.lists, Drawn):
+        return Lists(found.lists.rankings, n_items, drawn=True)
+    return Frozen(policy, found, state)
+
+
+def learned(policy: Policy, log: Impressions, seed: int = 0) -> Target:
+    """Return what a policy would show once it has learned from a log that another has chosen.
+
+    Refused for policies that must remember how they came to a list: they learn from their own only.
+    """
+    n_items, n_positions = len(log.items), log.rankings.shape[1]
+    learner = Learner(policy, n_items, n_positions, seed)
+    if learner.memo_size:
+        raise CannotEvaluate(
+            f"{policy.name} learns only from lists that it has chosen itself; replay it instead."
+        )
+    log, _ = usable(log, "estimated", lists=True)
+    learner.fold(log.rankings, np.zeros((len(log.rankings), 0), dtype=np.int64), log.clicks)
+    return frozen(policy, n_items, n_positions, learner.state, seed)

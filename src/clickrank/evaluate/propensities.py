@@ -1,0 +1,112 @@
+"""How likely what was shown was to be shown: logged, known, or counted in the log."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from clickrank.errors import CannotEvaluate, invalid
+from clickrank.evaluate.targets import Lists, Target, UniformLists, table_of
+from clickrank.logs import Impressions
+from clickrank.logs.counts import NOTHING
+from clickrank.types import Floats
+
+#: Where propensities come from: the log's own, its frequencies, or all lists were as likely; a
+#: `Target` is the policy that chose the lists, where it is known.
+Source: TypeAlias = Literal["logged", "estimated", "uniform"] | Target
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Propensities:
+    """The chances of what was shown.
+
+    Parameters
+    ----------
+    marginal
+        Of each item at its position, in the shape of the log; None if not known.
+    prefix
+        That the list began as it did, down to each position; None if not known.
+    table
+        Of each item at each position on average over the log, (n_items, n_positions).
+    source
+        "logged", "estimated" or "known".
+    """
+
+    marginal: Floats | None
+    prefix: Floats | None
+    table: Floats
+    source: str
+
+    def prefixes(self) -> Floats:
+        """Return ``prefix``, or refuse."""
+        if self.prefix is None:
+            raise CannotEvaluate(
+                "The log has no propensities of lists (prefix_propensity): estimate them from the "
+                "log, if its lists were drawn at random, or log them."
+            )
+        return self.prefix
+
+    def marginals(self) -> Floats:
+        """Return ``marginal``, or refuse."""
+        if self.marginal is None:
+            raise CannotEvaluate(
+                "The log has no propensities of items (propensity): estimate them from the log, if "
+                "its lists were drawn at random, or log them."
+            )
+        return self.marginal
+
+
+def propensities_of(log: Impressions, source: Source) -> Propensities:
+    """Find the propensities of a log.
+
+    Counted in the log they are those of its average policy. That is enough if people click today
+    as they did yesterday, and if which list was shown had nothing to do with who saw it.
+    """
+    n_items = len(log.items)
+    if not isinstance(source, Target) and source not in ("logged", "estimated", "uniform"):
+        rule = "propensities must be 'logged', 'estimated', 'uniform' or the policy of the log"
+        raise invalid("Propensities", rule, source)
+    source = known_policy(log, source) or source
+    if isinstance(source, Target):
+        if (source.n_items, source.n_positions) != (n_items, log.rankings.shape[1]):
+            rule = f"its policy must have {n_items} items and {log.rankings.shape[1]} positions"
+            raise invalid("Propensities", rule, (source.n_items, source.n_positions))
+        table, prefix = source.marginals(), None
+        if (log.rankings != NOTHING).all():
+            prefix = source.prefix_probabilities(log.rankings)
+        return Propensities(_shown(table, log), prefix, table, "known")
+    if source == "estimated":
+        table = table_of(n_items, log.rankings)
+        prefix = None
+        if (log.rankings != NOTHING).all():
+            prefix = Lists(log.rankings, n_items).prefix_probabilities(log.rankings)
+        return Propensities(_shown(table, log), prefix, table, source)
+    if log.propensity is None and log.prefix_propensity is None:
+        raise CannotEvaluate(
+            "The log has no propensities: how likely each list was to be shown. Estimate them from "
+            "the log, if its lists were drawn at random; or log them."
+        )
+    for name in ("propensity", "prefix_propensity"):
+        array = getattr(log, name)
+        if array is None:
+            continue
+        wrong = ~((array > 0.0) & (array <= 1.0 + 1e-9)) & (log.rankings != NOTHING)
+        if wrong.any():
+            rule = f"{name} must be above 0 and at most 1"
+            raise invalid("Propensities", rule, float(array[wrong][0]))
+    table = table_of(n_items, log.rankings)
+    return Propensities(log.propensity, log.prefix_propensity, table, source)
+
+
+def known_policy(log: Impressions, source: Source) -> Target | None:
+    """Return the policy that chose the lists, if it is known."""
+    if source == "uniform":
+        return UniformLists(len(log.items), log.rankings.shape[1])
+    return source if isinstance(source, Target) else None
+
+
+def _shown(table: Floats, log: Impressions) -> Floats:
+    """Return the table's entry of each item shown at its position."""
+    return table[log.rankings, np.arange(log.rankings.shape[1])]

@@ -1,0 +1,194 @@
+"""The dynamic Bayesian network model from a log: who was satisfied, who just left."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from clickrank.clickmodels import DBN
+from clickrank.fit.base import Clicks, Fit, at_edge, by_rows, edge_error, lists_of
+from clickrank.fit.dbn_problem import Problem
+from clickrank.fit.dcm import last_click
+from clickrank.fit.em import maximise
+from clickrank.logs import Counts, Sessions
+from clickrank.logs.counts import NOTHING
+from clickrank.types import Floats, Ints, number, whole
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DBNFit(Fit):
+    """What `fit_dbn` found.
+
+    Parameters
+    ----------
+    satisfaction, satisfaction_error
+        Of a click on each pair, with standard errors; infinite where the log says nothing.
+    continuation, continuation_error
+        The probability that who is not satisfied goes on; the error is 0 if it was given.
+    """
+
+    name = "dbn"
+
+    satisfaction: Floats
+    satisfaction_error: Floats
+    continuation: float
+    continuation_error: float
+
+    def model(self, query: str | None = None) -> DBN:
+        """Return the click model of one query over its items, in the order of its pairs."""
+        pairs, n_positions = self._pairs(query)
+        attraction, satisfaction = self.attraction[pairs], self.satisfaction[pairs]
+        return DBN(attraction, satisfaction, n_positions, self.continuation)
+
+    def click_probabilities(self, sessions: Sessions) -> Floats:
+        """Return the probability of a click at each position of each list."""
+
+        def of_lists(items: Ints, _: Clicks) -> Floats:
+            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
+            stay = self.continuation * (1.0 - attraction * self.satisfaction[items])
+            examined = np.ones_like(stay)
+            np.cumprod(stay[:, :-1], axis=1, out=examined[:, 1:])
+            return examined * attraction
+
+        return by_rows(sessions, np.empty(sessions.items.shape), of_lists)
+
+    def log_probabilities(self, sessions: Sessions) -> Floats:
+        """Return the log-probability of the clicks on each list."""
+        stay = self.continuation
+
+        def of_lists(items: Ints, clicks: Clicks) -> Floats:
+            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
+            satisfaction = self.satisfaction[items]
+            last = last_click(clicks)
+            quiet = np.ones(items.shape[0])  # no click from here on, of who may go on to it
+            for k in range(items.shape[1] - 1, 0, -1):
+                silent = 1.0 - stay + stay * (1.0 - attraction[:, k]) * quiet
+                quiet = np.where(k > last, silent, quiet)
+            rows = np.arange(items.shape[0])
+            satisfied = np.where(last < 0, 0.0, satisfaction[rows, last])
+            quiet = satisfied + (1.0 - satisfied) * quiet
+            went_on = np.arange(items.shape[1]) < last[:, None]
+            seen = np.arange(items.shape[1]) <= np.maximum(last, 0)[:, None]
+            sure = np.where(clicks > 0, attraction, 1.0 - attraction)
+            sure *= np.where(went_on, stay * np.where(clicks > 0, 1.0 - satisfaction, 1.0), 1.0)
+            with np.errstate(divide="ignore"):
+                total: Floats = np.log(np.where(seen, sure, 1.0)).sum(axis=1) + np.log(quiet)
+            return total
+
+        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+
+
+def fit_dbn(
+    counts: Counts,
+    *,
+    shrinkage: float = 0.0,
+    continuation: float | None = None,
+    tolerance: float = 1e-4,
+    steps: int = 2_000,
+) -> DBNFit:
+    """Estimate attraction and satisfaction of pairs, and the continuation γ of all.
+
+    Down to the last click every position was looked at, and no click but the last satisfied. What
+    follows is not known: satisfied and gone, tired and gone, or still looking and not attracted.
+    Expectation maximisation weighs these (`dbn_problem`): a is clicks per look, s satisfied clicks
+    per click, γ goings-on per chance to go on. Steps are made longer where that raises the
+    likelihood (`em.maximise`).
+
+    **Source**: chapelle2009, section 4 and its appendix (the steps).
+
+    **Differences**: 1. The source keeps γ fixed, and picks the best of several; here it is
+    estimated, unless given. ``continuation=1`` is the simplified DBN, whose maximum the source
+    has in closed form, taking every last click for a satisfied one; it is not that of the
+    likelihood, which counts those who looked on in vain. 2. The source has Beta(1, 1) priors, that
+    is none; see ``shrinkage``.
+
+    Parameters
+    ----------
+    counts
+        The log, with lists.
+    shrinkage
+        Looks that each pair is taken to have had more, clicked as the typical pair is down to the
+        last click; and clicks, satisfying as often as clicks of the typical pair are the last.
+    continuation
+        γ if it is known; estimated if left out.
+    tolerance
+        The most that a parameter may change in the last step.
+    steps
+        The most steps of expectation maximisation.
+
+    Examples
+    --------
+    >>> lists, clicks = [[0, 1], [1, 0]] * 50, [[1, 1], [0, 1], [1, 0], [1, 0], [0, 0]] * 20
+    >>> fit = fit_dbn(Counts.of_lists(lists, clicks), continuation=1.0)
+    >>> fit.attraction.round(2), fit.satisfaction.round(2)
+    (array([0.57, 0.57]), array([0.42, 0.42]))
+    """
+    more = number("fit_dbn", "shrinkage", shrinkage, 0.0)
+    held = None
+    if continuation is not None:
+        held = number("fit_dbn", "continuation", continuation, 0.0, 1.0)
+    tolerance = number("fit_dbn", "tolerance", tolerance, 0.0)
+    most = whole("fit_dbn", "steps", steps, 1)
+    sessions = lists_of("fit_dbn", counts)
+    problem = Problem(counts, sessions, more, held)
+    path = maximise(problem.step, problem.start(), tolerance=tolerance, steps=most)
+    attraction, satisfaction, stay = problem.split(path.params)
+    n, inside = counts.n_pairs, (path.params > 1e-9) & (path.params < 1.0 - 1e-9)
+    inside[:n] &= problem.views > 0
+    inside[n:-1] &= problem.told > 0
+    inside[-1] &= held is None
+    variances, of_stay, clear, left_out = problem.variances(path.params, inside, bool(inside[-1]))
+    errors = np.sqrt(variances)
+    looks = problem.clicks + problem.misses
+    for part, shown, clicked in (
+        (slice(0, n), looks, problem.clicks),
+        (slice(n, 2 * n), clear, satisfaction * clear),
+    ):
+        edge = ~inside[part]
+        errors[part][edge] = edge_error(shown, clicked)[edge]
+        errors[part][shown == 0.0] = np.inf
+    stay_error = float(np.sqrt(of_stay))
+    if held is None and not inside[-1]:
+        chances = np.array([problem.decided(path.params)])
+        stay_error = float(edge_error(chances, stay * chances)[0]) if chances[0] else np.inf
+    result = DBNFit(
+        counts,
+        attraction,
+        errors[:n],
+        0.0,
+        path.log_likelihoods,
+        path.converged,
+        (*_sentences(problem, held, stay, stay_error), *at_edge(attraction, problem.views)),
+        satisfaction,
+        errors[n:],
+        stay,
+        stay_error,
+    )
+    result = dataclasses.replace(result, not_identified=(*result.not_identified, *left_out))
+    value = float(path.log_likelihoods[-1])
+    if more > 0.0:  # which is in it
+        value = float(sessions.times @ result.log_probabilities(sessions))
+    return dataclasses.replace(result, log_likelihood=value)
+
+
+def _sentences(problem: Problem, held: float | None, stay: float, error: float) -> list[str]:
+    """Say what the log does not tell of satisfaction and continuation."""
+    sentences = []
+    silent = int(((problem.told == 0) & (problem.views > 0)).sum())
+    if silent:
+        source = "that of the typical pair" if problem.told.any() else "one half"
+        sentences.append(
+            f"Satisfaction of {silent} pair{'' if silent == 1 else 's'} is not known, as no click "
+            f"on {'it' if silent == 1 else 'them'} had an item below it: {source} is assumed."
+        )
+    if held is not None:
+        return sentences
+    if not np.isfinite(error) or problem.gone_on + problem.tails.size == 0:
+        sentences.append(
+            "Continuation is not known: lists without a click below the first position tell "
+            "nothing of it."
+        )
+    elif stay >= 1.0 - 1e-9 or stay <= 1e-9:
+        sentences.append(f"Continuation is {stay:.0f}, an edge that no error tells of.")
+    return sentences

@@ -1,0 +1,336 @@
+"""The user browsing model from a log: one examination by position and last click for all queries.
+
+Given the last click, clicks are those of a position-based model whose positions are pairs of
+position and last click; these are called columns here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlog1py, xlogy
+
+from clickrank._jit import kernel_for
+from clickrank.clickmodels import UBM
+from clickrank.errors import invalid
+from clickrank.fit.base import (
+    Clicks,
+    Fit,
+    add_up,
+    at_edge,
+    by_rows,
+    edge_error,
+    lists_of,
+    typical_rate,
+)
+from clickrank.fit.dctr import of_clicks
+from clickrank.fit.pbm_log import SOLVERS
+from clickrank.fit.pbm_problem import Problem
+from clickrank.logs import Counts, Sessions
+from clickrank.logs.counts import NOTHING, Cells
+from clickrank.types import Floats, Ints, number, whole
+
+#: Numbers of a table that cells are counted in: more pairs than fit are counted in several passes.
+_TABLE = 1 << 24
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class UBMFit(Fit):
+    """What `fit_ubm` found.
+
+    Parameters
+    ----------
+    examination_after, examination_after_error
+        γ by position and last click, as `UBM` has it, with standard errors: 0 where γ is 1 by
+        definition, infinite where the log says nothing.
+    """
+
+    name = "ubm"
+    position_fields = ("examination_unclicked",)
+
+    examination_after: Floats
+    examination_after_error: Floats
+
+    @property
+    def examination_unclicked(self) -> Floats:
+        """Examination of each position where nothing above was clicked."""
+        return self.examination_after[:, 0].copy()
+
+    @property
+    def examination_unclicked_error(self) -> Floats:
+        """Its standard errors."""
+        return self.examination_after_error[:, 0].copy()
+
+    def model(self, query: str | None = None) -> UBM:
+        """Return the click model of one query over its items, in the order of its pairs."""
+        pairs, n = self._pairs(query)
+        return UBM(self.attraction[pairs], self.examination_after[:n, :n])
+
+    def click_probabilities(self, sessions: Sessions) -> Floats:
+        """Return the probability of a click at each position of each list."""
+
+        def of_lists(items: Ints, _: Clicks) -> Floats:
+            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
+            clicked = np.zeros_like(attraction)
+            for last in range(items.shape[1]):  # see `clickmodels.ubm_search.expected_clicks`
+                left = clicked[:, last - 1].copy() if last else np.ones(items.shape[0])
+                for k in range(last, items.shape[1]):
+                    p = self.examination_after[k, last] * attraction[:, k]
+                    clicked[:, k] += left * p
+                    left *= 1.0 - p
+            return clicked
+
+        return by_rows(sessions, np.empty(sessions.items.shape), of_lists)
+
+    def log_probabilities(self, sessions: Sessions) -> Floats:
+        """Return the log-probability of the clicks on each list."""
+
+        def of_lists(items: Ints, clicks: Clicks) -> Floats:
+            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
+            examined = self.examination_after[np.arange(items.shape[1]), last_above(clicks)]
+            total: Floats = of_clicks(attraction * examined, clicks).sum(axis=1)
+            return total
+
+        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+
+
+def fit_ubm(
+    counts: Counts,
+    *,
+    shrinkage: float = 0.0,
+    solver: str = "newton",
+    tolerance: float = 1e-9,
+    steps: int = 10_000,
+) -> UBMFit:
+    """Estimate attractions and examination: the maximum of the likelihood.
+
+    Σ S_ikj log α_i γ_kj + F_ikj log(1 − α_i γ_kj) over pairs i, positions k and last clicks j above
+    (or none) that were seen together, S clicks and F misses, with α ≤ 1 and γ ≤ 1. Clicks tell
+    products only: γ of the first position is taken to be 1. A step of expectation
+    maximisation is that of `fit_pbm` on these cells.
+
+    **Source**: dupret2008 (the model); chuklin2015, section 4.2 (the steps).
+
+    **Differences**: 1. Newton's method on γ, with the α eliminated, goes to the limit in some 10
+    steps; ``solver="em"`` takes those of expectation maximisation. 2. It is
+    not the largest γ that is set to 1, as in `fit_pbm`: of so many, the largest is one of the least
+    known.
+
+    Parameters
+    ----------
+    counts
+        The log, with lists.
+    shrinkage
+        Views that each pair is taken to have had more, at the first position, clicked as the
+        typical pair is there.
+    solver
+        "newton" or "em".
+    tolerance
+        Newton's steps end when no more than this can be gained; those of EM when a step gained
+        less.
+    steps
+        The most steps.
+
+    Examples
+    --------
+    >>> lists, clicks = [[0, 1], [1, 0]] * 50, [[1, 1], [0, 1], [1, 0], [1, 0], [0, 0]] * 20
+    >>> fit = fit_ubm(Counts.of_lists(lists, clicks))
+    >>> fit.attraction.round(2), fit.examination_after.round(2)
+    (array([0.6, 0.6]), array([[1.  , 0.  ],
+           [0.83, 0.56]]))
+    """
+    more = number("fit_ubm", "shrinkage", shrinkage, 0.0)
+    if solver not in SOLVERS:
+        raise invalid("fit_ubm", f"solver must be one of {', '.join(SOLVERS)}", solver)
+    tolerance = number("fit_ubm", "tolerance", tolerance, 0.0)
+    most = whole("fit_ubm", "steps", steps, 1)
+    sessions = lists_of("fit_ubm", counts)
+    n_pairs, n_positions = counts.n_pairs, counts.n_positions
+    n_columns = n_positions * (n_positions + 1) // 2
+    seen = browsing_cells(sessions, n_pairs, n_positions)
+    cells = _shrunk(seen, n_pairs, n_columns, more) if more > 0.0 else seen
+    pair, column = cells.pair, cells.position
+    shown, clicked = cells.shown.astype(np.float64), cells.clicked.astype(np.float64)
+    by_pair, by_column = add_up(pair, clicked, n_pairs), add_up(column, clicked, n_columns)
+    # Without a click at it, α or γ is 0, and its misses say nothing of the other.
+    kept = (by_pair[pair] > 0) & (by_column[column] > 0)
+    pairs, columns = np.flatnonzero(by_pair), np.flatnonzero(by_column)
+    problem = _Anchored(
+        np.searchsorted(pairs, pair[kept]),
+        np.searchsorted(columns, column[kept]),
+        clicked[kept],
+        (shown - clicked)[kept],
+    )
+    solve = problem.newton if solver == "newton" else problem.em
+    x, y, path, converged = solve(tolerance, most)
+    errors_x, errors_y = problem.errors(x, y)
+    attraction, examination = np.zeros(n_pairs), np.zeros(n_columns)
+    attraction[pairs], examination[columns] = np.exp(x), np.exp(y)
+    # At an edge the curvature says nothing: errors there are those of rates of so many looks.
+    liked = add_up(column, shown * attraction[pair], n_columns)
+    silent = liked == 0.0
+    examination[silent] = _nearest(examination, silent)[silent]
+    looks = add_up(pair, shown * examination[column], n_pairs)
+    error = edge_error(looks, by_pair)
+    error[pairs[x < 0.0]] = (np.exp(x) * errors_x)[x < 0.0]
+    column_error = edge_error(liked, by_column)
+    inside = (y < 0.0) | problem.anchor
+    column_error[columns[inside]] = (np.exp(y) * errors_y)[inside]
+    unseen = looks == 0.0
+    error[unseen] = np.inf
+    attraction[unseen] = typical_rate(looks[~unseen], by_pair[~unseen])
+    column_error[silent] = np.inf
+    rates = attraction[seen.pair] * examination[seen.position]
+    misses = seen.shown - seen.clicked
+    value = float((xlogy(seen.clicked, rates) + xlog1py(misses, -rates)).sum())
+    sentences = _sentences(problem, columns, y, silent, liked > 0.0)
+    lower = np.tril_indices(n_positions)
+    matrices = np.zeros((2, n_positions, n_positions))
+    matrices[0][lower], matrices[1][lower] = examination, column_error
+    return UBMFit(
+        counts,
+        attraction,
+        error,
+        value,
+        path,
+        converged,
+        (*sentences, *at_edge(attraction, looks)),
+        matrices[0],
+        matrices[1],
+    )
+
+
+class _Anchored(Problem):
+    """The likelihood where γ of the first column of each linked part is 1, and none is above 1."""
+
+    def __init__(self, pair: Ints, position: Ints, clicks: Floats, misses: Floats) -> None:
+        super().__init__(pair, position, clicks, misses)
+        first = np.unique(self.part, return_index=True)[1]
+        self.anchor: NDArray[np.bool_] = np.isin(np.arange(self.n_positions), first)
+        self._first = first
+
+    def _held(self, x: Floats, y: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        return self.anchor | ((y >= 0.0) & (self._slope(x, y) > 0.0)), np.ones_like(self.anchor)
+
+    def _scaled(self, y: Floats) -> Floats:
+        return np.minimum(y - self._largest(y), 0.0)
+
+    def _largest(self, y: Floats) -> Floats:
+        """Return the y of each part's anchor, which is 0 but for rounding, or a start."""
+        return y[self._first][self.part]
+
+
+def browsing_cells(sessions: Sessions, n_pairs: int, n_positions: int) -> Cells:
+    """Count displays and clicks by pair and column: position k and last click j.
+
+    Column k (k + 1) / 2 + j stands for position k (from 0 on) and a last click at position j - 1,
+    or j = 0 for none.
+    """
+    n_columns = n_positions * (n_positions + 1) // 2
+    room = max(1, _TABLE // n_columns)
+    found = []
+    for first in range(0, n_pairs, room):
+        size = min(room, n_pairs - first)
+        table = np.zeros((2, size, n_columns), dtype=np.int64)
+        kernel_for(_count, "")(sessions.items, sessions.clicks, sessions.times, first, table)
+        pair, column = np.nonzero(table[0])
+        found.append((pair + first, column, table[0][pair, column], table[1][pair, column]))
+    return Cells(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def _count(
+    items: NDArray[np.int32], clicks: NDArray[np.uint8], times: Ints, first: int, table: Ints
+) -> None:
+    for row in range(items.shape[0]):
+        last = 0
+        for position in range(items.shape[1]):
+            pair = items[row, position] - first
+            clicked = clicks[row, position]
+            if 0 <= pair < table.shape[1]:
+                column = position * (position + 1) // 2 + last
+                table[0, pair, column] += times[row]
+                table[1, pair, column] += times[row] * clicked
+            if clicked:
+                last = position + 1
+
+
+def last_above(clicks: Clicks) -> Ints:
+    """Return for each position the column of the last click above it in `UBM`, 0 for none."""
+    marks = np.where(clicks > 0, np.arange(1, clicks.shape[1] + 1), 0)
+    last = np.zeros_like(marks)
+    np.maximum.accumulate(marks[:, :-1], axis=1, out=last[:, 1:])
+    return last
+
+
+def _shrunk(cells: Cells, n_pairs: int, n_columns: int, more: float) -> Cells:
+    """Return the cells with the views of the shrinkage, at the first position."""
+    top = cells.position == 0
+    shown = add_up(cells.pair[top], cells.shown[top], n_pairs)
+    clicked = add_up(cells.pair[top], cells.clicked[top], n_pairs)
+    typical = typical_rate(shown, clicked)
+    rest = ~top
+    pair = np.concatenate([np.arange(n_pairs), cells.pair[rest]])
+    column = np.concatenate([np.zeros(n_pairs, dtype=np.int64), cells.position[rest]])
+    order = np.argsort(pair * n_columns + column)
+    numbers = (
+        np.concatenate([shown + more, cells.shown[rest]]),
+        np.concatenate([clicked + more * typical, cells.clicked[rest]]),
+    )
+    return Cells(pair[order], column[order], *(values[order] for values in numbers))
+
+
+def _nearest(examination: Floats, unknown: NDArray[np.bool_]) -> Floats:
+    """Return what is assumed where the log says nothing: that of the position after no click.
+
+    If that is not known either, one half, and 1 at the first position.
+    """
+    position, last = np.tril_indices(int(np.sqrt(2 * unknown.size)))
+    assumed = np.where(np.arange(position[-1] + 1) == 0, 1.0, 0.5)
+    of_none = np.where(unknown[last == 0], assumed, examination[last == 0])
+    return of_none[position]
+
+
+def _sentences(
+    problem: _Anchored,
+    columns: Ints,
+    y: Floats,
+    silent: NDArray[np.bool_],
+    told: NDArray[np.bool_],
+) -> list[str]:
+    """Say what the log does not tell of examination."""
+    names = [
+        f"{k + 1} after {j or 'no click'}"
+        for k, j in zip(*np.tril_indices(int(np.sqrt(2 * told.size))), strict=True)
+    ]
+
+    def listed(which: NDArray[np.bool_] | Ints) -> str:
+        return ", ".join(np.array(names)[which])
+
+    anchors = columns[problem.anchor]
+    first = names[anchors[0] if anchors.size else 0]
+    sentences = [
+        "Clicks tell products of attraction and examination: that of position "
+        f"{first} is taken to be 1."
+    ]
+    for anchor in anchors[1:]:
+        part = problem.part[np.searchsorted(columns, anchor)]
+        sentences.append(
+            f"No clicked pair links these positions to {first}, so that the examination of "
+            f"{names[anchor]} is taken to be 1, and others compare to it: "
+            f"{listed(columns[problem.part == part])}."
+        )
+    if silent.any():
+        sentences.append(
+            "No pair that is ever clicked was shown at these positions after a last click there, "
+            "so that examination is taken to be that of the position after no click, or one half: "
+            f"{listed(silent)}."
+        )
+    held = columns[(y >= 0.0) & ~problem.anchor]
+    if held.size:
+        sentences.append(f"Examination is held at 1, an edge, at position {listed(held)}.")
+    never = told & ~np.isin(np.arange(told.size), columns)
+    if never.any():
+        sentences.append(f"No click, so examination 0, an edge, at position {listed(never)}.")
+    return sentences

@@ -1,0 +1,184 @@
+"""Off-policy estimators: exact expectations on tiny logging policies, intervals, refusals."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from clickrank.clickmodels import DCM, MNL, PBM, Cascade, ClickModel
+from clickrank.evaluate import (
+    CascadeDR,
+    DirectMethod,
+    DocumentIPS,
+    ItemPositionIPS,
+    ListIPS,
+    Lists,
+    PositionBasedIPS,
+    Replay,
+    RewardInteractionIPS,
+    Target,
+    WeightingEstimator,
+)
+from clickrank.evaluate.targets import all_lists
+from clickrank.logs import Impressions
+from clickrank.types import Floats
+
+N_ITEMS, N_POSITIONS = 4, 3
+ATTRACTION = [0.5, 0.3, 0.7, 0.2]
+NAMES = np.array(["a", "b", "c", "d"])
+MODELS: dict[str, ClickModel] = {
+    "pbm": PBM(ATTRACTION, [0.9, 0.5, 0.6]),
+    "dctr": PBM(ATTRACTION, [1.0, 1.0, 1.0]),
+    "cascade": Cascade(ATTRACTION, N_POSITIONS),
+    "dcm": DCM(ATTRACTION, [0.8, 0.5, 0.3]),
+    "mnl": MNL(ATTRACTION, [1.0, 0.5, 0.7]),
+}
+EVERY = all_lists(N_ITEMS, N_POSITIONS)
+CLICKS = np.array(list(itertools.product([0, 1], repeat=N_POSITIONS)), dtype=np.uint8)
+
+
+def mixture(seed: int, keep: float = 1.0) -> Lists:
+    """Some distribution over all lists; with keep below 1, only over some of them."""
+    rng = np.random.default_rng(seed)
+    chances = rng.dirichlet(np.ones(len(EVERY)))
+    chances[rng.random(len(EVERY)) > keep] = 0.0
+    return Lists(EVERY, N_ITEMS, chances / chances.sum())
+
+
+LOGGING = mixture(1)
+TARGETS = {
+    "fixed": Lists([[2, 0, 3]], N_ITEMS),
+    "mixture": mixture(2),
+    "sparse": mixture(3, keep=0.3),
+}
+
+
+def everything(model: ClickModel, logging: Lists = LOGGING) -> tuple[Impressions, Floats]:
+    """Every impression that can happen, once, and how likely it is."""
+    lists = np.repeat(logging.rankings, len(CLICKS), axis=0)
+    clicks = np.tile(CLICKS, (len(logging.rankings), 1))
+    chance = np.repeat(logging.probabilities, len(CLICKS))
+    chance = chance * [np.exp(model.log_prob(a, c)) for a, c in zip(lists, clicks, strict=True)]
+    marginal = logging.marginals()[lists, range(N_POSITIONS)]
+    prefix = logging.prefix_probabilities(lists)
+    assert chance.sum() == pytest.approx(1.0, abs=1e-12)
+    return Impressions(NAMES, lists, clicks, marginal, prefix), chance
+
+
+def true_value(model: ClickModel, target: Target, reward: str = "clicks") -> float:
+    lists = target.as_lists()
+    values = []
+    for ranking in lists.rankings:
+        none = np.zeros(N_POSITIONS, dtype=np.int64)
+        if reward == "clicks":
+            values.append(model.click_probabilities(ranking).sum())
+        else:
+            values.append(1.0 - np.exp(model.log_prob(ranking, none)))
+    return float(lists.probabilities @ np.array(values))
+
+
+#: Each with the click models under which it must be unbiased, and those under which it is not.
+CASES: list[tuple[WeightingEstimator, list[str], list[str]]] = [
+    (ListIPS(), ["pbm", "dctr", "cascade", "dcm", "mnl"], []),
+    (RewardInteractionIPS(), ["pbm", "dctr", "cascade", "dcm"], ["mnl"]),
+    (ItemPositionIPS(), ["pbm", "dctr"], ["cascade", "dcm", "mnl"]),
+    (PositionBasedIPS(examination=[1.8, 1.0, 1.2], propensities=LOGGING), ["pbm"], ["dctr", "dcm"]),
+    (DocumentIPS(propensities=LOGGING), ["dctr"], ["pbm", "cascade"]),
+]
+UNBIASED = [(e, m) for e, good, _ in CASES for m in good]
+BIASED = [(e, m) for e, _, bad in CASES for m in bad]
+
+
+def expectation(estimator: WeightingEstimator, model: ClickModel, target: Target) -> float:
+    log, chance = everything(model)
+    return float(chance @ estimator.terms(log, target).values.sum(axis=1))
+
+
+@pytest.mark.parametrize("wanted", TARGETS)
+@pytest.mark.parametrize(("estimator", "model"), UNBIASED, ids=lambda x: getattr(x, "name", x))
+def test_exactly_unbiased(estimator: WeightingEstimator, model: str, wanted: str) -> None:
+    target = TARGETS[wanted]
+    found = expectation(estimator, MODELS[model], target)
+    assert found == pytest.approx(true_value(MODELS[model], target), abs=1e-12)
+
+
+@pytest.mark.parametrize(("estimator", "model"), BIASED, ids=lambda x: getattr(x, "name", x))
+def test_biased_where_its_assumption_fails(estimator: WeightingEstimator, model: str) -> None:
+    """Or the assumption that it states would not be needed."""
+    off = [
+        expectation(estimator, MODELS[model], target) - true_value(MODELS[model], target)
+        for target in TARGETS.values()
+    ]
+    assert np.abs(off).max() > 0.01
+
+
+@pytest.mark.parametrize("model", ["pbm", "cascade", "dcm"])
+@pytest.mark.parametrize("cls", [ListIPS, RewardInteractionIPS])
+def test_any_click_exactly_unbiased(cls: type[WeightingEstimator], model: str) -> None:
+    for target in TARGETS.values():
+        found = expectation(cls(reward="any click"), MODELS[model], target)
+        truth = true_value(MODELS[model], target, "any click")
+        assert found == pytest.approx(truth, abs=1e-12)
+
+
+@pytest.mark.parametrize(("estimator", "model"), UNBIASED, ids=lambda x: getattr(x, "name", x))
+def test_weights_have_expectation_one(estimator: WeightingEstimator, model: str) -> None:
+    log, chance = everything(MODELS[model])
+    for target in TARGETS.values():
+        means = chance @ estimator.terms(log, target).weights
+        assert means == pytest.approx(np.ones(means.size), abs=1e-12)
+
+
+@pytest.mark.parametrize("guess", ["pbm", "mnl"])
+@pytest.mark.parametrize("model", ["pbm", "cascade", "dcm"])
+def test_doubly_robust_exactly_unbiased_whatever_the_model(model: str, guess: str) -> None:
+    for reward in ("clicks", "any click"):
+        estimator = CascadeDR(model=MODELS[guess], reward=reward)
+        for target in TARGETS.values():
+            found = expectation(estimator, MODELS[model], target)
+            assert found == pytest.approx(true_value(MODELS[model], target, reward), abs=1e-12)
+
+
+def variance(estimator: WeightingEstimator, model: ClickModel, target: Target) -> float:
+    log, chance = everything(model)
+    values = estimator.terms(log, target).values.sum(axis=1)
+    return float(chance @ values**2 - (chance @ values) ** 2)
+
+
+def test_each_assumption_and_a_good_model_save_variance() -> None:
+    """Exactly, on position-based clicks: what may be assumed there, orders the variances."""
+    model = MODELS["pbm"]
+    by_assumption = (
+        PositionBasedIPS(examination=[0.9, 0.5, 0.6], propensities=LOGGING),
+        ItemPositionIPS(),
+        RewardInteractionIPS(),
+        ListIPS(),
+    )
+    for target in (TARGETS["fixed"], TARGETS["sparse"]):
+        found = [variance(estimator, model, target) for estimator in by_assumption]
+        assert found == sorted(found)
+        robust = variance(CascadeDR(model=model), model, target)
+        assert robust < variance(RewardInteractionIPS(), model, target)
+
+
+def test_direct_method_is_right_with_the_right_model() -> None:
+    model = MODELS["dcm"]
+    log, _ = everything(model)
+    for reward in ("clicks", "any click"):
+        for target in TARGETS.values():
+            found = DirectMethod(model=model, reward=reward).estimate(log, target)
+            assert found.value == pytest.approx(true_value(model, target, reward), abs=1e-12)
+            assert found.interval is None
+
+
+def test_replay_keeps_each_list_as_often_as_the_target_shows_it() -> None:
+    """Exactly: an impression is kept with probability π(A) c / μ(A), so the average is right."""
+    model, target = MODELS["mnl"], TARGETS["mixture"]
+    log, chance = everything(model)
+    chances, share = Replay().chances(log)
+    kept = chance * chances * target.prefix_probabilities(log.rankings)[:, -1]
+    assert kept.sum() == pytest.approx(share, abs=1e-12)
+    value = kept @ log.clicks.sum(axis=1) / kept.sum()
+    assert value == pytest.approx(true_value(model, target), abs=1e-12)

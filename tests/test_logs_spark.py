@@ -90,7 +90,8 @@ def test_lists(
     filters: dict[str, Any], spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(aggregate, "ROWS", 400)
-    path = write(tmp_path / "log.parquet", damaged_rows())
+    rows = damaged_rows()
+    path = [write(tmp_path / "1.parquet", rows[:600]), write(tmp_path / "2.parquet", rows[600:])]
     counts, reports, shown = [], [], []
     for engine in ("duckdb", "pyspark"):
         with open_log(path, engine=engine) as log:

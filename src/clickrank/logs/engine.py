@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,14 @@ def connect(engine: str, folder: Path, memory: str, threads: int | None) -> Any:
             raise MissingExtra("Spark needs PySpark: pip install 'clickrank[spark]'.") from error
         return ibis.pyspark.connect(SparkSession.builder.getOrCreate())
     raise unknown("engine", engine, ENGINES)
+
+
+def read_parquet(backend: Any, files: Sequence[str]) -> Any:
+    """Return the rows of Parquet files as one table."""
+    if backend.name == "duckdb":
+        return backend.read_parquet(list(files))
+    first, *others = (backend.read_parquet(file) for file in files)  # Ibis on Spark takes one
+    return first.union(*(other.select(*first.columns) for other in others)) if others else first
 
 
 def keep(table: Any) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from clickrank.errors import invalid
 from clickrank.logs import aggregate, table
 from clickrank.logs.counts import Counts
-from clickrank.logs.engine import connect, watched
+from clickrank.logs.engine import connect, read_parquet, watched
 from clickrank.logs.filters import Filters
 from clickrank.logs.impressions import Impressions
 from clickrank.logs.lists import impressions_of
@@ -217,12 +217,12 @@ def open_log(
     try:
         backend = connect(engine, own, memory, threads)
         if name in IN_PLACE:
-            raw = backend.read_parquet(files if len(files) > 1 else files[0])
+            raw = read_parquet(backend, files)
             rows = table.in_place(raw, columns, report, ", ".join(files))
         else:
             target = own / "log.parquet"
             stage(files, READERS[name], report, columns, target, progress)
-            rows = table.staged(backend.read_parquet(str(target)), report)
+            rows = table.staged(read_parquet(backend, [str(target)]), report)
         return Log(rows, backend, report, own, progress)
     except BaseException:
         shutil.rmtree(own, ignore_errors=True)

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 from clickrank.cli import app
 from clickrank.errors import InvalidValue
+from clickrank.experiments.listing import DATA as EXPERIMENTS
 from clickrank.logs import open_log
 from clickrank.logs.readers import recognise
 from clickrank.logs.readers.files import blocks
@@ -28,7 +29,6 @@ from clickrank.logs.schema import FIELDS
 from tests.test_logs import spelled
 
 DATA = Path(__file__).parent / "data"
-YANDEX = DATA.parents[2] / "shared/data/thesis_params/Yandex_filtered_compress.csv"
 
 
 def tabbed(*lines: str) -> str:
@@ -367,9 +367,7 @@ def test_every_column_has_a_meaning() -> None:
 
 def test_published_counts_of_yandex() -> None:
     """The counted log of 003: positions from 0 on, 38 cells with more clicks than displays."""
-    if not YANDEX.exists():
-        pytest.skip(f"needs {YANDEX}, of gaudel/ranking_bandits")
-    with open_log(YANDEX) as log:
+    with open_log(EXPERIMENTS / "Yandex_filtered_compress.csv.gz") as log:
         counts = log.counts()
         assert log.report.kind == "counted"
         assert log.report.first_position == 0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from clickrank.clickmodels import PBM
 from clickrank.errors import CannotEvaluate, InvalidValue
@@ -30,7 +32,6 @@ from clickrank.evaluate import (
 from clickrank.evaluate.intervals import bootstrap, empirical_bernstein
 from clickrank.evaluate.targets import all_lists
 from clickrank.logs import Impressions
-from clickrank.types import Floats
 
 N_ITEMS, N_POSITIONS = 4, 2
 MODEL = PBM([0.6, 0.5, 0.3, 0.1], [0.9, 0.5])
@@ -215,7 +216,7 @@ def displays(log: Impressions) -> Impressions:
     n, width = log.rankings.shape
     row, column = np.arange(n * width), np.tile(np.arange(width), n)
 
-    def spread(array: Floats, empty: float, kind: type) -> Floats:
+    def spread(array: NDArray[Any], empty: float, kind: type) -> NDArray[Any]:
         found = np.full((n * width, width), empty, dtype=kind)
         found[row, column] = array.ravel()
         return found
@@ -236,7 +237,7 @@ def test_single_displays_tell_of_items_at_positions() -> None:
         whole, parts = estimator.estimate(log, TARGET), estimator.estimate(single, TARGET)
         assert parts.value == pytest.approx(whole.value, abs=1e-12)
         assert parts.gain == pytest.approx(whole.gain, abs=1e-12)
-    assert parts.bernstein is None
+        assert (parts.bernstein is None) == estimator.self_normalised
     only = ItemPositionIPS().estimate(single, Marginals(TARGET.marginals()))
     assert only.bernstein is not None
     assert only.bernstein.low < value(TARGET) < only.bernstein.high

@@ -103,7 +103,15 @@ def evaluate(
             "top_queries": top_queries,
         }
         wanted = query or [str(q) for q in opened.queries(**filters)]
-        logs = [opened.impressions(q, **filters) for q in wanted]
+        every = [opened.impressions(q, **filters) for q in wanted]
+    width = max(one.rankings.shape[1] for one in every)
+    logs = [one for one in every if one.rankings.shape[1] == width]
+    if len(logs) < len(every):
+        typer.echo(
+            f"clickrank: left out {len(every) - len(logs)} queries with fewer than {width} "
+            "positions; --positions keeps the first positions of all.",
+            err=True,
+        )
     found = propensities or _propensities(logs)
     settings = Settings(
         propensities=found,  # type: ignore[arg-type]

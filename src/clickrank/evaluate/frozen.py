@@ -89,6 +89,7 @@ def learned(policy: Policy, log: Impressions, seed: int = 0) -> Target:
         raise CannotEvaluate(
             f"{policy.name} learns only from lists that it has chosen itself; replay it instead."
         )
-    log, _ = usable(log, "estimated", lists=True)
+    if len(log.rankings):
+        log, _ = usable(log, "estimated", lists=True)
     learner.fold(log.rankings, np.zeros((len(log.rankings), 0), dtype=np.int64), log.clicks)
     return frozen(policy, n_items, n_positions, learner.state, seed)

@@ -41,8 +41,17 @@ def served(folder: Path, policy: str, n: int, seed: int, batch: int = 100) -> Im
     async def visits() -> None:
         engine = await Engine.open(f"sqlite:///{folder / f'store-{policy}-{seed}.db'}")
         try:
-            wanted = NewRanker("shop", items=NAMES, n_positions=2, policy=policy)
-            await engine.create(_with_propensities(wanted))
+            settings = {} if policy == "uniform" else {"click_model": "dctr"}
+            await engine.create(
+                NewRanker(
+                    "shop",
+                    items=NAMES,
+                    n_positions=2,
+                    policy=policy,
+                    settings=settings,
+                    log_propensities=True,
+                )
+            )
             for _ in range(n // batch):
                 found = await engine.rank_batch("shop", RankBatch([RankRequest()] * batch))
                 for shown in found.impressions:
@@ -63,12 +72,6 @@ def served(folder: Path, policy: str, n: int, seed: int, batch: int = 100) -> Im
     asyncio.run(visits())
     with open_log(file) as opened:
         return opened.impressions()
-
-
-def _with_propensities(wanted: NewRanker) -> NewRanker:
-    import msgspec
-
-    return msgspec.structs.replace(wanted, log_propensities=True)
 
 
 def true_value(target: Target) -> float:
@@ -111,20 +114,20 @@ def test_exported_log_tells_what_another_policy_earns(tmp_path: Path) -> None:
 
 @pytest.mark.proof
 def test_coverage_from_the_log_of_a_service_that_learns(tmp_path: Path) -> None:
-    """40 services with Thompson sampling, 1,500 visitors each, propensities by draws.
+    """30 services with Thompson sampling, 900 visitors each, propensities by draws.
 
-    With a coverage of 93 %, fewer than 32 of 40 hold in one case in 1,000.
+    With a coverage of 93 %, fewer than 24 of 30 hold in four cases in 1,000.
     """
     held = {estimator.name: 0 for estimator in ESTIMATORS}
-    for seed in range(40):
-        log = served(tmp_path, "thompson", 1500, seed)
+    for seed in range(30):
+        log = served(tmp_path, "thompson", 900, seed)
         target = fixed_list(["tea", "cups"], log.items)
         for estimator in ESTIMATORS:
             found = estimator.estimate(log, target)
             assert found.interval is not None
             held[estimator.name] += found.interval.low <= true_value(target) <= found.interval.high
     print(held)
-    assert min(held.values()) >= 32
+    assert min(held.values()) >= 24
 
 
 @pytest.mark.proof

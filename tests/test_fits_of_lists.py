@@ -107,6 +107,7 @@ def test_the_truth_is_within_standard_errors(name: str) -> None:
     assert (error < 0.08).all()
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", NAMES)
 def test_standard_errors_cover_the_truth_as_often_as_they_should(name: str) -> None:
     """40 logs of 21 to 37 parameters: some 1,000 intervals of 95 %.

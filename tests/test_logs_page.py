@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # benchmarks is not installed
+
+from benchmarks import logs
 from clickrank.cli import app
 from clickrank.logs.filters import Filters
 from clickrank.logs.readers import FORMATS
@@ -56,3 +60,13 @@ def test_everything_has_its_line() -> None:
         assert f"--{name.replace('_', '-')}" in PAGE or name == "min_items", name
     for name in FIELDS:
         assert f"`{name}`" in PAGE, name
+
+
+def test_benchmark_makes_logs_and_counts_them(tmp_path: Path) -> None:
+    for name, sql in (("lists.parquet", logs.LISTS), ("kdd.txt", logs.KDD)):
+        path = tmp_path / name
+        logs.make(sql.format(n=50, path=path, distinct=True, clicks=900), str(tmp_path))
+        costs = logs.measure(path, tmp_path, "500MB", 1)
+        rows = 500 if name == "lists.parquet" else 50
+        assert costs[2].step == f"number the pairs of {rows} rows"
+        assert costs[-1].peak >= costs[0].peak > 0

@@ -4,6 +4,7 @@ import pytest
 
 from clickrank.checks import POLICY_CHECKS
 from clickrank.checks.playing import Make, by_name
+from clickrank.checks.propensities import check_propensities
 from clickrank.clickmodels import PBM
 from clickrank.policies import POLICIES, Learner, policy
 
@@ -15,8 +16,21 @@ MAKE: dict[str, Make] = {
 }
 
 
-@pytest.mark.parametrize("check", POLICY_CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", POLICIES)
+#: Whose lists must be drawn by machine code that no other test needs: some seconds each.
+ALONE = ("pmed", "rba-kl-ucb", "s-grab", "unirank")
+CASES = [
+    pytest.param(
+        name,
+        check,
+        id=f"{name}-{check.__name__}",
+        marks=[pytest.mark.proof] if check is check_propensities and name in ALONE else [],
+    )
+    for check in POLICY_CHECKS
+    for name in POLICIES
+]
+
+
+@pytest.mark.parametrize(("name", "check"), CASES)
 def test_policy_passes(name: str, check) -> None:  # type: ignore[no-untyped-def]
     cls = POLICIES[name]
     check(cls, MAKE.get(name, by_name(cls)))

@@ -37,18 +37,21 @@ def shuffled_sort(values: Sequence[float], k: int, rng: np.random.Generator) -> 
 
 def kl(p: float, q: float) -> float:
     total = 0.0
-    for a, b in ((p, q), (1 - p, 1 - q)):
-        if a > 0:
-            total += math.inf if b <= 0 else a * math.log(a / b)
+    if p > 0:
+        total += math.inf if q <= 0 else p * math.log(p / q)
+    if p < 1:
+        total += math.inf if q >= 1 else (1 - p) * math.log((1 - p) / (1 - q))
     return total
 
 
 def index_by_bisection(clicks: Ints, views: Ints, kappa: Floats, delta: float) -> float:
     """Eq. 7: the largest q ≤ 1 whose divergence is at most δ, right of the minimum."""
 
+    rows = zip(clicks.tolist(), views.tolist(), kappa.tolist(), strict=True)
+    seen = [(n, s / n, k) for s, n, k in rows if n > 0]
+
     def phi(q: float) -> float:
-        rows = zip(clicks.tolist(), views.tolist(), kappa.tolist(), strict=True)
-        return math.fsum(n * kl(s / n, k * q) for s, n, k in rows if n > 0)
+        return math.fsum([n * kl(mean, k * q) for n, mean, k in seen])
 
     low, high = 0.0, 1.0
     for _ in range(90):  # the minimum, by ternary search on a convex function
@@ -63,6 +66,8 @@ def index_by_bisection(clicks: Ints, views: Ints, kappa: Floats, delta: float) -
     high = 1.0
     for _ in range(100):
         middle = (low + high) / 2
+        if middle in (low, high):  # there is no number between them
+            break
         if phi(middle) <= delta:
             low = middle
         else:

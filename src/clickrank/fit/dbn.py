@@ -9,7 +9,7 @@ import numpy as np
 from clickrank.clickmodels import DBN
 from clickrank.fit.base import Clicks, Fit, at_edge, by_rows, edge_error, lists_of
 from clickrank.fit.dbn_problem import Problem
-from clickrank.fit.dcm import last_click
+from clickrank.fit.dcm_problem import last_click
 from clickrank.fit.em import maximise
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING

@@ -16,14 +16,22 @@ import clickrank as cr
 from clickrank.advice import earnings
 from clickrank.advice.earnings import Plan, equals, grouped, players
 from clickrank.advice.forecast import WhatIf, whatif
-from clickrank.advice.queries import Protocol, clicks_per_list, cut, prepare, resampled, today_value
+from clickrank.advice.queries import (
+    Protocol,
+    clicks_per_list,
+    cut,
+    list_values,
+    prepare,
+    resampled,
+    today_value,
+)
 from clickrank.advice.report import whatif_page
 from clickrank.advice.scores import fitted
 from clickrank.cli import app
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.fit import FITS
 from clickrank.logs import Counts, Sessions
-from clickrank.logs.counts import cells_of
+from clickrank.logs.counts import NOTHING, cells_of
 from clickrank.types import Ints
 from tests.clicks import ATTRACTION, EXAMINATION, drawn_clicks, lists_near, log_of
 
@@ -154,6 +162,9 @@ def test_every_model_is_cut_and_values_todays_lists(model: str) -> None:
     page = cut(full, 2, np.array([3, 1, 0]))
     assert (page.n_items, page.n_positions) == (3, 2)
     assert page.value([1, 2]) == pytest.approx(cut(full, 2).value([1, 0]), rel=1e-12)
+    lists = np.array([[3, 1, 0], [5, 2, 4], [0, 1, NOTHING], [2, NOTHING, NOTHING]])
+    by_model = [cut(full, k).value(row[:k]) for row, k in zip(lists, (3, 3, 2, 1), strict=True)]
+    assert list_values(fitted(model, counts), lists) == pytest.approx(by_model, rel=1e-12)
     found = prepare(counts, [model], model, Protocol(positions=3, resamples=3), 0.25, 0)
     assert found.model.n_positions == 3
     assert found.seen == 3

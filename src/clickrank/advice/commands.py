@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".pdf", ".svg")
 INTERRUPTED = 130  # as the shell counts a process ended by Ctrl-C
-PATIENCE = 120.0  # seconds for a policy that was not asked for by name
+PATIENCE = 60.0  # seconds for a policy that was not asked for by name
 
 Models = Annotated[
     str | None,
@@ -114,8 +114,7 @@ def whatif(
     policies: Annotated[
         str,
         typer.Option(
-            help="Policies by name, parted by commas; or all that apply and take two minutes at "
-            "most."
+            help="Policies by name, parted by commas; or all that apply and take a minute at most."
         ),
     ] = "all",
     models: Models = None,
@@ -217,7 +216,7 @@ def _counts(
         )
         problems = opened.report.problems
     if problems:
-        _say(f"{len(problems)} kinds of malformed or odd lines: clickrank read shows them.")
+        _say("There are malformed or odd lines: clickrank read shows them.")
     return counts
 
 

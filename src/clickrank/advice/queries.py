@@ -194,18 +194,30 @@ def today_value(fit: Fit, n_positions: int) -> float:
 
     If lists are not known, clicks at a position are those of its items, as often as each was there.
     """
-    counts, model = fit.counts, fit.model()
+    counts = fit.counts
     if counts.sessions is None:
         return _by_position(counts, n_positions, _click_rates(fit, counts.cells))
     lists, times = _distinct(counts.sessions, n_positions)
-    lengths = (lists != NOTHING).sum(axis=1)
-    total = 0.0
-    for length in np.unique(lengths[lengths > 0]).tolist():
-        shorter = cut(model, length)
-        rows = lengths == length
-        values = [shorter.value(shown) for shown in lists[rows, :length]]
-        total += float(np.array(values) @ times[rows])
-    return total / float(times.sum())
+    return float(list_values(fit, lists) @ times / times.sum())
+
+
+def list_values(fit: Fit, lists: Ints) -> Floats:
+    """Return the value of each list, as the click model's ``value`` has it, all at once.
+
+    It is the sum of the click probabilities: of each click, of the only one, or times that a click
+    satisfies, as nobody clicks after being satisfied. ``lists`` are of pairs, `NOTHING` at the end.
+    """
+    shape = lists.shape
+    rows = Sessions(
+        lists.astype(np.int32), np.zeros(shape, dtype=np.uint8), np.ones(shape[0], dtype=np.int64)
+    )
+    clicks = fit.click_probabilities(rows)
+    if fit.model().reward == "satisfaction":
+        satisfaction: Floats = getattr(fit, "satisfaction")  # noqa: B009 (not of every fit)
+        by_position = "satisfaction" in fit.position_fields
+        clicks = clicks * (satisfaction[: shape[1]] if by_position else satisfaction[lists])
+    total: Floats = clicks.sum(axis=1)
+    return total
 
 
 def clicks_per_list(counts: Counts, n_positions: int) -> float:

@@ -11,6 +11,7 @@ import pytest
 
 import clickrank as cr
 from clickrank.clickmodels import PBM
+from clickrank.errors import CannotEvaluate
 from clickrank.evaluate import (
     CascadeDR,
     ItemPositionIPS,
@@ -116,18 +117,25 @@ def test_exported_log_tells_what_another_policy_earns(tmp_path: Path) -> None:
 def test_coverage_from_the_log_of_a_service_that_learns(tmp_path: Path) -> None:
     """30 services with Thompson sampling, 900 visitors each, propensities by draws.
 
-    With a coverage of 93 %, fewer than 24 of 30 hold in four cases in 1,000.
+    A service that has learned to show other lists leaves too little overlap, and is refused. Of the
+    others, with a coverage of 93 %, fewer than 75 % hold in about three cases in 1,000.
     """
-    held = {estimator.name: 0 for estimator in ESTIMATORS}
+    held: dict[str, list[bool]] = {estimator.name: [] for estimator in ESTIMATORS}
     for seed in range(30):
         log = served(tmp_path, "thompson", 900, seed)
         target = fixed_list(["tea", "cups"], log.items)
         for estimator in ESTIMATORS:
-            found = estimator.estimate(log, target)
+            try:
+                found = estimator.estimate(log, target)
+            except CannotEvaluate:
+                continue
             assert found.interval is not None
-            held[estimator.name] += found.interval.low <= true_value(target) <= found.interval.high
-    print(held)
-    assert min(held.values()) >= 24
+            inside = found.interval.low <= true_value(target) <= found.interval.high
+            held[estimator.name].append(inside)
+    print({name: (sum(found), len(found)) for name, found in held.items()})
+    for found_by in held.values():
+        assert len(found_by) >= 15
+        assert np.mean(found_by) >= 0.75
 
 
 @pytest.mark.proof

@@ -212,6 +212,18 @@ def test_positions_out_of_order_are_played_and_doubted(poor: WhatIf) -> None:
     assert doubts["uniform"] == ""
 
 
+def test_queries_of_different_models_are_told_apart(poor: WhatIf) -> None:
+    [outcome] = poor.outcomes
+    [query] = outcome.group.queries
+    others = [dataclasses.replace(query, name=name, fit="cascade") for name in "ab"]
+    groups = grouped([query, *others])
+    assert [(g.fit, len(g.queries)) for g in groups] == [("cascade", 2), ("pbm", 1)]
+    twice = dataclasses.replace(poor, outcomes=(outcome, outcome))
+    firsts = [s for s in twice.recommendation() if "Use thompson" in s]
+    assert len(firsts) == 2
+    assert all(s.startswith("Query '' (pbm): Use thompson") for s in firsts)
+
+
 def write_log(path: Path, counts: Counts) -> None:
     lines = ["impression_id,query,position,item,click"]
     assert counts.sessions is not None

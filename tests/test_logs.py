@@ -284,8 +284,10 @@ def test_split_of_counted_logs(tmp_path: Path) -> None:
 def test_impressions_from_arrays() -> None:
     with pytest.raises(InvalidValue, match="rankings must be between -1 and 1"):
         Impressions.of_arrays([[0, 2]], [[0, 0]], names=["a", "b"])
-    with pytest.raises(InvalidValue, match="clicks must be 0 or 1, and 0 where no item is"):
+    with pytest.raises(InvalidValue, match="0 where no item is; of list 0 at position 1, got 1"):
         Impressions.of_arrays([[0, -1]], [[0, 1]])
+    with pytest.raises(InvalidValue, match=r"0 or 1, .*; of list 1 at position 0, got 3"):
+        Impressions.of_arrays([[0, 1], [0, 1]], [[0, 1], [3, 0]])
     with pytest.raises(InvalidValue, match=r"propensity must have the shape of rankings \(1, 2\)"):
         Impressions.of_arrays([[0, 1]], [[0, 1]], propensity=[0.5])
     found = Impressions.of_arrays([[0, 1]], [[0, 1]], propensity=[[0.5, 0.5]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from clickrank.advice.commands import _counts, diagnose, whatif
+from clickrank.cli import app
 from clickrank.errors import InvalidValue
-from clickrank.logs import Impressions, Log, lists, open_log
+from clickrank.evaluate.commands import evaluate
+from clickrank.logs import Impressions, Log, commands, lists, open_log
 from clickrank.logs.report import Malformed
 from tests.test_logs import LISTS, rows_of, write
 
@@ -96,23 +101,28 @@ def test_lists_left_out_are_told(tmp_path: Path) -> None:
         for _ in range(2):  # once, however often it is asked for
             assert log.impressions("shoes").rankings.tolist() == [[0, 1, 2], [0, 1, 2], [1, 0, -1]]
             assert told(log) == expected
-        assert (
-            log.report.problems["gap"].examples[0].text == "query shoes: –, –, –, –, –, –, –, –, a"
-        )
-        assert log.report.problems["repeated position"].examples[0].text == "query shoes: a, b"
+        examples = {kind: problem.examples[0].text for kind, problem in log.report.problems.items()}
+        assert examples["gap"] == "query shoes: –, –, –, –, –, –, –, –, a"
+        assert examples["repeated position"] == "query shoes: a, b"
         assert [len(one) for _, one in log.impressions_by_query()] == [0, 1, 3]
         assert told(log) == {**expected, "gap": 6}
         log.counts()
         assert told(log) == {**expected, "gap": 6}
     for ask in (lambda log: log.impressions("shoes"), lambda log: [*log.impressions_by_query()]):
-        with open_log(path, strict=True) as log, pytest.raises(Malformed, match="query .*: a list"):
+        with (
+            open_log(path, strict=True) as log,
+            pytest.raises(Malformed, match=r"query .*: a list"),
+        ):
             ask(log)
 
 
 def test_lists_of_several_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["", "Z", "z", "ü", "a'b", "10", "9", "q"]
     rng = np.random.default_rng(1)
-    shown = [(names[int(rng.integers(8))], ("a", "b"), (int(i) % 2, 0)) for i in range(60)]
+    shown: list[Any] = [
+        (names[int(query)], ("a", "b"), (int(click), 0))
+        for query, click in zip(rng.integers(8, size=60), rng.integers(2, size=60), strict=True)
+    ]
     shown += [("q", ("b", "a", "c"), (0, 0, 1))] * 30
     monkeypatch.setattr(lists, "ROWS", 40)  # several parts; "q" is larger than one
     with open_log(write(tmp_path / "log.parquet", rows_of(shown))) as log:
@@ -126,3 +136,60 @@ def test_lists_of_several_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert [name for name, _ in log.impressions_by_query(top_queries=1)] == ["q"]
         with pytest.raises(InvalidValue, match=r"queries must be of the log, got \['gloves'\]"):
             log.impressions_by_query(["q", "gloves"])
+
+
+def test_addresses_are_left_to_the_engine(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.parquet", rows_of(LISTS))
+    with open_log(f"file://{path}") as log:
+        assert log.report.rows == 9
+    with pytest.raises(
+        InvalidValue, match=r"addresses must be of Parquet files, .* got 's3://log'"
+    ):
+        open_log("s3://log", "csv")
+
+
+def test_diagnose_tells_problems_of_what_is_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = rows_of([("often", ("a", "b"), (0, 1))] * 5 + [("rare", ("a", "b"), (0, 1))])
+    for query, told in (("often", True), ("rare", False)):
+        gap = {**rows[0], "impression_id": "gap", "query": query, "position": 2}
+        path = write(tmp_path / f"{query}.parquet", [*rows, gap])
+        counts = _counts(([str(path)],), None, None, None, 1)
+        assert counts.queries.tolist() == ["often"]
+        assert ("clickrank read shows them" in capsys.readouterr().err) == told
+
+
+def test_evaluate_says_what_it_leaves_out(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    shown = [
+        (f"q{q:02}", ("a", "b") if rng.random() < 0.5 else ("b", "a"), (int(rng.random() < 0.5), 0))
+        for q in range(12)
+        for _ in range(40 + q)
+    ]
+    gap = {**rows_of(shown)[0], "impression_id": "gap", "query": "q11", "position": 2}
+    path = str(write(tmp_path / "log.parquet", [*rows_of(shown), gap]))
+
+    def run(*options: str) -> tuple[str, str]:
+        given = ["evaluate", path, "--ranking", "a,b", "--estimator", "list-ips", *options]
+        done = CliRunner().invoke(app, given)
+        assert done.exit_code == 0, done.output
+        return done.stdout.splitlines()[0], done.stderr
+
+    out, err = run()
+    assert "10 queries: clicks a list over 465 impressions" in out
+    assert err == (
+        "clickrank: took the 10 most frequent of 12 queries; "
+        "--top-queries or --query takes others.\n"
+        "clickrank: left out or put right: gap (1); clickrank read shows examples.\n"
+    )
+    assert "12 queries" in run("--top-queries", "20", "--min-items", "2")[0]
+    out, err = run("--query", "q00", "--query", "q01")
+    assert "2 queries: clicks a list over 81 impressions" in out
+    assert err == ""
+
+
+def test_commands_have_the_same_filters() -> None:
+    shared = {"min_displays", "min_items", "top_queries", "positions"}
+    for command in (commands.read, evaluate, diagnose, whatif):
+        assert shared <= set(inspect.signature(command).parameters), command.__name__

@@ -136,6 +136,13 @@ class Log:
         """Return the names of the queries, in order of their text; filters as for `counts`."""
         return self._pairs_of(Filters(**filters)).queries
 
+    def n_queries(self, **filters: int | None) -> int:
+        """Return how many queries there are, without their names; filters as for `counts`."""
+        chosen = Filters(**filters)
+        if chosen in self._pairs:
+            return int(self._pairs[chosen].queries.size)
+        return int(self._kept_by(chosen).query.nunique().to_pyarrow().as_py())
+
     def impressions(self, query: str | None = None, **filters: int | None) -> Impressions:
         """Return the single lists of a query, in the order they were shown.
 
@@ -240,7 +247,10 @@ def open_log(
     Parameters
     ----------
     paths
-        A file, several, a folder, or a pattern as in ``logs/*.csv.gz``.
+        A file, several, a folder, or a pattern as in ``logs/*.csv.gz``. A file of just that name
+        comes before what a pattern stands for. Addresses (``s3://…``, ``https://…``) of Parquet
+        files are handed to the engine as they are, patterns and rights included: DuckDB needs its
+        extension httpfs for them, which it loads from the network at first use.
     format
         The name of the format; found by looking into the file if left out.
     columns
@@ -266,6 +276,10 @@ def open_log(
         raise invalid("open_log", "first_position must be 0 or 1", first_position)
     files = expand(paths)
     name = recognise(files[0]) if format is None else check_format(format)
+    address = next((file for file in files if "://" in file), None)
+    if address is not None and name not in IN_PLACE:
+        rule = "addresses must be of Parquet files, which the engine opens; copy others to the disk"
+        raise invalid("open_log", rule, address)
     report = Report(name, files=files, first_position=first_position, strict=strict)
     own = Path(tempfile.mkdtemp(prefix="clickrank-", dir=folder))
     try:

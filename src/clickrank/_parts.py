@@ -3,8 +3,7 @@
 Numba optimises each function together with all that it calls and makes machine code of it, at each
 level of calls anew. But what compiled code calls is linked into it as intermediate code, and the
 machine code is run by nobody. Here a kernel stays intermediate code until a function that Python
-calls is compiled, which is optimised as a whole. For PMED, of sixty kernels in eight levels, that
-saves half of the time.
+calls is compiled, which is optimised as a whole.
 """
 
 # mypy: disallow-untyped-calls=False
@@ -75,7 +74,7 @@ class _Whole(JITCodeLibrary):
     """The machine code of a function that Python calls, with all that it calls."""
 
     def _optimize_final_module(self) -> None:
-        # Twice, as what was called one level below always was: once is up to a third slower in use.
+        # Twice, as Numba does with what is called one level below: once, some policies are slower.
         super()._optimize_final_module()
         super()._optimize_final_module()
 

@@ -13,9 +13,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.environment import lookup_environment
+
+#: Versions of Numba that it was tried with.
+TRIED = ("0.68.",)
+
+
+def compilers() -> tuple[type[Compiler], type[Compiler]]:
+    """Return the compiler of what compiled code calls, and that of what Python calls."""
+    if numba.__version__.startswith(TRIED):
+        return _PartCompiler, _WholeCompiler
+    return Compiler, Compiler
 
 
 class _Part(JITCodeLibrary):
@@ -38,7 +49,7 @@ class _Part(JITCodeLibrary):
         return self
 
     def set_env(self, name: str, environment: object) -> None:
-        """Leave it to `WholeCompiler`: there is no variable yet that could point to it."""
+        """Leave it to `_WholeCompiler`: there is no variable yet that could point to it."""
 
     def _get_module_for_linking(self) -> Any:
         """Return the code of this function and of all that it calls."""
@@ -61,7 +72,7 @@ class _Part(JITCodeLibrary):
                     yield from library._called(seen)
 
 
-class PartCompiler(Compiler):
+class _PartCompiler(Compiler):
     """Compiles what compiled code calls."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
@@ -79,7 +90,7 @@ class _Whole(JITCodeLibrary):
         super()._optimize_final_module()
 
 
-class WholeCompiler(Compiler):
+class _WholeCompiler(Compiler):
     """Compiles what Python calls."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:

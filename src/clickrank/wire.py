@@ -78,7 +78,8 @@ LogPropensities = Annotated[
     bool,
     Meta(
         description="Whether to log how probable each list was, for evaluating other policies by "
-        "the log. Takes up to 20 ms a list with policies that must draw lists to know."
+        "the log. Policies that must draw lists to know take a while: some milliseconds for 10 "
+        "items, more for more items, and ten times that where candidates are given."
     ),
 ]
 Role = Literal["rank", "admin"]

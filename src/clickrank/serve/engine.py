@@ -304,7 +304,7 @@ class Engine:
         # Of a list that the page chose itself nobody knows.
         logs = known.row.definition.log_propensities and page is None
         odds = self._odds if logs else None
-        if stream.is_slow:
+        if stream.is_slow or odds is not None:  # which may have to draw thousands of lists
             async with stream.turns:
                 chosen = await self._access.in_thread(
                     lambda: stream.choose(np.random.default_rng(), candidates, odds)

@@ -60,13 +60,12 @@ def test_filters_keep_the_order_of_the_file(tmp_path: Path) -> None:
 
 def test_several_files_follow_each_other(tmp_path: Path) -> None:
     rows = rows_of([("q", ("a", "b"), (k, 0)) for k in (0, 1, 1, 0)])
-    for row in rows:  # names that DuckDB itself gives to columns
-        row["file_row_number"] = -int(row["impression_id"][1:])
-    second = write(tmp_path / "1.parquet", rows[4:])
-    first = write(tmp_path / "2.parquet", rows[:4])
-    plain = [{k: v for k, v in row.items() if k != "file_row_number"} for row in rows]
-    for paths in ([first, second], [write(first, plain[:4]), write(second, plain[4:])]):
-        with open_log(paths) as log:
+    # The second time with a column of the name that DuckDB itself gives to the number of a row.
+    named = [{**row, "file_row_number": -int(row["impression_id"][1:])} for row in rows]
+    for some in (rows, named):
+        second = write(tmp_path / "1.parquet", some[4:])
+        first = write(tmp_path / "2.parquet", some[:4])
+        with open_log([first, second]) as log:
             assert log.impressions(top_queries=1).clicks[:, 0].tolist() == [0, 1, 1, 0]
 
 

@@ -111,7 +111,7 @@ def test_lists(
 
 
 def test_order_of_files(spark: Any, tmp_path: Path) -> None:
-    rows = rows_of([("q", ("a", "b"), (k % 3 == 0, 0)) for k in range(40)])
+    rows = rows_of([("q", ("a", "b"), (int(k % 3 == 0), 0)) for k in range(40)])
     paths = [write(tmp_path / "[1].parquet", rows[:60]), write(tmp_path / "1.parquet", rows[60:])]
     with open_log(paths, engine="pyspark") as log:
         assert log.report.rows == 80

@@ -16,7 +16,7 @@ from clickrank.evaluate import (
     CascadeDR,
     ItemPositionIPS,
     ListIPS,
-    Lists,
+    Mixture,
     Replay,
     RewardInteractionIPS,
     Target,
@@ -141,7 +141,7 @@ def test_coverage_from_the_log_of_a_service_that_learns(tmp_path: Path) -> None:
 @pytest.mark.proof
 def test_replay_of_a_policy_that_learns_is_a_simulation_of_it() -> None:
     """The mean over 300 logs is that of simulated runs, to four standard errors."""
-    lists = Lists(all_lists(4, 2), 4)
+    lists = Mixture(all_lists(4, 2), 4)
     policy = cr.policy("thompson", model=MODEL)
     kept, values = [], []
     for seed in range(300):

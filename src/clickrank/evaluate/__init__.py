@@ -10,17 +10,25 @@ from clickrank.evaluate.intervals import Interval, bootstrap, effective_size, em
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
 from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
-from clickrank.evaluate.propensities import Propensities, propensities_of
+from clickrank.evaluate.propensities import Chances, propensities_of
 from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.reward_interaction import RewardInteractionIPS
-from clickrank.evaluate.targets import Lists, Marginals, Target, UniformLists, fixed_list, shown_in
+from clickrank.evaluate.targets import (
+    Marginals,
+    Mixture,
+    Target,
+    UniformLists,
+    fixed_list,
+    shown_in,
+)
 from clickrank.evaluate.usable import part
 
 __all__ = [
     "ESTIMATORS",
     "BootstrappedReplay",
     "CascadeDR",
+    "Chances",
     "DirectMethod",
     "DocumentIPS",
     "Estimate",
@@ -29,10 +37,9 @@ __all__ = [
     "Interval",
     "ItemPositionIPS",
     "ListIPS",
-    "Lists",
     "Marginals",
+    "Mixture",
     "PositionBasedIPS",
-    "Propensities",
     "Replay",
     "Reward",
     "RewardInteractionIPS",

@@ -16,7 +16,7 @@ from clickrank.evaluate.intervals import (
     effective_size,
     empirical_bernstein,
 )
-from clickrank.evaluate.propensities import Propensities, Source, propensities_of
+from clickrank.evaluate.propensities import Chances, Source, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target
 from clickrank.evaluate.usable import has_lists, usable
@@ -266,7 +266,7 @@ class WeightingEstimator(Estimator):
         """Whether its propensities are frequencies of the log."""
         return self.propensities == "estimated"
 
-    def propensities_in(self, log: Impressions) -> Propensities:
+    def propensities_in(self, log: Impressions) -> Chances:
         """Return the log's propensities."""
         return propensities_of(log, self.propensities)
 

@@ -11,13 +11,12 @@ from clickrank.evaluate.base import Terms, WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.models import (
     ModelOrFit,
     check_model,
-    counts_of,
     expected_rewards,
     model_of,
 )
 from clickrank.evaluate.propensities import known_policy
 from clickrank.evaluate.reward_interaction import largest_prefix_weights
-from clickrank.evaluate.targets import Lists, Target, prefix_numbers
+from clickrank.evaluate.targets import Mixture, Target, prefix_numbers
 from clickrank.evaluate.usable import part
 from clickrank.logs import Impressions
 from clickrank.types import Floats, Ints
@@ -76,7 +75,7 @@ class CascadeDR(WeightingEstimator):
             now[:], ahead[:] = self._expected(self.model, lists, log)
         else:
             for half in (0, 1):
-                other = model_of(self.model, counts_of(part(log, slice(1 - half, None, 2))), owner)
+                other = model_of(self.model, part(log, slice(1 - half, None, 2)).counts(), owner)
                 now[half::2], ahead[half::2] = self._expected(
                     other, lists, part(log, slice(half, None, 2))
                 )
@@ -93,7 +92,9 @@ class CascadeDR(WeightingEstimator):
             scale=width,
         )
 
-    def _expected(self, model: ClickModel, lists: Lists, log: Impressions) -> tuple[Floats, Floats]:
+    def _expected(
+        self, model: ClickModel, lists: Mixture, log: Impressions
+    ) -> tuple[Floats, Floats]:
         """Return Q̂ of each beginning in the log, and its expectation one item before.
 
         Both are averages over the target's lists that begin so. What none of them begins with has

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,15 +16,14 @@ from clickrank.evaluate.intervals import Interval, above
 from clickrank.evaluate.models import (
     ModelOrFit,
     check_model,
-    counts_of,
     expected_rewards,
     model_of,
 )
 from clickrank.evaluate.result import Estimate
-from clickrank.evaluate.targets import Lists, Target
+from clickrank.evaluate.targets import Mixture, Target
 from clickrank.evaluate.usable import usable
-from clickrank.logs import Counts, Impressions
-from clickrank.logs.counts import cells_of
+from clickrank.fit.resampled import resampled
+from clickrank.logs import Impressions
 from clickrank.types import whole
 
 
@@ -58,10 +56,10 @@ class DirectMethod(Estimator):
     Examples
     --------
     >>> from clickrank.clickmodels import PBM
-    >>> from clickrank.evaluate import Lists
+    >>> from clickrank.evaluate import Mixture
     >>> log = Impressions(np.array(["a", "b"]), np.array([[0, 1]]), np.array([[1, 0]]))
     >>> direct = DirectMethod(model=PBM([0.5, 0.25], [1.0, 0.5]))
-    >>> direct.estimate(log, Lists([[1, 0]], n_items=2)).value
+    >>> direct.estimate(log, Mixture([[1, 0]], n_items=2)).value
     0.5
     """
 
@@ -116,7 +114,7 @@ class DirectMethod(Estimator):
             notes=tuple(notes),
         )
 
-    def _of_query(self, log: Impressions, lists: Lists) -> tuple[float, float]:
+    def _of_query(self, log: Impressions, lists: Mixture) -> tuple[float, float]:
         """Return the value and its standard error, NaN without refits."""
         owner = type(self).__name__
         if isinstance(self.model, ClickModel):
@@ -129,18 +127,18 @@ class DirectMethod(Estimator):
                     "No randomness: the log always shows the same list, and no click model can "
                     "be told from it."
                 )
-        counts = counts_of(log)
+        counts = log.counts()
         value = self._value(model_of(self.model, counts, owner), lists)
         if self.refits < 2:
             return value, math.nan
         rng = np.random.default_rng(self.seed)
         others = [
-            self._value(model_of(self.model, _drawn_again(counts, rng), owner), lists)
+            self._value(model_of(self.model, resampled(counts, rng), owner), lists)
             for _ in range(self.refits)
         ]
         return value, float(np.std(others, ddof=1))
 
-    def _value(self, model: ClickModel, lists: Lists) -> float:
+    def _value(self, model: ClickModel, lists: Mixture) -> float:
         expected = expected_rewards(model, lists.rankings, self.reward).sum(axis=1)
         return float(lists.probabilities @ expected)
 
@@ -148,20 +146,3 @@ class DirectMethod(Estimator):
         if isinstance(self.model, ClickModel):
             return self.model.name
         return self.model if isinstance(self.model, str) else "fitted"
-
-
-def _drawn_again(counts: Counts, rng: np.random.Generator) -> Counts:
-    """Return the counts of as many lists drawn with replacement."""
-    sessions = counts.sessions
-    if sessions is None:
-        raise CannotEvaluate("Lists are not known.")
-    n = int(sessions.times.sum())
-    times = rng.multinomial(n, sessions.times / n)
-    kept = times > 0
-    again = dataclasses.replace(
-        sessions,
-        items=sessions.items[kept],
-        clicks=sessions.clicks[kept],
-        times=times[kept].astype(np.int64),
-    )
-    return dataclasses.replace(counts, cells=cells_of(again), sessions=again)

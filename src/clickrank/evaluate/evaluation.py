@@ -17,7 +17,6 @@ from clickrank.evaluate.frozen import learned
 from clickrank.evaluate.intervals import Interval, bootstrap
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
-from clickrank.evaluate.models import counts_of
 from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
 from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.result import Estimate
@@ -207,7 +206,7 @@ def fitted_policy(name: str, log: Impressions, split: float) -> Policy:
     early = part(log, slice(0, max(round(len(log.rankings) * split), 1)))
     model = None
     if "examination" in POLICIES[name].assumes.known:
-        model = fit("pbm", counts_of(early)).model()
+        model = fit("pbm", early.counts()).model()
     return policy(name, model=model, horizon=max(len(log.rankings), 1))
 
 

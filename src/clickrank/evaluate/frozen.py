@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clickrank.errors import CannotEvaluate
-from clickrank.evaluate.targets import MOST_LISTS, Lists, Target, all_lists
+from clickrank.evaluate.targets import MOST_LISTS, Mixture, Target, all_lists
 from clickrank.evaluate.usable import usable
 from clickrank.logs import Impressions
 from clickrank.policies import Learner, Policy
@@ -39,17 +39,17 @@ class Frozen(Target):
         """Return the probability of each item at each position, (n_items, n_positions)."""
         return self._found.marginals
 
-    def as_lists(self, seed: int = 0) -> Lists:
+    def as_lists(self, seed: int = 0) -> Mixture:
         """Return all lists with their probabilities, or draws if there are too many."""
         if math.perm(self.n_items, self.n_positions) <= MOST_LISTS:
             lists = all_lists(self.n_items, self.n_positions)
             chances = self.prefix_probabilities(lists)[:, -1]
             kept = chances > 0.0
-            return Lists(lists[kept], self.n_items, chances[kept] / chances.sum())
+            return Mixture(lists[kept], self.n_items, chances[kept] / chances.sum())
         params = self._policy.params(self.n_items, self.n_positions)
         chooser = Chooser(self._policy, self.n_items, self.n_positions, params, self._state)
         drawn = chooser.draw(np.random.default_rng(seed), MOST_LISTS)
-        return Lists(drawn, self.n_items, drawn=True)
+        return Mixture(drawn, self.n_items, drawn=True)
 
 
 def frozen(
@@ -72,9 +72,9 @@ def frozen(
     state = learner.state if state is None else state
     found = propensities(policy, n_items, n_positions, state, seed, accuracy)
     if isinstance(found.lists, Few):
-        return Lists(found.lists.rankings, n_items, found.lists.weights)
+        return Mixture(found.lists.rankings, n_items, found.lists.weights)
     if isinstance(found.lists, Drawn):
-        return Lists(found.lists.rankings, n_items, drawn=True)
+        return Mixture(found.lists.rankings, n_items, drawn=True)
     return Frozen(policy, found, state)
 
 

@@ -35,11 +35,11 @@ class ListIPS(WeightingEstimator):
 
     Examples
     --------
-    >>> from clickrank.evaluate import Lists, UniformLists
+    >>> from clickrank.evaluate import Mixture, UniformLists
     >>> shown, clicks = np.array([[0, 1], [1, 0]] * 50), np.array([[1, 0], [0, 0]] * 50)
     >>> log = Impressions(np.array(["a", "b"]), shown, clicks)
     >>> estimator = ListIPS(propensities=UniformLists(2, 2))
-    >>> estimator.estimate(log, Lists([[0, 1]], n_items=2)).value
+    >>> estimator.estimate(log, Mixture([[0, 1]], n_items=2)).value
     1.0
     """
 

@@ -34,12 +34,12 @@ class Target(abc.ABC):
         """Return the probability of each item at each position, (n_items, n_positions)."""
 
     @abc.abstractmethod
-    def as_lists(self, seed: int = 0) -> Lists:
+    def as_lists(self, seed: int = 0) -> Mixture:
         """Return the same target list by list; draws of it if there are too many."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Lists(Target):
+class Mixture(Target):
     """Some lists, each with its probability: one list that is always shown, or a mixture.
 
     Parameters
@@ -55,7 +55,7 @@ class Lists(Target):
 
     Examples
     --------
-    >>> target = Lists([[2, 0], [2, 1]], n_items=3, probabilities=[0.25, 0.75])
+    >>> target = Mixture([[2, 0], [2, 1]], n_items=3, probabilities=[0.25, 0.75])
     >>> target.prefix_probabilities(np.array([[2, 1], [0, 1]]))
     array([[1.  , 0.75], [0.  , 0.  ]])
     >>> target.marginals()
@@ -76,16 +76,16 @@ class Lists(Target):
     ) -> None:
         """Check and copy."""
         width = np.asarray(rankings).shape[-1:] or (0,)
-        items, positions = shape("Lists", n_items, int(width[0]))
-        lists = rankings_of("Lists", np.atleast_2d(np.asarray(rankings)), items, positions)
+        items, positions = shape("Mixture", n_items, int(width[0]))
+        lists = rankings_of("Mixture", np.atleast_2d(np.asarray(rankings)), items, positions)
         if not len(lists):
-            raise invalid("Lists", "there must be a list", 0)
+            raise invalid("Mixture", "there must be a list", 0)
         chances: Floats = np.full(len(lists), 1.0 / len(lists))
         if probabilities is not None:
-            chances = bounded_vector("Lists", "probabilities", probabilities, 0.0, 1.0)
+            chances = bounded_vector("Mixture", "probabilities", probabilities, 0.0, 1.0)
             if chances.size != len(lists) or abs(chances.sum() - 1.0) > 1e-9:
                 rule = f"probabilities must be {len(lists)} numbers that sum to 1"
-                raise invalid("Lists", rule, (chances.size, float(chances.sum())))
+                raise invalid("Mixture", rule, (chances.size, float(chances.sum())))
         object.__setattr__(self, "rankings", lists)
         object.__setattr__(self, "probabilities", chances)
         object.__setattr__(self, "n_items", items)
@@ -109,7 +109,7 @@ class Lists(Target):
         """Return the probability of each item at each position, (n_items, n_positions)."""
         return table_of(self.n_items, self.rankings, self.probabilities)
 
-    def as_lists(self, seed: int = 0) -> Lists:
+    def as_lists(self, seed: int = 0) -> Mixture:
         """Return itself."""
         return self
 
@@ -138,16 +138,16 @@ class UniformLists(Target):
         """Return the probability of each item at each position, (n_items, n_positions)."""
         return np.full((self.n_items, self.n_positions), 1.0 / self.n_items)
 
-    def as_lists(self, seed: int = 0) -> Lists:
+    def as_lists(self, seed: int = 0) -> Mixture:
         """Return all lists, or draws if there are too many."""
         if math.perm(self.n_items, self.n_positions) <= MOST_LISTS:
-            return Lists(all_lists(self.n_items, self.n_positions), self.n_items)
+            return Mixture(all_lists(self.n_items, self.n_positions), self.n_items)
         rng = np.random.default_rng(seed)
         # As many as a matrix of keys may have entries, or the memory goes.
         count = min(MOST_LISTS, 20_000_000 // self.n_items)
         keys = rng.random((count, self.n_items))
         lists = np.argsort(keys, axis=1)[:, : self.n_positions]
-        return Lists(lists, self.n_items, drawn=True)
+        return Mixture(lists, self.n_items, drawn=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -192,7 +192,7 @@ class Marginals(Target):
         """Return the table."""
         return self.table
 
-    def as_lists(self, seed: int = 0) -> Lists:
+    def as_lists(self, seed: int = 0) -> Mixture:
         """Refuse."""
         raise CannotEvaluate(_NO_LISTS)
 
@@ -203,11 +203,11 @@ _NO_LISTS = "Of the policy only items at positions are known, and not its lists.
 def shown_in(log: Impressions) -> Target:
     """Return the policy that chose a log's lists, by their frequencies: today's, on average."""
     if (log.rankings >= 0).all():
-        return Lists(log.rankings, len(log.items))
+        return Mixture(log.rankings, len(log.items))
     return Marginals(table_of(len(log.items), log.rankings))
 
 
-def fixed_list(items: Sequence[Any], names: NDArray[Any]) -> Lists:
+def fixed_list(items: Sequence[Any], names: NDArray[Any]) -> Mixture:
     """Return the target that always shows one list, given by the names of its items.
 
     >>> fixed_list(["c", "a"], np.array(["a", "b", "c"])).rankings
@@ -217,7 +217,7 @@ def fixed_list(items: Sequence[Any], names: NDArray[Any]) -> Lists:
     for item in items:
         if str(item) not in numbers:
             raise CannotEvaluate(f"No overlap: the log never shows the item {str(item)!r}.")
-    return Lists([[numbers[str(item)] for item in items]], len(numbers))
+    return Mixture([[numbers[str(item)] for item in items]], len(numbers))
 
 
 def all_lists(n_items: int, n_positions: int) -> Ints:

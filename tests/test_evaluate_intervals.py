@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from clickrank.clickmodels import PBM
 from clickrank.errors import CannotEvaluate, InvalidValue
 from clickrank.evaluate import (
+    BootstrappedReplay,
     CascadeDR,
     DirectMethod,
     DocumentIPS,
@@ -76,16 +77,17 @@ INTERVALS: list[Estimator] = [
     ItemPositionIPS(),
     CascadeDR(model=MODEL),
     Replay(least_effective=5),
+    BootstrappedReplay(least_effective=5),
 ]
 
 
 @pytest.mark.parametrize("estimator", INTERVALS, ids=lambda e: f"{e.name} {e.repeats}")
 def test_intervals_hold_the_true_value(estimator: Estimator) -> None:
-    """With a coverage of 93 %, fewer than 102 of 120 hold in less than one case in 1,000."""
-    found = coverage(dataclasses.replace(estimator, repeats=300), runs=120, n=400)
-    assert found["interval"] >= 102 / 120
-    assert found["gain_interval"] >= 102 / 120
-    assert found.get("bernstein", 1.0) >= 114 / 120  # it holds in 95 % at the very least
+    """With a coverage of 93 %, fewer than 50 of 60 hold in less than one case in 200."""
+    found = coverage(dataclasses.replace(estimator, repeats=300), runs=60, n=400)
+    assert found["interval"] >= 50 / 60
+    assert found["gain_interval"] >= 50 / 60
+    assert found.get("bernstein", 1.0) >= 57 / 60  # it holds in 95 % at the very least
 
 
 @pytest.mark.proof
@@ -275,7 +277,7 @@ def test_settings_are_checked() -> None:
         ItemPositionIPS(reward="any click")
     with pytest.raises(InvalidValue, match="clip must be"):
         ListIPS(clip=-1.0)
-    with pytest.raises(InvalidValue, match="target must have the log's 4 items"):
+    with pytest.raises(InvalidValue, match="policy must have the log's 4 items"):
         ListIPS().estimate(logged(50, 0), UniformLists(5, 2))
     with pytest.raises(InvalidValue, match="propensities must be"):
         ListIPS(propensities="guessed").estimate(logged(50, 0), TARGET)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """Off-policy evaluation: what a policy would have earned, from the log of another."""
 
-from clickrank.evaluate.base import Estimator, Reward, Terms, WeightingEstimator
+from clickrank.evaluate.base import Estimator, Reward, WeightingEstimator
 from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
 from clickrank.evaluate.cascade_dr import CascadeDR
 from clickrank.evaluate.direct import DirectMethod
@@ -22,6 +22,7 @@ from clickrank.evaluate.targets import (
     fixed_list,
     shown_in,
 )
+from clickrank.evaluate.terms import Terms
 from clickrank.evaluate.usable import part
 
 __all__ = [

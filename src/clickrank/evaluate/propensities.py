@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from clickrank.errors import CannotEvaluate, invalid
-from clickrank.evaluate.targets import Mixture, Target, UniformLists, table_of
+from clickrank.evaluate.targets import Mixture, Target, UniformLists, check_of_log, table_of
 from clickrank.logs import Impressions
 from clickrank.logs.counts import NOTHING
 from clickrank.types import Floats
@@ -70,9 +70,7 @@ def propensities_of(log: Impressions, source: Source) -> Chances:
         raise invalid("propensities_of", rule, source)
     source = known_policy(log, source) or source
     if isinstance(source, Target):
-        if (source.n_items, source.n_positions) != (n_items, log.rankings.shape[1]):
-            rule = f"its policy must have {n_items} items and {log.rankings.shape[1]} positions"
-            raise invalid("propensities_of", rule, (source.n_items, source.n_positions))
+        check_of_log(source, log, "propensities")
         table, prefix = source.marginals(), None
         if (log.rankings != NOTHING).all():
             prefix = source.prefix_probabilities(log.rankings)

@@ -177,8 +177,15 @@ def test_replay_keeps_each_list_as_often_as_the_target_shows_it() -> None:
     """Exactly: an impression is kept with probability π(A) c / μ(A), so the average is right."""
     model, target = MODELS["mnl"], TARGETS["mixture"]
     log, chance = everything(model)
-    chances, share = Replay().chances(log)
-    kept = chance * chances * target.prefix_probabilities(log.rankings)[:, -1]
+    replay = Replay()
+    _, share = replay.chances(log)
+    keeping = replay.keeping(log, target)
+    kept = chance * keeping
     assert kept.sum() == pytest.approx(share, abs=1e-12)
     value = kept @ log.clicks.sum(axis=1) / kept.sum()
     assert value == pytest.approx(true_value(model, target), abs=1e-12)
+    # And so it does: each impression 2,000 times, five standard errors.
+    order = np.repeat(np.arange(len(keeping)), 2000)
+    chosen = replay.kept(log, target, order, np.random.default_rng(0))
+    often = np.bincount(chosen, minlength=keeping.size) / 2000
+    assert (np.abs(often - keeping) <= 5 * np.sqrt(keeping / 2000)).all()

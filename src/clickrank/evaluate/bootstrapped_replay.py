@@ -105,8 +105,8 @@ class BootstrappedReplay(Replay):
         half = float(stdtrit(self.resamples - 1, 0.5 + self.level / 2)) * error
         interval = Interval(value - half, value + half)
         with_clicks = int((real > 0.0).sum())
-        most = self.most(pairs)
-        interval = with_trials(interval, value, with_clicks, real.size, most, self.level)
+        page = self.most(pairs)
+        interval = with_trials(interval, value, with_clicks, real.size, page, self.level)
         notes += few_notes(with_clicks)
         return Estimate(
             estimator=self.name,

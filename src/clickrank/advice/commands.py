@@ -212,7 +212,7 @@ def _counts(
 ) -> Counts:
     """Count the log that the options name; say on the error stream what was wrong with it."""
     with open_given(*given) as opened:
-        filters = {
+        filters: dict[str, Any] = {
             "positions": positions,
             "min_displays": min_displays,
             "min_items": min_items,

@@ -23,7 +23,8 @@ ROWS = 1_000_000
 
 def in_order(rows: Any) -> pa.Table:
     """Return rows of an engine as they stand in the log, by query."""
-    return rows.order_by("query", *ORDER).drop("query", *ORDER).to_pyarrow()
+    found: pa.Table = rows.order_by("query", *ORDER).drop("query", *ORDER).to_pyarrow()
+    return found
 
 
 def tables_by_query(

@@ -14,7 +14,7 @@ from clickrank.evaluate import (
     DocumentIPS,
     ItemPositionIPS,
     ListIPS,
-    Lists,
+    Mixture,
     PositionBasedIPS,
     Replay,
     RewardInteractionIPS,
@@ -39,23 +39,23 @@ EVERY = all_lists(N_ITEMS, N_POSITIONS)
 CLICKS = np.array(list(itertools.product([0, 1], repeat=N_POSITIONS)), dtype=np.uint8)
 
 
-def mixture(seed: int, keep: float = 1.0) -> Lists:
+def mixture(seed: int, keep: float = 1.0) -> Mixture:
     """Some distribution over all lists; with keep below 1, only over some of them."""
     rng = np.random.default_rng(seed)
     chances = rng.dirichlet(np.ones(len(EVERY)))
     chances[rng.random(len(EVERY)) > keep] = 0.0
-    return Lists(EVERY, N_ITEMS, chances / chances.sum())
+    return Mixture(EVERY, N_ITEMS, chances / chances.sum())
 
 
 LOGGING = mixture(1)
 TARGETS = {
-    "fixed": Lists([[2, 0, 3]], N_ITEMS),
+    "fixed": Mixture([[2, 0, 3]], N_ITEMS),
     "mixture": mixture(2),
     "sparse": mixture(3, keep=0.3),
 }
 
 
-def everything(model: ClickModel, logging: Lists = LOGGING) -> tuple[Impressions, Floats]:
+def everything(model: ClickModel, logging: Mixture = LOGGING) -> tuple[Impressions, Floats]:
     """Every impression that can happen, once, and how likely it is."""
     lists = np.repeat(logging.rankings, len(CLICKS), axis=0)
     clicks = np.tile(CLICKS, (len(logging.rankings), 1))
@@ -177,8 +177,15 @@ def test_replay_keeps_each_list_as_often_as_the_target_shows_it() -> None:
     """Exactly: an impression is kept with probability π(A) c / μ(A), so the average is right."""
     model, target = MODELS["mnl"], TARGETS["mixture"]
     log, chance = everything(model)
-    chances, share = Replay().chances(log)
-    kept = chance * chances * target.prefix_probabilities(log.rankings)[:, -1]
+    replay = Replay()
+    _, share = replay.chances(log)
+    keeping = replay.keeping(log, target)
+    kept = chance * keeping
     assert kept.sum() == pytest.approx(share, abs=1e-12)
     value = kept @ log.clicks.sum(axis=1) / kept.sum()
     assert value == pytest.approx(true_value(model, target), abs=1e-12)
+    # And so it does: each impression 2,000 times, five standard errors.
+    order = np.repeat(np.arange(len(keeping)), 2000)
+    chosen = replay.kept(log, target, order, np.random.default_rng(0))
+    often = np.bincount(chosen, minlength=keeping.size) / 2000
+    assert (np.abs(often - keeping) <= 5 * np.sqrt(keeping / 2000)).all()

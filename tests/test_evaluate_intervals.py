@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 from clickrank.clickmodels import PBM
 from clickrank.errors import CannotEvaluate, InvalidValue
 from clickrank.evaluate import (
+    BootstrappedReplay,
     CascadeDR,
     DirectMethod,
     DocumentIPS,
     Estimator,
     ItemPositionIPS,
     ListIPS,
-    Lists,
     Marginals,
+    Mixture,
     PositionBasedIPS,
     Replay,
     RewardInteractionIPS,
@@ -36,17 +37,17 @@ from clickrank.logs import Impressions
 N_ITEMS, N_POSITIONS = 4, 2
 MODEL = PBM([0.6, 0.5, 0.3, 0.1], [0.9, 0.5])
 EVERY = all_lists(N_ITEMS, N_POSITIONS)
-LOGGING = Lists(EVERY, N_ITEMS, np.random.default_rng(5).dirichlet(np.full(len(EVERY), 3.0)))
-TARGET = Lists([[0, 1], [1, 0], [0, 2]], N_ITEMS, [0.6, 0.2, 0.2])
+LOGGING = Mixture(EVERY, N_ITEMS, np.random.default_rng(5).dirichlet(np.full(len(EVERY), 3.0)))
+TARGET = Mixture([[0, 1], [1, 0], [0, 2]], N_ITEMS, [0.6, 0.2, 0.2])
 NAMES = np.array(["a", "b", "c", "d"])
 
 
-def value(target: Lists) -> float:
+def value(target: Mixture) -> float:
     rates = MODEL.attraction[target.rankings] * MODEL.examination
     return float(target.probabilities @ rates.sum(axis=1))
 
 
-def logged(n: int, seed: int, logging: Lists = LOGGING) -> Impressions:
+def logged(n: int, seed: int, logging: Mixture = LOGGING) -> Impressions:
     rng = np.random.default_rng(seed)
     shown = logging.rankings[rng.choice(len(logging.rankings), n, p=logging.probabilities)]
     rates = MODEL.attraction[shown] * MODEL.examination
@@ -76,16 +77,17 @@ INTERVALS: list[Estimator] = [
     ItemPositionIPS(),
     CascadeDR(model=MODEL),
     Replay(least_effective=5),
+    BootstrappedReplay(least_effective=5),
 ]
 
 
 @pytest.mark.parametrize("estimator", INTERVALS, ids=lambda e: f"{e.name} {e.repeats}")
 def test_intervals_hold_the_true_value(estimator: Estimator) -> None:
-    """With a coverage of 93 %, fewer than 102 of 120 hold in less than one case in 1,000."""
-    found = coverage(dataclasses.replace(estimator, repeats=300), runs=120, n=400)
-    assert found["interval"] >= 102 / 120
-    assert found["gain_interval"] >= 102 / 120
-    assert found.get("bernstein", 1.0) >= 114 / 120  # it holds in 95 % at the very least
+    """With a coverage of 93 %, fewer than 50 of 60 hold in less than one case in 200."""
+    found = coverage(dataclasses.replace(estimator, repeats=300), runs=60, n=400)
+    assert found["interval"] >= 50 / 60
+    assert found["gain_interval"] >= 50 / 60
+    assert found.get("bernstein", 1.0) >= 57 / 60  # it holds in 95 % at the very least
 
 
 @pytest.mark.proof
@@ -148,7 +150,7 @@ def test_refuses_a_log_without_propensities() -> None:
     "estimator", [ListIPS(propensities="estimated"), Replay(propensities="estimated")]
 )
 def test_refuses_a_log_of_one_list(estimator: Estimator) -> None:
-    one = Lists([[0, 1]], N_ITEMS)
+    one = Mixture([[0, 1]], N_ITEMS)
     log = logged(500, 0, one)
     assert refusal(estimator, log, TARGET).startswith("No randomness")
     assert refusal(DirectMethod(), log, TARGET).startswith("No randomness")
@@ -165,12 +167,12 @@ def test_refuses_lists_that_were_certain() -> None:
 
 
 def test_refuses_what_the_log_never_shows() -> None:
-    some = Lists([[0, 1], [1, 0]], N_ITEMS)
+    some = Mixture([[0, 1], [1, 0]], N_ITEMS)
     log = logged(3000, 0, some)
-    nothing = Lists([[2, 3]], N_ITEMS)
+    nothing = Mixture([[2, 3]], N_ITEMS)
     for estimator in (ListIPS(), ItemPositionIPS(), RewardInteractionIPS(), DocumentIPS()):
         assert refusal(estimator, log, nothing).startswith("No overlap")
-    half = Lists([[0, 1], [2, 3]], N_ITEMS)
+    half = Mixture([[0, 1], [2, 3]], N_ITEMS)
     assert "about 49%" in refusal(ListIPS(), log, half)
     with pytest.raises(CannotEvaluate, match="never shows the item 'z'"):
         fixed_list(["a", "z"], NAMES)
@@ -257,9 +259,9 @@ def test_several_queries_count_by_their_impressions() -> None:
 
 def test_verdicts() -> None:
     log = logged(3000, 0)
-    better = evaluate(log, Lists([[0, 1]], N_ITEMS), ["sn-list-ips", "sn-item-position-ips"])
+    better = evaluate(log, Mixture([[0, 1]], N_ITEMS), ["sn-list-ips", "sn-item-position-ips"])
     assert better.verdict[0].startswith("Better than today's by sn-list-ips")
-    worse = evaluate(log, Lists([[3, 2]], N_ITEMS), ["list-ips"])
+    worse = evaluate(log, Mixture([[3, 2]], N_ITEMS), ["list-ips"])
     assert worse.verdict[0].startswith("Worse than today's by list-ips")
     same = evaluate(log, LOGGING, ["list-ips"])
     assert same.verdict[0].startswith("Not told from today's by list-ips")
@@ -275,7 +277,7 @@ def test_settings_are_checked() -> None:
         ItemPositionIPS(reward="any click")
     with pytest.raises(InvalidValue, match="clip must be"):
         ListIPS(clip=-1.0)
-    with pytest.raises(InvalidValue, match="target must have the log's 4 items"):
+    with pytest.raises(InvalidValue, match="policy must have the log's 4 items"):
         ListIPS().estimate(logged(50, 0), UniformLists(5, 2))
     with pytest.raises(InvalidValue, match="propensities must be"):
         ListIPS(propensities="guessed").estimate(logged(50, 0), TARGET)  # type: ignore[arg-type]

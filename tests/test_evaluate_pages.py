@@ -110,7 +110,7 @@ def test_open_bandit_logs_agree() -> None:
             logs.append(opened.impressions())
     uniform, sampler = logs
     own = float((sampler.clicks.sum(axis=0) / (sampler.rankings >= 0).sum(axis=0)).sum())
-    found = ev.ItemPositionIPS().estimate(uniform, ev.shown_in(sampler))
+    found = ev.ItemPositionIPS().estimate(uniform, ev.shown_in(sampler, names=uniform.items))
     assert found.interval is not None
     assert found.interval.low < own < found.interval.high
     for number in (found.value, *found.interval, own):  # as the page has them

@@ -22,7 +22,6 @@ from clickrank.advice.queries import (
     cut,
     list_values,
     prepare,
-    resampled,
     today_value,
 )
 from clickrank.advice.report import whatif_page
@@ -30,6 +29,7 @@ from clickrank.advice.scores import fitted
 from clickrank.cli import app
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.fit import FITS
+from clickrank.fit.resampled import resampled
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, cells_of
 from clickrank.types import Ints

@@ -14,8 +14,9 @@ from clickrank.advice.scores import fitted, held_out, ranked, score
 from clickrank.clickmodels import MNL, ClickModel
 from clickrank.errors import ClickRankError, DoesNotApply
 from clickrank.fit import Fit
+from clickrank.fit.resampled import resampled
 from clickrank.logs import Counts, Sessions
-from clickrank.logs.counts import NOTHING, Cells, cells_of
+from clickrank.logs.counts import NOTHING, Cells
 from clickrank.types import Floats, Ints
 
 
@@ -301,17 +302,3 @@ class _Claim(NamedTuple):
         if len(off) < 2:
             return 0.0, math.inf
         return float(np.mean(off)), float(np.std(off, ddof=1))
-
-
-def resampled(counts: Counts, rng: np.random.Generator) -> Counts:
-    """Draw as many lists as a log has from it, with replacement; else the clicks of each cell."""
-    if counts.sessions is None:
-        cells = counts.cells
-        clicked = rng.binomial(cells.shown, cells.clicked / np.maximum(cells.shown, 1))
-        return dataclasses.replace(counts, cells=dataclasses.replace(cells, clicked=clicked))
-    sessions = counts.sessions
-    total = int(sessions.times.sum())
-    times = rng.multinomial(total, sessions.times / total)
-    rows = np.flatnonzero(times)
-    drawn = Sessions(sessions.items[rows], sessions.clicks[rows], times[rows])
-    return dataclasses.replace(counts, sessions=drawn, cells=cells_of(drawn))

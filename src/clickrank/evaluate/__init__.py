@@ -1,6 +1,6 @@
 """Off-policy evaluation: what a policy would have earned, from the log of another."""
 
-from clickrank.evaluate.base import Estimator, Reward, Terms, WeightingEstimator
+from clickrank.evaluate.base import Estimator, Reward, WeightingEstimator
 from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
 from clickrank.evaluate.cascade_dr import CascadeDR
 from clickrank.evaluate.direct import DirectMethod
@@ -10,17 +10,26 @@ from clickrank.evaluate.intervals import Interval, bootstrap, effective_size, em
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
 from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
-from clickrank.evaluate.propensities import Propensities, propensities_of
+from clickrank.evaluate.propensities import Chances, propensities_of
 from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.reward_interaction import RewardInteractionIPS
-from clickrank.evaluate.targets import Lists, Marginals, Target, UniformLists, fixed_list, shown_in
+from clickrank.evaluate.targets import (
+    Marginals,
+    Mixture,
+    Target,
+    UniformLists,
+    fixed_list,
+    shown_in,
+)
+from clickrank.evaluate.terms import Terms
 from clickrank.evaluate.usable import part
 
 __all__ = [
     "ESTIMATORS",
     "BootstrappedReplay",
     "CascadeDR",
+    "Chances",
     "DirectMethod",
     "DocumentIPS",
     "Estimate",
@@ -29,10 +38,9 @@ __all__ = [
     "Interval",
     "ItemPositionIPS",
     "ListIPS",
-    "Lists",
     "Marginals",
+    "Mixture",
     "PositionBasedIPS",
-    "Propensities",
     "Replay",
     "Reward",
     "RewardInteractionIPS",

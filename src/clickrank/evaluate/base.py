@@ -15,11 +15,14 @@ from clickrank.evaluate.intervals import (
     bootstrap_many,
     effective_size,
     empirical_bernstein,
+    few_notes,
+    with_trials,
 )
-from clickrank.evaluate.propensities import Propensities, Source, propensities_of
+from clickrank.evaluate.propensities import Chances, Source, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target
-from clickrank.evaluate.usable import has_lists, usable
+from clickrank.evaluate.terms import Terms, joined
+from clickrank.evaluate.usable import check_random, check_widths, pairs_of, usable
 from clickrank.logs import Impressions
 from clickrank.types import Floats, number, whole
 
@@ -29,38 +32,7 @@ Reward: TypeAlias = Literal["clicks", "any click"]
 #: Weights average 1 if the log could have shown all that the target shows; below, it could not.
 COVERED = 0.95
 #: Standard errors that an average of weights may be off by.
-_ERRORS = 4.0
-_FEW = 10
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Terms:
-    """An estimate, impression by impression.
-
-    Parameters
-    ----------
-    values
-        The value is the sum of the columns' means, (n, columns).
-    weights
-        The importance weights that each column was multiplied with, of expectation 1.
-    full
-        The weights before they were cut.
-    low, high
-        What one impression's sum of values can be, given the largest weights.
-    scale
-        What a weight may at most be multiplied with, for the bias of cutting.
-    there
-        1 where an impression tells of a column, else 0, in the shape of values; means are over
-        these. None if all tell of all.
-    """
-
-    values: Floats
-    weights: Floats
-    full: Floats
-    low: float
-    high: float
-    scale: float = 1.0
-    there: Floats | None = None
+ERRORS = 4.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -166,13 +138,15 @@ class WeightingEstimator(Estimator):
         """
         notes: list[str] = []
         found, earned = [], []
-        for whole_log, wanted in pairs_of(log, target):
+        pairs = pairs_of(log, target)
+        check_widths([one for one, _ in pairs], type(self).__name__)
+        for whole_log, wanted in pairs:
             one, about = usable(whole_log, self.propensities, self.needs_lists)
             check_random(one, wanted, self.propensities)
             found.append(self.terms(one, wanted))
             earned.append(rewards_of(one, self.reward))
-            notes += about
-        terms = found[0] if len(found) == 1 else _joined(found)
+            notes += [*wanted.notes, *about]
+        terms = joined(found)
         size = smallest_effective(terms.full)
         notes += self._check(terms, size)
         columns, statistic = self._columns(terms, np.vstack(earned))
@@ -180,14 +154,19 @@ class WeightingEstimator(Estimator):
         interval, gain_interval = bootstrap_many(
             columns, statistic, self.level, self.repeats, self.seed
         )
+        most = float(earned[0].shape[1]) if self.reward == "clicks" else 1.0
+        wide = with_trials(interval, value, terms.with_clicks, size, most, self.level)
+        if wide != interval:
+            gain_interval = Interval(
+                min(gain_interval.low, gain + wide.low - value),
+                max(gain_interval.high, gain + wide.high - value),
+            )
+            interval = wide
+        notes += few_notes(terms.with_clicks)
         bernstein = None
-        if not self.self_normalised and not self.counts:
+        if not self.self_normalised and self.independent:
             bernstein = self._bernstein(terms)
-            if self.propensities == "logged" and self.clip is None and self.largest_weight is None:
-                notes.append(
-                    "The largest weight of the log was taken as the bound of all for empirical "
-                    "Bernstein's interval; give largest_weight if a larger one was possible."
-                )
+            notes += self._about_bound(terms)
         return Estimate(
             estimator=self.label(),
             value=value,
@@ -199,6 +178,7 @@ class WeightingEstimator(Estimator):
             n=len(columns),
             effective_size=size,
             largest_weight=float(terms.full.max()),
+            with_clicks=terms.with_clicks,
             assumes=self.assumes,
             notes=tuple(notes),
         )
@@ -233,6 +213,18 @@ class WeightingEstimator(Estimator):
 
         return np.hstack(parts), statistic
 
+    def _about_bound(self, terms: Terms) -> list[str]:
+        """Say so if the largest weight, for empirical Bernstein's interval, is not certain."""
+        if self.clip is not None or self.largest_weight is not None:
+            return []
+        where = "of draws of the policy" if terms.drawn else "of the log"
+        if self.propensities != "logged" and not terms.drawn:
+            return []
+        return [
+            f"The largest weight {where} was taken as the bound of all for empirical "
+            "Bernstein's interval; give largest_weight if a larger one was possible."
+        ]
+
     def _bernstein(self, terms: Terms) -> Interval:
         if terms.there is None:
             sums = terms.values.sum(axis=1)
@@ -266,7 +258,12 @@ class WeightingEstimator(Estimator):
         """Whether its propensities are frequencies of the log."""
         return self.propensities == "estimated"
 
-    def propensities_in(self, log: Impressions) -> Propensities:
+    @property
+    def independent(self) -> bool:
+        """Whether its terms are independent: not so if parts of them are fitted to the log."""
+        return not self.counts
+
+    def propensities_in(self, log: Impressions) -> Chances:
         """Return the log's propensities."""
         return propensities_of(log, self.propensities)
 
@@ -287,7 +284,7 @@ class WeightingEstimator(Estimator):
         there = np.ones_like(full) if terms.there is None else terms.there
         counts = there.sum(axis=0)
         means = full.sum(axis=0) / counts
-        errors = _ERRORS * np.sqrt(((full - means * there) ** 2).sum(axis=0)) / counts
+        errors = ERRORS * np.sqrt(((full - means * there) ** 2).sum(axis=0)) / counts
         if self.counts:
             errors = np.zeros_like(errors)
         lowest, highest = int(np.argmin(means + errors)), int(np.argmax(means - errors))
@@ -318,52 +315,10 @@ class WeightingEstimator(Estimator):
                 f"Weights above {self.clip:g} ({share:.2%} of them) are cut: a bias of at most "
                 f"about {lost:.3g}."
             )
-        carrying = int((terms.values != 0.0).any(axis=1).sum())
-        if carrying < _FEW:
-            notes.append(
-                f"Only {carrying} impressions have a term: the bootstrap knows too little."
-            )
         return notes
 
     #: What must have been shown of what the target shows.
     needs: ClassVar[str]
-
-
-def pairs_of(
-    log: Impressions | Sequence[Impressions], target: Target | Sequence[Target]
-) -> list[tuple[Impressions, Target]]:
-    """Return each query's log with its target, checked."""
-    logs = [log] if isinstance(log, Impressions) else list(log)
-    targets = [target] if isinstance(target, Target) else list(target)
-    if not logs or len(logs) != len(targets):
-        rule = f"there must be a log, and a target a log ({len(logs)})"
-        raise invalid("estimate", rule, len(targets))
-    for one, wanted in zip(logs, targets, strict=True):
-        width = one.rankings.shape[1]
-        if (wanted.n_items, wanted.n_positions) != (len(one.items), width):
-            rule = f"the target must have the log's {len(one.items)} items and {width} positions"
-            raise invalid("estimate", rule, (wanted.n_items, wanted.n_positions))
-    return list(zip(logs, targets, strict=True))
-
-
-def check_random(log: Impressions, target: Target, source: Source) -> None:
-    """Refuse a log without randomness, unless it shows just what the target shows."""
-    if not has_lists(log):
-        return  # whether items change places, weights will tell
-    first = log.rankings[:1]
-    if (log.rankings == first).all():
-        if target.prefix_probabilities(first)[0, -1] < 1.0 - 1e-9:
-            raise CannotEvaluate(
-                "No randomness: the log always shows the same list, which tells nothing of others."
-            )
-        return
-    chances = log.prefix_propensity if log.prefix_propensity is not None else log.propensity
-    if source == "logged" and chances is not None and (chances >= 1.0 - 1e-9).all():
-        wanted = target.prefix_probabilities(log.rankings)[:, -1]
-        if not (wanted >= 1.0 - 1e-9).all():
-            raise CannotEvaluate(
-                "No randomness: every list was certain when it was shown (propensity 1)."
-            )
 
 
 def rewards_of(log: Impressions, reward: Reward) -> Floats:
@@ -386,23 +341,3 @@ def ratio(above: Floats, below: Floats, where: Floats | None = None) -> Floats:
     with np.errstate(divide="ignore"):
         found: Floats = np.divide(above, below, out=np.zeros(holds.shape), where=holds)
     return found
-
-
-def _joined(found: Sequence[Terms]) -> Terms:
-    width = found[0].values.shape[1]
-    for terms in found:
-        if terms.values.shape[1] != width:
-            raise invalid("estimate", "all queries must have as many positions", "others")
-    there = None
-    if any(t.there is not None for t in found):
-        full = [np.ones_like(t.values) if t.there is None else t.there for t in found]
-        there = np.vstack(full)
-    return Terms(
-        np.vstack([t.values for t in found]),
-        np.vstack([t.weights for t in found]),
-        np.vstack([t.full for t in found]),
-        low=min(t.low for t in found),
-        high=max(t.high for t in found),
-        scale=max(t.scale for t in found),
-        there=there,
-    )

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from clickrank.clickmodels import ClickModel
-from clickrank.evaluate.base import Terms, WeightingEstimator, ratio, rewards_of
+from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.models import (
     ModelOrFit,
     check_model,
-    counts_of,
     expected_rewards,
     model_of,
 )
 from clickrank.evaluate.propensities import known_policy
 from clickrank.evaluate.reward_interaction import largest_prefix_weights
-from clickrank.evaluate.targets import Lists, Target, prefix_numbers
+from clickrank.evaluate.targets import Mixture, Target, prefix_numbers
+from clickrank.evaluate.terms import Terms
 from clickrank.evaluate.usable import part
 from clickrank.logs import Impressions
 from clickrank.types import Floats, Ints
@@ -64,10 +64,10 @@ class CascadeDR(WeightingEstimator):
         lists = target.as_lists(self.seed)
         logged = self.propensities_in(log).prefixes()
         full = ratio(lists.prefix_probabilities(log.rankings), logged)
-        possible = None
+        possible, drawn = None, False
         logging = known_policy(log, self.propensities)
         if logging is not None:
-            possible = largest_prefix_weights(lists, logging, self.seed)
+            possible, drawn = largest_prefix_weights(lists, logging, self.seed)
         bound = np.append(1.0, self.bound(full, possible))
         n, width = log.rankings.shape
         now, ahead = np.empty((n, width)), np.empty((n, width))
@@ -76,13 +76,14 @@ class CascadeDR(WeightingEstimator):
             now[:], ahead[:] = self._expected(self.model, lists, log)
         else:
             for half in (0, 1):
-                other = model_of(self.model, counts_of(part(log, slice(1 - half, None, 2))), owner)
+                other = model_of(self.model, part(log, slice(1 - half, None, 2)).counts(), owner)
                 now[half::2], ahead[half::2] = self._expected(
                     other, lists, part(log, slice(half, None, 2))
                 )
         weights = self.cut(full)
         before = np.hstack([np.ones((n, 1)), weights[:, :-1]])
-        misses = weights * (rewards_of(log, self.reward) - now)
+        rewards = rewards_of(log, self.reward)
+        misses = weights * (rewards - now)
         most_now, most_ahead = now.max(axis=0), ahead.max(axis=0)
         return Terms(
             np.hstack([misses, before * ahead]),
@@ -91,9 +92,18 @@ class CascadeDR(WeightingEstimator):
             low=float(-bound[1:] @ most_now),
             high=float(bound[1:].sum() + bound[:-1] @ most_ahead),
             scale=width,
+            clicked=np.any(weights * rewards > 0.0, axis=1),
+            drawn=drawn,
         )
 
-    def _expected(self, model: ClickModel, lists: Lists, log: Impressions) -> tuple[Floats, Floats]:
+    @property
+    def independent(self) -> bool:
+        """Whether its terms are independent: not so if the click model is fitted to the log."""
+        return super().independent and isinstance(self.model, ClickModel)
+
+    def _expected(
+        self, model: ClickModel, lists: Mixture, log: Impressions
+    ) -> tuple[Floats, Floats]:
         """Return Q̂ of each beginning in the log, and its expectation one item before.
 
         Both are averages over the target's lists that begin so. What none of them begins with has

@@ -49,7 +49,7 @@ def evaluate(
         str | None, typer.Option(help="A fixed list instead: its items, parted by commas.")
     ] = None,
     estimator: Annotated[
-        str, typer.Option(help="Estimators by name, parted by commas; or all.")
+        str, typer.Option(help="Estimators by name, parted by commas; or all (but document-ips).")
     ] = "all",
     query: Annotated[
         list[str] | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,21 +11,20 @@ from scipy.special import stdtrit
 
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import CannotEvaluate
-from clickrank.evaluate.base import Estimator, pairs_of, rewards_of
-from clickrank.evaluate.intervals import Interval, above
+from clickrank.evaluate.base import COVERED, Estimator, rewards_of
+from clickrank.evaluate.intervals import Interval, above, few_notes, with_trials
 from clickrank.evaluate.models import (
     ModelOrFit,
     check_model,
-    counts_of,
     expected_rewards,
     model_of,
 )
 from clickrank.evaluate.result import Estimate
-from clickrank.evaluate.targets import Lists, Target
-from clickrank.evaluate.usable import usable
-from clickrank.logs import Counts, Impressions
-from clickrank.logs.counts import cells_of
-from clickrank.types import whole
+from clickrank.evaluate.targets import Mixture, Target
+from clickrank.evaluate.usable import pairs_of, usable
+from clickrank.fit.resampled import resampled
+from clickrank.logs import Impressions
+from clickrank.types import Floats, whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +56,10 @@ class DirectMethod(Estimator):
     Examples
     --------
     >>> from clickrank.clickmodels import PBM
-    >>> from clickrank.evaluate import Lists
+    >>> from clickrank.evaluate import Mixture
     >>> log = Impressions(np.array(["a", "b"]), np.array([[0, 1]]), np.array([[1, 0]]))
     >>> direct = DirectMethod(model=PBM([0.5, 0.25], [1.0, 0.5]))
-    >>> direct.estimate(log, Lists([[1, 0]], n_items=2)).value
+    >>> direct.estimate(log, Mixture([[1, 0]], n_items=2)).value
     0.5
     """
 
@@ -85,19 +83,29 @@ class DirectMethod(Estimator):
         for whole_log, wanted in pairs_of(log, target):
             one, about = usable(whole_log, "estimated", lists=True)
             pairs.append((one, wanted))
-            notes += about
+            notes += [*wanted.notes, *about]
         own = np.concatenate([rewards_of(one, self.reward).sum(axis=1) for one, _ in pairs])
         sizes = np.array([len(one.rankings) for one, _ in pairs])
         every = [wanted.as_lists(self.seed) for _, wanted in pairs]
-        found = [self._of_query(one, lists) for (one, _), lists in zip(pairs, every, strict=True)]
         share = sizes / sizes.sum()
+        logs = [one for one, _ in pairs]
+        notes += self._check_shown(logs, every, share)
+        found = [self._of_query(one, lists) for one, lists in zip(logs, every, strict=True)]
         value = float(share @ [v for v, _ in found])
         interval = None
         errors = np.array([error for _, error in found])
+        # If all fits say the same, what is clicked elsewhere does not matter to them.
+        there = not errors.any()
+        told = [_told_by(one, lists, there) for one, lists in zip(logs, every, strict=True)]
+        size, with_clicks = (sum(each) for each in zip(*told, strict=True))
         if not np.isnan(errors).any():
             error = math.sqrt(float(share**2 @ errors**2))
             half = float(stdtrit(self.refits - 1, 0.5 + self.level / 2)) * error
             interval = Interval(value - half, value + half)
+            most = float(max(o.rankings.shape[1] for o in logs))
+            most = most if self.reward == "clicks" else 1.0
+            interval = with_trials(interval, value, with_clicks, size, most, self.level)
+            notes += few_notes(with_clicks)
             notes.append("The interval does not know whether the click model is right.")
         if any(lists.drawn for lists in every):
             notes.append("The target has too many lists: its value is by draws of it.")
@@ -112,35 +120,58 @@ class DirectMethod(Estimator):
             n=int(sizes.sum()),
             effective_size=math.nan,
             largest_weight=math.nan,
+            with_clicks=with_clicks,
             assumes=self.assumes,
             notes=tuple(notes),
         )
 
-    def _of_query(self, log: Impressions, lists: Lists) -> tuple[float, float]:
+    def _check_shown(
+        self, logs: Sequence[Impressions], every: Sequence[Mixture], share: Floats
+    ) -> list[str]:
+        """Refuse if a click model cannot be fitted to the log, for what the target shows."""
+        if isinstance(self.model, ClickModel):
+            return []
+        missing = 0.0
+        for one, lists, weight in zip(logs, every, share, strict=True):
+            first = one.rankings[:1]
+            same = (one.rankings == first).all()
+            if same and lists.prefix_probabilities(first)[0, -1] < 1.0 - 1e-9:
+                raise CannotEvaluate(
+                    "No randomness: the log always shows the same list, and no click model can "
+                    "be told from it."
+                )
+            never = np.bincount(one.rankings.ravel(), minlength=len(one.items)) == 0
+            missing += weight * float(lists.marginals()[never].sum()) / lists.n_positions
+        if missing > 1.0 - COVERED:
+            raise CannotEvaluate(
+                f"No overlap: about {missing:.0%} of the items that the policy shows are never "
+                "shown in the log, and no click model can be fitted to them."
+            )
+        if missing < 1e-9:
+            return []
+        return [
+            f"{missing:.2%} of the items that the policy shows are never shown in the log: of "
+            "these the model knows nothing."
+        ]
+
+    def _of_query(self, log: Impressions, lists: Mixture) -> tuple[float, float]:
         """Return the value and its standard error, NaN without refits."""
         owner = type(self).__name__
         if isinstance(self.model, ClickModel):
             check_model(self.model, log, owner)
             return self._value(self.model, lists), math.nan
-        if (log.rankings == log.rankings[:1]).all():
-            one = lists.prefix_probabilities(log.rankings[:1])[0, -1]
-            if one < 1.0 - 1e-9:
-                raise CannotEvaluate(
-                    "No randomness: the log always shows the same list, and no click model can "
-                    "be told from it."
-                )
-        counts = counts_of(log)
+        counts = log.counts()
         value = self._value(model_of(self.model, counts, owner), lists)
         if self.refits < 2:
             return value, math.nan
         rng = np.random.default_rng(self.seed)
         others = [
-            self._value(model_of(self.model, _drawn_again(counts, rng), owner), lists)
+            self._value(model_of(self.model, resampled(counts, rng), owner), lists)
             for _ in range(self.refits)
         ]
         return value, float(np.std(others, ddof=1))
 
-    def _value(self, model: ClickModel, lists: Lists) -> float:
+    def _value(self, model: ClickModel, lists: Mixture) -> float:
         expected = expected_rewards(model, lists.rankings, self.reward).sum(axis=1)
         return float(lists.probabilities @ expected)
 
@@ -150,18 +181,14 @@ class DirectMethod(Estimator):
         return self.model if isinstance(self.model, str) else "fitted"
 
 
-def _drawn_again(counts: Counts, rng: np.random.Generator) -> Counts:
-    """Return the counts of as many lists drawn with replacement."""
-    sessions = counts.sessions
-    if sessions is None:
-        raise CannotEvaluate("Lists are not known.")
-    n = int(sessions.times.sum())
-    times = rng.multinomial(n, sessions.times / n)
-    kept = times > 0
-    again = dataclasses.replace(
-        sessions,
-        items=sessions.items[kept],
-        clicks=sessions.clicks[kept],
-        times=times[kept].astype(np.int64),
-    )
-    return dataclasses.replace(counts, cells=cells_of(again), sessions=again)
+def _told_by(log: Impressions, lists: Mixture, there: bool) -> tuple[int, int]:
+    """Return how many impressions show an item that the target shows, and have a click on one.
+
+    At any position, or ``there`` where the target shows it.
+    """
+    table = lists.marginals()
+    if not there:
+        table = np.broadcast_to(table.sum(axis=1, keepdims=True), table.shape)
+    theirs = table[log.rankings, range(table.shape[1])] > 0.0
+    clicked = theirs & (log.clicks > 0)
+    return int(theirs.any(axis=1).sum()), int(clicked.any(axis=1).sum())

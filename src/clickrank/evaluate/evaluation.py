@@ -17,20 +17,19 @@ from clickrank.evaluate.frozen import learned
 from clickrank.evaluate.intervals import Interval, bootstrap
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
-from clickrank.evaluate.models import counts_of
 from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
 from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.reward_interaction import RewardInteractionIPS
 from clickrank.evaluate.targets import Target
-from clickrank.evaluate.usable import has_lists, part
+from clickrank.evaluate.usable import check_widths, has_lists, part
 from clickrank.evaluate.verdict import verdict
 from clickrank.fit import fit
 from clickrank.logs import Counts, Impressions
 from clickrank.policies import POLICIES, Policy, policy
 from clickrank.types import number
 
-#: Estimators by name, those that assume least first: the first that answers decides.
+#: Estimators by name. Which of them decides is in `clickrank.evaluate.verdict`.
 ESTIMATORS: dict[str, type[Estimator]] = {
     cls.name: cls
     for cls in (
@@ -48,17 +47,20 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 #: Before the name of an estimator: divided by its own weights.
 SELF_NORMALISED = "sn-"
 _WEIGHTING = (ListIPS, CascadeDR, RewardInteractionIPS, ItemPositionIPS, PositionBasedIPS)
-#: What "all" means.
+#: What "all" means. Not by document: whoever looks at some positions more, as nearly all do,
+#: contradicts it.
 ALL = (
     "list-ips",
     "sn-list-ips",
     "replay",
     "cascade-dr",
+    "sn-cascade-dr",
     "rips",
     "sn-rips",
     "item-position-ips",
     "sn-item-position-ips",
     "position-based-ips",
+    "sn-position-based-ips",
     "direct",
     "bootstrapped-replay",
 )
@@ -162,6 +164,7 @@ def evaluate(
     if not every or len(every) != len(wanted):
         rule = f"there must be a log, and a target for each of {len(every)}"
         raise invalid("evaluate", rule, len(wanted))
+    check_widths(every, "evaluate")
     learns = any(isinstance(w, Policy) for w in wanted)
     cut = [round(len(o.rankings) * chosen.split) if learns else 0 for o in every]
     later = [part(o, slice(c, None)) for o, c in zip(every, cut, strict=True)]
@@ -184,7 +187,7 @@ def evaluate(
             elif why_not_frozen:
                 refused[name] = why_not_frozen
             else:
-                estimates[name] = made.estimate(later, late_targets)
+                estimates[name] = _fitted_noted(made.estimate(later, late_targets), made)
         except CannotEvaluate as reason:
             refused[name] = str(reason)
     value, interval = _logged(later, chosen)
@@ -207,7 +210,7 @@ def fitted_policy(name: str, log: Impressions, split: float) -> Policy:
     early = part(log, slice(0, max(round(len(log.rankings) * split), 1)))
     model = None
     if "examination" in POLICIES[name].assumes.known:
-        model = fit("pbm", counts_of(early)).model()
+        model = fit("pbm", early.counts()).model()
     return policy(name, model=model, horizon=max(len(log.rankings), 1))
 
 
@@ -249,6 +252,17 @@ def _made(name: str, settings: Settings, logs: Sequence[Impressions]) -> Estimat
     if cls is PositionBasedIPS:
         given["examination"] = examination(logs)
     return cls(**given)
+
+
+def _fitted_noted(found: Estimate, estimator: Estimator) -> Estimate:
+    """Say that examination is not known but fitted, which the interval does not know."""
+    if type(estimator) is not PositionBasedIPS:
+        return found
+    note = (
+        "Examination was fitted to the same impressions, and is taken as exact: the interval does "
+        "not know how far it is off."
+    )
+    return dataclasses.replace(found, notes=(*found.notes, note))
 
 
 def _no_such(name: str) -> UnknownName:

@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clickrank.errors import CannotEvaluate
-from clickrank.evaluate.targets import MOST_LISTS, Lists, Target, all_lists
+from clickrank.evaluate.targets import MOST_LISTS, Mixture, Target, all_lists
 from clickrank.evaluate.usable import usable
 from clickrank.logs import Impressions
 from clickrank.policies import Learner, Policy
@@ -24,9 +25,17 @@ ACCURACY = 0.0025
 class Frozen(Target):
     """A policy whose lists follow a distribution that it can state."""
 
-    def __init__(self, policy: Policy, found: Propensities, state: Any) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        found: Propensities,
+        state: Any,
+        names: NDArray[Any] | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
         """Keep the policy, its state and the distribution of its next list."""
         self.n_items, self.n_positions = found.n_items, found.n_positions
+        self.names, self.notes = names, notes
         self._policy, self._found, self._state = policy, found, state
 
     def prefix_probabilities(self, rankings: Ints) -> Floats:
@@ -39,17 +48,17 @@ class Frozen(Target):
         """Return the probability of each item at each position, (n_items, n_positions)."""
         return self._found.marginals
 
-    def as_lists(self, seed: int = 0) -> Lists:
+    def as_lists(self, seed: int = 0) -> Mixture:
         """Return all lists with their probabilities, or draws if there are too many."""
         if math.perm(self.n_items, self.n_positions) <= MOST_LISTS:
             lists = all_lists(self.n_items, self.n_positions)
             chances = self.prefix_probabilities(lists)[:, -1]
             kept = chances > 0.0
-            return Lists(lists[kept], self.n_items, chances[kept] / chances.sum())
+            return Mixture(lists[kept], self.n_items, chances[kept] / chances.sum())
         params = self._policy.params(self.n_items, self.n_positions)
         chooser = Chooser(self._policy, self.n_items, self.n_positions, params, self._state)
         drawn = chooser.draw(np.random.default_rng(seed), MOST_LISTS)
-        return Lists(drawn, self.n_items, drawn=True)
+        return Mixture(drawn, self.n_items, drawn=True)
 
 
 def frozen(
@@ -70,12 +79,22 @@ def frozen(
     """
     learner = Learner(policy, n_items, n_positions)
     state = learner.state if state is None else state
-    found = propensities(policy, n_items, n_positions, state, seed, accuracy)
-    if isinstance(found.lists, Few):
-        return Lists(found.lists.rankings, n_items, found.lists.weights)
-    if isinstance(found.lists, Drawn):
-        return Lists(found.lists.rankings, n_items, drawn=True)
-    return Frozen(policy, found, state)
+    return _target(policy, state, propensities(policy, n_items, n_positions, state, seed, accuracy))
+
+
+def _target(
+    policy: Policy,
+    state: Any,
+    found: Propensities,
+    names: NDArray[Any] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Target:
+    lists, n_items = found.lists, found.n_items
+    if isinstance(lists, Few):
+        return Mixture(lists.rankings, n_items, lists.weights, names=names, notes=notes)
+    if isinstance(lists, Drawn):
+        return Mixture(lists.rankings, n_items, drawn=True, names=names, notes=notes)
+    return Frozen(policy, found, state, names, notes)
 
 
 def learned(policy: Policy, log: Impressions, seed: int = 0) -> Target:
@@ -89,7 +108,10 @@ def learned(policy: Policy, log: Impressions, seed: int = 0) -> Target:
         raise CannotEvaluate(
             f"{policy.name} learns only from lists that it has chosen itself; replay it instead."
         )
+    notes: tuple[str, ...] = ()
     if len(log.rankings):
-        log, _ = usable(log, "estimated", lists=True)
+        log, about = usable(log, "estimated", lists=True)
+        notes = tuple(f"Of what the policy learned from: {note}" for note in about)
     learner.fold(log.rankings, np.zeros((len(log.rankings), 0), dtype=np.int64), log.clicks)
-    return frozen(policy, n_items, n_positions, learner.state, seed)
+    found = propensities(policy, n_items, n_positions, learner.state, seed, ACCURACY)
+    return _target(policy, learner.state, found, log.items, notes)

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import betaincinv, ndtr, ndtri
 
 from clickrank.types import Floats
 
 #: Impressions are resampled in as many groups, put together at random: exact below, fast above.
 MOST_GROUPS = 2048
+#: With fewer impressions that have a click that counts, draws of them know too little to decide.
+FEW = 10
 
 
 class Interval(NamedTuple):
@@ -116,6 +118,44 @@ def _corrected(value: float, drawn: Floats, without: Floats, level: float) -> In
         quantile = float(ndtr(bias + moved / scale)) if scale > 0.0 else float(moved > 0)
         ends.append(float(np.quantile(drawn, quantile)))
     return Interval(ends[0], ends[1])
+
+
+def with_trials(
+    interval: Interval, value: float, clicks: int, size: float, most: float, level: float
+) -> Interval:
+    """Return an interval, wide enough for few clicks, or for values that are all the same.
+
+    Of lists without a click the bootstrap draws logs without a click, and an interval without
+    width. The ends are then at least those of a share of trials: as if each of ``size`` lists had
+    earned ``most`` or nothing. With an effective size, for lists of different weights, they hold
+    approximately.
+
+    **Source**: clopper1934.
+
+    Examples
+    --------
+    >>> low, high = with_trials(Interval(0.0, 0.0), 0.0, 0, 40, 1.0, 0.95)
+    >>> low, round(high, 3)
+    (0.0, 0.088)
+    """
+    if clicks >= FEW and interval.low < interval.high:
+        return interval
+    successes = min(max(value / most, 0.0), 1.0) * size
+    failures = size - successes
+    tail = (1.0 - level) / 2
+    low = float(betaincinv(successes, failures + 1.0, tail)) if successes > 0.0 else 0.0
+    high = float(betaincinv(successes + 1.0, failures, 1.0 - tail)) if failures > 0.0 else 1.0
+    return Interval(min(interval.low, low * most), max(interval.high, high * most))
+
+
+def few_notes(with_clicks: int) -> list[str]:
+    """Say that there are too few clicks to decide anything, if so."""
+    if with_clicks >= FEW:
+        return []
+    return [
+        f"Only {with_clicks} impressions have a click that counts: the interval is as wide as that "
+        "allows, and nothing is decided by it."
+    ]
 
 
 def above(value: float, interval: Interval, others: Floats, level: float) -> Interval:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clickrank.evaluate.base import Terms, WeightingEstimator, ratio, rewards_of
+from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.targets import Target
+from clickrank.evaluate.terms import Terms
 from clickrank.logs import Impressions
 from clickrank.logs.counts import NOTHING
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clickrank.evaluate.base import Terms, WeightingEstimator, ratio, rewards_of
+from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.propensities import known_policy
 from clickrank.evaluate.targets import Target
+from clickrank.evaluate.terms import Terms
 from clickrank.logs import Impressions
 
 
@@ -35,11 +36,11 @@ class ListIPS(WeightingEstimator):
 
     Examples
     --------
-    >>> from clickrank.evaluate import Lists, UniformLists
+    >>> from clickrank.evaluate import Mixture, UniformLists
     >>> shown, clicks = np.array([[0, 1], [1, 0]] * 50), np.array([[1, 0], [0, 0]] * 50)
     >>> log = Impressions(np.array(["a", "b"]), shown, clicks)
     >>> estimator = ListIPS(propensities=UniformLists(2, 2))
-    >>> estimator.estimate(log, Lists([[0, 1]], n_items=2)).value
+    >>> estimator.estimate(log, Mixture([[0, 1]], n_items=2)).value
     1.0
     """
 
@@ -54,12 +55,13 @@ class ListIPS(WeightingEstimator):
         weights = self.cut(full)
         rewards = rewards_of(log, self.reward).sum(axis=1, keepdims=True)
         most = float(log.rankings.shape[1]) if self.reward == "clicks" else 1.0
-        possible = None
+        possible, drawn = None, False
         logging = known_policy(log, self.propensities)
         if logging is not None:
             lists = target.as_lists(self.seed)
             ours = target.prefix_probabilities(lists.rankings)[:, -1]
             theirs = logging.prefix_probabilities(lists.rankings)[:, -1]
-            possible = np.array([ratio(ours, theirs).max()])
+            possible, drawn = np.array([ratio(ours, theirs).max()]), lists.drawn
         bound = self.bound(full, possible)
-        return Terms(weights * rewards, weights, full, 0.0, float(bound.sum()) * most, most)
+        high = float(bound.sum()) * most
+        return Terms(weights * rewards, weights, full, 0.0, high, most, drawn=drawn)

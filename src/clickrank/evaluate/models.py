@@ -42,11 +42,6 @@ def _all_lists(params: Any, rankings: Ints, chances: Floats, none: Floats) -> No
         none[i] = np.exp(log_prob(params, rankings[i], clicks))
 
 
-def counts_of(log: Impressions) -> Counts:
-    """Count a log, for a fit."""
-    return Counts.of_lists(log.rankings, log.clicks, names=[str(x) for x in log.items.tolist()])
-
-
 def model_of(model: ModelOrFit, counts: Counts, owner: str) -> ClickModel:
     """Return the click model, fitted if need be."""
     if isinstance(model, ClickModel):

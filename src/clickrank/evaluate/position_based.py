@@ -8,9 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from clickrank.errors import CannotEvaluate
-from clickrank.evaluate.base import Terms, WeightingEstimator, ratio, rewards_of
+from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.propensities import known_policy
 from clickrank.evaluate.targets import Target, table_of
+from clickrank.evaluate.terms import Terms
 from clickrank.logs import Impressions
 from clickrank.types import Floats, Vector, bounded_vector
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from clickrank.errors import CannotEvaluate, invalid
-from clickrank.evaluate.targets import Lists, Target, UniformLists, table_of
+from clickrank.evaluate.targets import Mixture, Target, UniformLists, check_of_log, table_of
 from clickrank.logs import Impressions
 from clickrank.logs.counts import NOTHING
 from clickrank.types import Floats
@@ -19,7 +19,7 @@ Source: TypeAlias = Literal["logged", "estimated", "uniform"] | Target
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Propensities:
+class Chances:
     """The chances of what was shown.
 
     Parameters
@@ -58,7 +58,7 @@ class Propensities:
         return self.marginal
 
 
-def propensities_of(log: Impressions, source: Source) -> Propensities:
+def propensities_of(log: Impressions, source: Source) -> Chances:
     """Find the propensities of a log.
 
     Counted in the log they are those of its average policy. That is enough if people click today
@@ -67,22 +67,20 @@ def propensities_of(log: Impressions, source: Source) -> Propensities:
     n_items = len(log.items)
     if not isinstance(source, Target) and source not in ("logged", "estimated", "uniform"):
         rule = "propensities must be 'logged', 'estimated', 'uniform' or the policy of the log"
-        raise invalid("Propensities", rule, source)
+        raise invalid("propensities_of", rule, source)
     source = known_policy(log, source) or source
     if isinstance(source, Target):
-        if (source.n_items, source.n_positions) != (n_items, log.rankings.shape[1]):
-            rule = f"its policy must have {n_items} items and {log.rankings.shape[1]} positions"
-            raise invalid("Propensities", rule, (source.n_items, source.n_positions))
+        check_of_log(source, log, "propensities")
         table, prefix = source.marginals(), None
         if (log.rankings != NOTHING).all():
             prefix = source.prefix_probabilities(log.rankings)
-        return Propensities(_shown(table, log), prefix, table, "known")
+        return Chances(_shown(table, log), prefix, table, "known")
     if source == "estimated":
         table = table_of(n_items, log.rankings)
         prefix = None
         if (log.rankings != NOTHING).all():
-            prefix = Lists(log.rankings, n_items).prefix_probabilities(log.rankings)
-        return Propensities(_shown(table, log), prefix, table, source)
+            prefix = Mixture(log.rankings, n_items).prefix_probabilities(log.rankings)
+        return Chances(_shown(table, log), prefix, table, source)
     if log.propensity is None and log.prefix_propensity is None:
         raise CannotEvaluate(
             "The log has no propensities: how likely each list was to be shown. Estimate them from "
@@ -95,9 +93,9 @@ def propensities_of(log: Impressions, source: Source) -> Propensities:
         wrong = ~((array > 0.0) & (array <= 1.0 + 1e-9)) & (log.rankings != NOTHING)
         if wrong.any():
             rule = f"{name} must be above 0 and at most 1"
-            raise invalid("Propensities", rule, float(array[wrong][0]))
+            raise invalid("propensities_of", rule, float(array[wrong][0]))
     table = table_of(n_items, log.rankings)
-    return Propensities(log.propensity, log.prefix_propensity, table, source)
+    return Chances(log.propensity, log.prefix_propensity, table, source)
 
 
 def known_policy(log: Impressions, source: Source) -> Target | None:

@@ -11,12 +11,12 @@ import numpy as np
 
 from clickrank._jit import kernel_for
 from clickrank.errors import CannotEvaluate, invalid
-from clickrank.evaluate.base import Estimator, check_random, pairs_of, rewards_of
-from clickrank.evaluate.intervals import above, bootstrap
+from clickrank.evaluate.base import COVERED, ERRORS, Estimator, rewards_of
+from clickrank.evaluate.intervals import above, bootstrap, few_notes, with_trials
 from clickrank.evaluate.propensities import Source, known_policy, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target, UniformLists
-from clickrank.evaluate.usable import usable
+from clickrank.evaluate.usable import check_random, pairs_of, usable
 from clickrank.logs import Impressions
 from clickrank.policies import Learner, Policy
 from clickrank.policies.base import rank, source_of, update
@@ -34,7 +34,8 @@ class Replay(Estimator):
     If the log's lists were drawn uniformly, what is kept happens just as if the policy had been
     running, learning included. If they were drawn otherwise, an impression is kept only with
     probability c / μ(A), where c is the smallest propensity: every list is then kept as often. Of
-    N possible lists about one impression in N is left: for small pages.
+    N possible lists about one impression in N is left: for small pages. Whatever the policy shows,
+    the share kept is c if the log could show it: with less, it is refused.
 
     **Source**: lihong2011, Algorithm 3. For other than uniform logs: dudik2012, section 3.
 
@@ -78,26 +79,9 @@ class Replay(Estimator):
 
         Several queries are given as as many logs and targets; each learns for itself.
         """
-        rng = np.random.default_rng(self.seed)
-        kept: list[Floats] = []
-        all_rewards: list[Floats] = []
-        learns = False
-        for one, wanted in pairs_to_replay(log, target, self.propensities):
-            learns = learns or isinstance(wanted, Policy)
-            order = np.arange(len(one.rankings))
-            chosen = self.kept(one, wanted, order, rng)
-            earned = rewards_of(one, self.reward).sum(axis=1)
-            kept.append(earned[chosen])
-            all_rewards.append(earned)
-        rewards, own = np.concatenate(kept), np.concatenate(all_rewards)
-        n = own.size
-        if rewards.size < max(self.least_effective, 1):
-            raise CannotEvaluate(
-                f"Too little overlap: the policy chose the list that was shown in {rewards.size} "
-                f"of {n} impressions, and at least {max(self.least_effective, 1):g} are needed."
-            )
-        notes = []
-        if learns:
+        pairs, notes = pairs_to_replay(log, target, self.propensities)
+        rewards, own = self.replayed(pairs, self.rng())
+        if any(isinstance(wanted, Policy) for _, wanted in pairs):
             notes.append(
                 f"The policy learned from {rewards.size} impressions, the ones kept; the interval "
                 "is of this one run of it."
@@ -105,31 +89,80 @@ class Replay(Estimator):
         interval = bootstrap(
             rewards[:, None], lambda means: means[..., 0], self.level, self.repeats, self.seed
         )
+        value, with_clicks = float(rewards.mean()), int((rewards > 0.0).sum())
+        most = self.most(pairs)
+        interval = with_trials(interval, value, with_clicks, rewards.size, most, self.level)
+        notes += few_notes(with_clicks)
         return Estimate(
             estimator=self.name,
-            value=float(rewards.mean()),
+            value=value,
             interval=interval,
-            gain=float(rewards.mean() - own.mean()),
-            gain_interval=above(float(rewards.mean()), interval, own, self.level),
+            gain=value - float(own.mean()),
+            gain_interval=above(value, interval, own, self.level),
             bernstein=None,
             level=self.level,
-            n=n,
+            n=own.size,
             effective_size=float(rewards.size),
-            largest_weight=n / rewards.size,
+            largest_weight=own.size / rewards.size,
+            with_clicks=with_clicks,
             assumes=self.assumes,
             notes=tuple(notes),
         )
+
+    def replayed(
+        self, pairs: Sequence[tuple[Impressions, Target | Policy]], rng: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """Return the rewards of what is kept, and of all; refuse if the logs cannot tell."""
+        kept: list[Floats] = []
+        every: list[Floats] = []
+        expected = variance = 0.0
+        for one, wanted in pairs:
+            earned = rewards_of(one, self.reward).sum(axis=1)
+            kept.append(earned[self.kept(one, wanted, np.arange(earned.size), rng)])
+            every.append(earned)
+            share = self.chances(one)[1]
+            expected += earned.size * share
+            variance += earned.size * share * (1.0 - share)
+        rewards, own = np.concatenate(kept), np.concatenate(every)
+        if rewards.size < max(self.least_effective, 1):
+            raise CannotEvaluate(
+                f"Too little overlap: the policy chose the list that was shown in {rewards.size} "
+                f"of {own.size} impressions, and at least {max(self.least_effective, 1):g} are "
+                "needed."
+            )
+        error = ERRORS * math.sqrt(max(variance, 0.0))
+        if rewards.size < COVERED * expected - error:
+            raise CannotEvaluate(
+                f"No overlap: about {1.0 - rewards.size / expected:.0%} of what the policy shows "
+                "(whole lists) is never shown in the log, or the propensities are too large."
+            )
+        if rewards.size > (2.0 - COVERED) * expected + error:
+            raise CannotEvaluate(
+                f"The propensities do not fit the log: {expected:.0f} impressions should be kept, "
+                f"and {rewards.size} are."
+            )
+        return rewards, own
+
+    def rng(self) -> np.random.Generator:
+        """Return its draws, apart from those that the same seed may have made a log with."""
+        return np.random.default_rng([self.seed, 11])
+
+    def most(self, pairs: Sequence[tuple[Impressions, Target | Policy]]) -> float:
+        """Return what a list may at most earn."""
+        return float(max(o.rankings.shape[1] for o, _ in pairs)) if self.reward == "clicks" else 1.0
 
     def kept(
         self, log: Impressions, target: Target | Policy, order: Ints, rng: np.random.Generator
     ) -> Ints:
         """Return which impressions are kept, of those in ``order``, in this order."""
-        chances, _ = self.chances(log)
-        drawn = rng.random(order.size) < chances[order]
         if isinstance(target, Policy):
-            return _played(target, log, order, drawn, rng)
-        wanted = target.prefix_probabilities(log.rankings)[:, -1]
-        return order[drawn & (rng.random(order.size) < wanted[order])]
+            chances, _ = self.chances(log)
+            return _played(target, log, order, rng.random(order.size) < chances[order], rng)
+        return order[rng.random(order.size) < self.keeping(log, target)[order]]
+
+    def keeping(self, log: Impressions, target: Target) -> Floats:
+        """Return with what probability each impression is kept, π(A) c / μ(A)."""
+        return self.chances(log)[0] * target.prefix_probabilities(log.rankings)[:, -1]
 
     def chances(self, log: Impressions) -> tuple[Floats, float]:
         """Return with what probability each impression may be kept, c / μ(A), and c itself.
@@ -151,8 +184,8 @@ def pairs_to_replay(
     log: Impressions | Sequence[Impressions],
     target: Target | Policy | Sequence[Target | Policy],
     source: Source,
-) -> list[tuple[Impressions, Target | Policy]]:
-    """Return each query's log with its target or policy, checked."""
+) -> tuple[list[tuple[Impressions, Target | Policy]], list[str]]:
+    """Return each query's log with its target or policy, checked; and notes on what is left out."""
     logs = [log] if isinstance(log, Impressions) else list(log)
     wanted = [target] if isinstance(target, (Target, Policy)) else list(target)
     stand_in = [
@@ -162,11 +195,13 @@ def pairs_to_replay(
     if len(logs) != len(wanted):
         raise invalid("estimate", f"there must be a target a log ({len(logs)})", len(wanted))
     found: list[tuple[Impressions, Target | Policy]] = []
+    notes: list[str] = []
     for (whole_log, other), wish in zip(pairs_of(logs, stand_in), wanted, strict=True):
-        one, _ = usable(whole_log, source, lists=True)
+        one, about = usable(whole_log, source, lists=True)
+        notes += [*other.notes, *about]
         check_random(one, other, source)
         found.append((one, wish))
-    return found
+    return found, notes
 
 
 def _played(

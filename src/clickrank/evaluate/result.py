@@ -34,6 +34,9 @@ class Estimate:
         How many of the target's own impressions would tell as much.
     largest_weight
         The most that one impression counts for, beside one of the target's own.
+    with_clicks
+        How many impressions have a click that counts. With fewer than 10 the intervals are as wide
+        as that allows, and no verdict is made of them.
     assumes
         What must hold for the value to be right.
     notes
@@ -50,6 +53,7 @@ class Estimate:
     n: int
     effective_size: float
     largest_weight: float
+    with_clicks: int
     assumes: str
     notes: tuple[str, ...] = ()
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clickrank.evaluate.base import Terms, WeightingEstimator, ratio, rewards_of
+from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.propensities import known_policy
 from clickrank.evaluate.targets import Target
+from clickrank.evaluate.terms import Terms
 from clickrank.logs import Impressions
 from clickrank.types import Floats
 
@@ -44,18 +45,20 @@ class RewardInteractionIPS(WeightingEstimator):
         logged = self.propensities_in(log).prefixes()
         full = ratio(target.prefix_probabilities(log.rankings), logged)
         weights = self.cut(full)
-        possible = None
+        possible, drawn = None, False
         logging = known_policy(log, self.propensities)
         if logging is not None:
-            possible = largest_prefix_weights(target, logging, self.seed)
+            possible, drawn = largest_prefix_weights(target, logging, self.seed)
         bound = self.bound(full, possible)
         # With any click, only one position earns.
         high = float(bound.sum() if self.reward == "clicks" else bound.max())
-        return Terms(weights * rewards_of(log, self.reward), weights, full, 0.0, high)
+        values = weights * rewards_of(log, self.reward)
+        return Terms(values, weights, full, 0.0, high, drawn=drawn)
 
 
-def largest_prefix_weights(target: Target, logging: Target, seed: int) -> Floats:
-    """Return the largest weight of what lists of the target begin with, by position."""
-    lists = target.as_lists(seed).rankings
+def largest_prefix_weights(target: Target, logging: Target, seed: int) -> tuple[Floats, bool]:
+    """Return the largest weight of beginnings of lists, by position, and if only of draws."""
+    found = target.as_lists(seed)
+    lists = found.rankings
     ours, theirs = target.prefix_probabilities(lists), logging.prefix_probabilities(lists)
-    return np.asarray(ratio(ours, theirs).max(axis=0))
+    return np.asarray(ratio(ours, theirs).max(axis=0)), found.drawn

@@ -24,6 +24,10 @@ class Target(abc.ABC):
 
     n_items: int
     n_positions: int
+    #: What the items are called, where that is known: checked against those of the log.
+    names: NDArray[Any] | None = None
+    #: What is worth knowing of how it was made.
+    notes: tuple[str, ...] = ()
 
     @abc.abstractmethod
     def prefix_probabilities(self, rankings: Ints) -> Floats:
@@ -34,12 +38,12 @@ class Target(abc.ABC):
         """Return the probability of each item at each position, (n_items, n_positions)."""
 
     @abc.abstractmethod
-    def as_lists(self, seed: int = 0) -> Lists:
+    def as_lists(self, seed: int = 0) -> Mixture:
         """Return the same target list by list; draws of it if there are too many."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Lists(Target):
+class Mixture(Target):
     """Some lists, each with its probability: one list that is always shown, or a mixture.
 
     Parameters
@@ -52,10 +56,14 @@ class Lists(Target):
         Of each list; all the same if left out.
     drawn
         Whether these are draws of a target that has too many lists.
+    names
+        What the items are called; a log whose items are called otherwise is then refused.
+    notes
+        What is worth knowing of how it was made.
 
     Examples
     --------
-    >>> target = Lists([[2, 0], [2, 1]], n_items=3, probabilities=[0.25, 0.75])
+    >>> target = Mixture([[2, 0], [2, 1]], n_items=3, probabilities=[0.25, 0.75])
     >>> target.prefix_probabilities(np.array([[2, 1], [0, 1]]))
     array([[1.  , 0.75], [0.  , 0.  ]])
     >>> target.marginals()
@@ -66,6 +74,8 @@ class Lists(Target):
     probabilities: Floats
     n_items: int
     drawn: bool
+    names: NDArray[Any] | None
+    notes: tuple[str, ...]
 
     def __init__(
         self,
@@ -73,23 +83,27 @@ class Lists(Target):
         n_items: int,
         probabilities: ArrayLike | None = None,
         drawn: bool = False,
+        names: NDArray[Any] | None = None,
+        notes: tuple[str, ...] = (),
     ) -> None:
         """Check and copy."""
         width = np.asarray(rankings).shape[-1:] or (0,)
-        items, positions = shape("Lists", n_items, int(width[0]))
-        lists = rankings_of("Lists", np.atleast_2d(np.asarray(rankings)), items, positions)
+        items, positions = shape("Mixture", n_items, int(width[0]))
+        lists = rankings_of("Mixture", np.atleast_2d(np.asarray(rankings)), items, positions)
         if not len(lists):
-            raise invalid("Lists", "there must be a list", 0)
+            raise invalid("Mixture", "there must be a list", 0)
         chances: Floats = np.full(len(lists), 1.0 / len(lists))
         if probabilities is not None:
-            chances = bounded_vector("Lists", "probabilities", probabilities, 0.0, 1.0)
+            chances = bounded_vector("Mixture", "probabilities", probabilities, 0.0, 1.0)
             if chances.size != len(lists) or abs(chances.sum() - 1.0) > 1e-9:
                 rule = f"probabilities must be {len(lists)} numbers that sum to 1"
-                raise invalid("Lists", rule, (chances.size, float(chances.sum())))
+                raise invalid("Mixture", rule, (chances.size, float(chances.sum())))
         object.__setattr__(self, "rankings", lists)
         object.__setattr__(self, "probabilities", chances)
         object.__setattr__(self, "n_items", items)
         object.__setattr__(self, "drawn", bool(drawn))
+        object.__setattr__(self, "names", _names_of("Mixture", names, items))
+        object.__setattr__(self, "notes", notes)
 
     @property
     def n_positions(self) -> int:  # type: ignore[override]
@@ -109,7 +123,7 @@ class Lists(Target):
         """Return the probability of each item at each position, (n_items, n_positions)."""
         return table_of(self.n_items, self.rankings, self.probabilities)
 
-    def as_lists(self, seed: int = 0) -> Lists:
+    def as_lists(self, seed: int = 0) -> Mixture:
         """Return itself."""
         return self
 
@@ -138,16 +152,16 @@ class UniformLists(Target):
         """Return the probability of each item at each position, (n_items, n_positions)."""
         return np.full((self.n_items, self.n_positions), 1.0 / self.n_items)
 
-    def as_lists(self, seed: int = 0) -> Lists:
+    def as_lists(self, seed: int = 0) -> Mixture:
         """Return all lists, or draws if there are too many."""
         if math.perm(self.n_items, self.n_positions) <= MOST_LISTS:
-            return Lists(all_lists(self.n_items, self.n_positions), self.n_items)
+            return Mixture(all_lists(self.n_items, self.n_positions), self.n_items)
         rng = np.random.default_rng(seed)
         # As many as a matrix of keys may have entries, or the memory goes.
         count = min(MOST_LISTS, 20_000_000 // self.n_items)
         keys = rng.random((count, self.n_items))
         lists = np.argsort(keys, axis=1)[:, : self.n_positions]
-        return Lists(lists, self.n_items, drawn=True)
+        return Mixture(lists, self.n_items, drawn=True)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -160,9 +174,12 @@ class Marginals(Target):
     ----------
     table
         (n_items, n_positions); columns sum to 1.
+    names
+        As of `Mixture`.
     """
 
     table: Floats
+    names: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         """Check the table."""
@@ -173,6 +190,7 @@ class Marginals(Target):
         if not (table >= 0.0).all() or np.abs(table.sum(axis=0) - 1.0).max() > 1e-6:
             raise invalid("Marginals", "columns must be probabilities that sum to 1", self.table)
         object.__setattr__(self, "table", table)
+        object.__setattr__(self, "names", _names_of("Marginals", self.names, len(table)))
 
     @property
     def n_items(self) -> int:  # type: ignore[override]
@@ -192,7 +210,7 @@ class Marginals(Target):
         """Return the table."""
         return self.table
 
-    def as_lists(self, seed: int = 0) -> Lists:
+    def as_lists(self, seed: int = 0) -> Mixture:
         """Refuse."""
         raise CannotEvaluate(_NO_LISTS)
 
@@ -200,24 +218,73 @@ class Marginals(Target):
 _NO_LISTS = "Of the policy only items at positions are known, and not its lists."
 
 
-def shown_in(log: Impressions) -> Target:
-    """Return the policy that chose a log's lists, by their frequencies: today's, on average."""
-    if (log.rankings >= 0).all():
-        return Lists(log.rankings, len(log.items))
-    return Marginals(table_of(len(log.items), log.rankings))
+def shown_in(log: Impressions, names: NDArray[Any] | None = None) -> Target:
+    """Return the policy that chose a log's lists, by their frequencies: today's, on average.
+
+    Parameters
+    ----------
+    log
+        The log of the policy.
+    names
+        The items of the log that it is to be evaluated on, if that is another: items are numbered
+        by them, and one that is not among them is refused.
+
+    Examples
+    --------
+    >>> log = Impressions.of_arrays([[0, 1]], [[0, 0]], names=["b", "c"])
+    >>> shown_in(log, names=np.array(["a", "b", "c"])).marginals().argmax(axis=0)
+    array([1, 2])
+    """
+    rankings, called = log.rankings, log.items
+    if names is not None:
+        shown = np.flatnonzero(np.bincount(rankings[rankings >= 0], minlength=len(called)))
+        numbers = np.full(len(called) + 1, -1, dtype=np.int64)  # the last: where nothing is
+        numbers[shown] = _numbers(called[shown].tolist(), names)
+        rankings, called = numbers[rankings], names
+    if (rankings >= 0).all():
+        return Mixture(rankings, len(called), names=called)
+    return Marginals(table_of(len(called), rankings), called)
 
 
-def fixed_list(items: Sequence[Any], names: NDArray[Any]) -> Lists:
+def fixed_list(items: Sequence[Any], names: NDArray[Any]) -> Mixture:
     """Return the target that always shows one list, given by the names of its items.
 
     >>> fixed_list(["c", "a"], np.array(["a", "b", "c"])).rankings
     array([[2, 0]])
     """
+    return Mixture([_numbers(items, names)], len(names), names=names)
+
+
+def _numbers(items: Sequence[Any], names: NDArray[Any]) -> list[int]:
+    """Return the number of each item among the names, or refuse."""
     numbers = {str(name): number for number, name in enumerate(names.tolist())}
     for item in items:
         if str(item) not in numbers:
             raise CannotEvaluate(f"No overlap: the log never shows the item {str(item)!r}.")
-    return Lists([[numbers[str(item)] for item in items]], len(numbers))
+    return [numbers[str(item)] for item in items]
+
+
+def _names_of(owner: str, names: NDArray[Any] | None, n_items: int) -> NDArray[Any] | None:
+    if names is None:
+        return None
+    if np.shape(names) != (n_items,):
+        raise invalid(owner, f"there must be a name an item ({n_items})", np.shape(names))
+    return np.asarray(names)
+
+
+def check_of_log(target: Target, log: Impressions, owner: str) -> None:
+    """Check that a target has the items and positions of a log."""
+    n_items, width = len(log.items), log.rankings.shape[1]
+    if (target.n_items, target.n_positions) != (n_items, width):
+        rule = f"the policy must have the log's {n_items} items and {width} positions"
+        raise invalid(owner, rule, (target.n_items, target.n_positions))
+    if target.names is None or target.names is log.items:
+        return
+    pairs = zip(target.names.tolist(), log.items.tolist(), strict=True)
+    for number, (mine, other) in enumerate(pairs):
+        if str(mine) != str(other):
+            rule = f"item {number} of the policy must be the log's, {str(other)!r} (see names)"
+            raise invalid(owner, rule, str(mine))
 
 
 def all_lists(n_items: int, n_positions: int) -> Ints:

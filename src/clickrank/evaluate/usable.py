@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
-from clickrank.errors import CannotEvaluate
+from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.propensities import Source
+from clickrank.evaluate.targets import Target, check_of_log
 from clickrank.logs import Impressions
 from clickrank.logs.counts import NOTHING
 
@@ -68,3 +70,44 @@ def part(log: Impressions, rows: object) -> Impressions:
         if field.name != "items" and getattr(log, field.name) is not None
     }
     return dataclasses.replace(log, **changed)
+
+
+def pairs_of(
+    log: Impressions | Sequence[Impressions], target: Target | Sequence[Target]
+) -> list[tuple[Impressions, Target]]:
+    """Return each query's log with its target, checked."""
+    logs = [log] if isinstance(log, Impressions) else list(log)
+    targets = [target] if isinstance(target, Target) else list(target)
+    if not logs or len(logs) != len(targets):
+        rule = f"there must be a log, and a target a log ({len(logs)})"
+        raise invalid("estimate", rule, len(targets))
+    for one, wanted in zip(logs, targets, strict=True):
+        check_of_log(wanted, one, "estimate")
+    return list(zip(logs, targets, strict=True))
+
+
+def check_random(log: Impressions, target: Target, source: Source) -> None:
+    """Refuse a log without randomness, unless it shows just what the target shows."""
+    if not has_lists(log):
+        return  # whether items change places, weights will tell
+    first = log.rankings[:1]
+    if (log.rankings == first).all():
+        if target.prefix_probabilities(first)[0, -1] < 1.0 - 1e-9:
+            raise CannotEvaluate(
+                "No randomness: the log always shows the same list, which tells nothing of others."
+            )
+        return
+    chances = log.prefix_propensity if log.prefix_propensity is not None else log.propensity
+    if source == "logged" and chances is not None and (chances >= 1.0 - 1e-9).all():
+        wanted = target.prefix_probabilities(log.rankings)[:, -1]
+        if not (wanted >= 1.0 - 1e-9).all():
+            raise CannotEvaluate(
+                "No randomness: every list was certain when it was shown (propensity 1)."
+            )
+
+
+def check_widths(logs: Sequence[Impressions], owner: str) -> None:
+    """Check that all queries have as many positions."""
+    widths = sorted({one.rankings.shape[1] for one in logs})
+    if len(widths) > 1:
+        raise invalid(owner, "all queries must have as many positions", widths)

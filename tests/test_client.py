@@ -315,7 +315,13 @@ def test_what_is_sent(client: Both) -> None:
             call(*args, **kwargs)
     rank = {"id": "12345678", "context": "", "candidates": None, "current": None}
     new = {"name": "shop", "items": ["a", "b"], "n_positions": 2, "settings": {}, "mode": "live"}
-    new |= {"policy": "thompson", "window": 60, "prior": None, "start": None}
+    new |= {
+        "policy": "thompson",
+        "window": 60,
+        "prior": None,
+        "start": None,
+        "log_propensities": False,
+    }
     items: dict[str, Any] = {"items": ["c"], "prior": {"alpha": [1.0], "beta": [2.0]}}
     items["features"] = [[0.5, 1.0]]
     clicks = {"id": "12345678", "clicked": ["a"], "final": True}
@@ -457,3 +463,23 @@ def test_a_service_that_is_not_there() -> None:
     with client, pytest.raises(ServiceError) as gone:
         client.policies()
     assert (gone.value.code, gone.value.status) == ("unreachable", None)
+
+
+def test_calls_that_may_compile_have_time() -> None:
+    waited: dict[str, float] = {}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        waited[f"{request.method} {request.url.path}"] = request.extensions["timeout"]["read"]
+        return httpx.Response(404, json={"error": {"code": "unknown_ranker", "message": "No."}})
+
+    with Client("http://test", timeout=0.5, transport=httpx.MockTransport(answer)) as client:
+        for call in (
+            lambda: client.create_ranker("shop", ["a", "b"], 1),
+            lambda: client.change_ranker("shop", policy="thompson"),
+            lambda: client.rank("shop"),
+        ):
+            with pytest.raises(ServiceError):
+                call()
+    assert waited["POST /v1/rankers"] >= 60.0
+    assert waited["PATCH /v1/rankers/shop"] >= 60.0
+    assert waited["POST /v1/rankers/shop/rank"] <= 0.5

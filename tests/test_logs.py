@@ -11,8 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from clickrank.errors import InvalidValue, UnknownName
 from clickrank.logs import Counts, Impressions, aggregate, open_log
@@ -65,24 +63,27 @@ def by_hand(lists: Lists) -> tuple[dict[Any, Any], dict[Any, int]]:
     return dict(cells), dict(collections.Counter((q, tuple(i), tuple(c)) for q, i, c in lists))
 
 
-names = st.text(min_size=1, max_size=3) | st.sampled_from(["a'b", "a\\b", "%", "Z", "z", "é", "10"])
-one_list = st.tuples(
-    st.sampled_from(["", "q", "Q", "q'", "\\", "ü"]),
-    st.lists(names, min_size=1, max_size=4, unique=True),
-    st.lists(st.integers(0, 1), min_size=4, max_size=4),
-).map(lambda found: (found[0], found[1], found[2][: len(found[1])]))
+def drawn_lists(n: int = 80) -> Lists:
+    """Draw lists of queries and items whose texts may trip over quotes, cases or sorting."""
+    rng = np.random.default_rng(3)
+    letters = [*"aZz19'\"\\%_;- \t\n\0éü€", "\U0001f600", "\uffff", "e\u0301"]
+    sizes = rng.integers(1, 4, size=60).tolist()
+    drawn = (rng.integers(len(letters), size=size).tolist() for size in sizes)
+    items = sorted({"".join(letters[i] for i in some) for some in drawn})
+    found = []
+    for _ in range(n):
+        query = ["", "q", "Q", "q'", "\\", "ü"][int(rng.integers(6))]
+        size = int(rng.integers(1, 5))
+        shown = [items[int(i)] for i in rng.choice(len(items), size=size, replace=False)]
+        found.append((query, shown, rng.integers(0, 2, size).tolist()))
+    return found
 
 
-@settings(
-    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(lists=st.lists(one_list, min_size=1, max_size=12), seed=st.integers(0, 100))
-def test_counts_are_those_by_hand(
-    lists: Lists, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_are_those_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lists = [*drawn_lists(), *drawn_lists(30)]  # some of them twice
     rows = rows_of(lists)
-    np.random.default_rng(seed).shuffle(rows)
-    monkeypatch.setattr(aggregate, "ROWS", 5)  # several ranges of queries
+    np.random.default_rng(4).shuffle(rows)
+    monkeypatch.setattr(aggregate, "ROWS", 100)  # several ranges of queries
     with open_log(write(tmp_path / "log.parquet", rows)) as log:
         counts = log.counts()
         assert spelled(counts) == by_hand(lists)
@@ -149,7 +150,7 @@ def test_lists_that_are_not_whole(tmp_path: Path) -> None:
         assert {kind: p.count for kind, p in problems.items()} == {
             "repeated position": 1, "gap": 1, "repeated item": 1,
         }  # fmt: skip
-        assert problems["gap"].examples[0].text == "query shoes: –, a, –"
+        assert problems["gap"].examples[0].text == "query shoes: –, a"
         assert log.impressions("shoes").rankings.tolist() == [[0, 1, 2], [0, 1, 2], [1, 0, -1]]
     with open_log(path, strict=True) as log, pytest.raises(Malformed, match="has a position twice"):
         log.counts()
@@ -284,8 +285,10 @@ def test_split_of_counted_logs(tmp_path: Path) -> None:
 def test_impressions_from_arrays() -> None:
     with pytest.raises(InvalidValue, match="rankings must be between -1 and 1"):
         Impressions.of_arrays([[0, 2]], [[0, 0]], names=["a", "b"])
-    with pytest.raises(InvalidValue, match="clicks must be 0 or 1, and 0 where no item is"):
+    with pytest.raises(InvalidValue, match="0 where no item is; of list 0 at position 1, got 1"):
         Impressions.of_arrays([[0, -1]], [[0, 1]])
+    with pytest.raises(InvalidValue, match=r"0 or 1, .*; of list 1 at position 0, got 3"):
+        Impressions.of_arrays([[0, 1], [0, 1]], [[0, 1], [3, 0]])
     with pytest.raises(InvalidValue, match=r"propensity must have the shape of rankings \(1, 2\)"):
         Impressions.of_arrays([[0, 1]], [[0, 1]], propensity=[0.5])
     found = Impressions.of_arrays([[0, 1]], [[0, 1]], propensity=[[0.5, 0.5]])

@@ -110,6 +110,15 @@ def test_lists(
         assert np.array_equal(mine, other, equal_nan=name == "propensity"), name
 
 
+def test_order_of_files(spark: Any, tmp_path: Path) -> None:
+    rows = rows_of([("q", ("a", "b"), (int(k % 3 == 0), 0)) for k in range(40)])
+    paths = [write(tmp_path / "[1].parquet", rows[:60]), write(tmp_path / "1.parquet", rows[60:])]
+    with open_log(paths, engine="pyspark") as log:
+        assert log.report.rows == 80
+        ((_, found),) = log.impressions_by_query(top_queries=1)
+    assert found.clicks[:, 0].tolist() == [k % 3 == 0 for k in range(40)]
+
+
 def test_counted(spark: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     n = 400

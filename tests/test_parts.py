@@ -1,5 +1,9 @@
 """Kernels without machine code of their own work in whatever is compiled of them."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from clickrank._jit import kernel, kernel_for
@@ -32,3 +36,15 @@ def test_part_in_two_functions_and_from_python() -> None:
         with pytest.raises(ValueError, match="too many") as error:
             compiled(3)
         assert error.value.args == ("too many", 3)
+
+
+def test_other_versions_of_numba_compile_as_they_do() -> None:
+    code = (
+        "import numba; numba.__version__ = '0.99.0'\n"
+        "from tests.test_parts import two\n"
+        "from clickrank._jit import kernel_for\n"
+        "from clickrank._parts import compilers\n"
+        "assert {found.__name__ for found in compilers()} == {'Compiler'}\n"
+        "assert kernel_for(two, None)(1) == 6\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[1])

@@ -27,11 +27,12 @@ import numpy as np
 from numba.core.compiler import Compiler
 from numba.extending import overload
 
-from clickrank._parts import PartCompiler, WholeCompiler
+from clickrank._parts import compilers
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_PartCompiler, _WholeCompiler = compilers()
 # Nothing calls a kernel as C does.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 
@@ -119,7 +120,7 @@ class _Kernel(Generic[P, R]):
         functools.update_wrapper(self, function)
         self.py_func = function
         self._options = options
-        called: Any = _njit(PartCompiler, no_cpython_wrapper=True, **options)(function)
+        called: Any = _njit(_PartCompiler, no_cpython_wrapper=True, **options)(function)
         self._numba_type_ = called._numba_type_  # what Numba takes this object for
         self._from_kernels = called  # which its type does not keep alive
 
@@ -128,7 +129,7 @@ class _Kernel(Generic[P, R]):
 
     @functools.cached_property
     def _from_python(self) -> Callable[P, R]:
-        return _njit(WholeCompiler, **self._options)(self.py_func)
+        return _njit(_WholeCompiler, **self._options)(self.py_func)
 
 
 def kernel_for(function: Callable[P, R], *sources: str | None) -> Callable[P, R]:
@@ -144,12 +145,12 @@ _LOCK = threading.Lock()
 @functools.cache
 def _compiled(function: Callable[..., Any], keys: tuple[str, ...] | None) -> Callable[..., Any]:
     if keys is None:
-        return _njit(WholeCompiler)(function)
+        return _njit(_WholeCompiler)(function)
     settings = vars(numba.config)  # which its type stubs do not list
     before = settings["CACHE_DIR"]
     settings["CACHE_DIR"] = str(cache_root() / fingerprint(*keys))
     try:
-        return _njit(WholeCompiler, cache=True)(function)
+        return _njit(_WholeCompiler, cache=True)(function)
     finally:
         settings["CACHE_DIR"] = before
 
@@ -229,7 +230,7 @@ def generic(
     It returns None for what it does not know. For ``lean``, see `lean_kernel`.
     """
     # Not strict: the dispatcher has no annotations, the kernels have.
-    options: Any = {**_OPTIONS, "_nrt": not lean, "pipeline_class": PartCompiler}
+    options: Any = {**_OPTIONS, "_nrt": not lean, "pipeline_class": _PartCompiler}
     overload(stub, jit_options=options, strict=False)(dispatch)
 
 
@@ -273,4 +274,4 @@ def start() -> None:
     def nothing() -> None:
         pass
 
-    _njit(WholeCompiler)(nothing)()
+    _njit(_WholeCompiler)(nothing)()

@@ -3,8 +3,7 @@
 Numba optimises each function together with all that it calls and makes machine code of it, at each
 level of calls anew. But what compiled code calls is linked into it as intermediate code, and the
 machine code is run by nobody. Here a kernel stays intermediate code until a function that Python
-calls is compiled, which is optimised as a whole. For PMED, of sixty kernels in eight levels, that
-saves half of the time.
+calls is compiled, which is optimised as a whole.
 """
 
 # mypy: disallow-untyped-calls=False
@@ -14,9 +13,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numba
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.environment import lookup_environment
+
+#: Versions of Numba that it was tried with.
+TRIED = ("0.68.",)
+
+
+def compilers() -> tuple[type[Compiler], type[Compiler]]:
+    """Return the compiler of what compiled code calls, and that of what Python calls."""
+    if numba.__version__.startswith(TRIED):
+        return _PartCompiler, _WholeCompiler
+    return Compiler, Compiler
 
 
 class _Part(JITCodeLibrary):
@@ -39,7 +49,7 @@ class _Part(JITCodeLibrary):
         return self
 
     def set_env(self, name: str, environment: object) -> None:
-        """Leave it to `WholeCompiler`: there is no variable yet that could point to it."""
+        """Leave it to `_WholeCompiler`: there is no variable yet that could point to it."""
 
     def _get_module_for_linking(self) -> Any:
         """Return the code of this function and of all that it calls."""
@@ -62,7 +72,7 @@ class _Part(JITCodeLibrary):
                     yield from library._called(seen)
 
 
-class PartCompiler(Compiler):
+class _PartCompiler(Compiler):
     """Compiles what compiled code calls."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
@@ -75,12 +85,12 @@ class _Whole(JITCodeLibrary):
     """The machine code of a function that Python calls, with all that it calls."""
 
     def _optimize_final_module(self) -> None:
-        # Twice, as what was called one level below always was: once is up to a third slower in use.
+        # Twice, as Numba does with what is called one level below: once, some policies are slower.
         super()._optimize_final_module()
         super()._optimize_final_module()
 
 
-class WholeCompiler(Compiler):
+class _WholeCompiler(Compiler):
     """Compiles what Python calls."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:

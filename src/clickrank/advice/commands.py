@@ -22,6 +22,7 @@ from clickrank.logs.commands import (
     LogStrict,
     MinDisplays,
     MinItems,
+    Positions,
     TopQueries,
     open_given,
 )
@@ -60,7 +61,7 @@ def diagnose(
     column: LogColumns = None,
     strict: LogStrict = False,
     first_position: FirstPosition = None,
-    positions: Annotated[int | None, typer.Option(help="Keep the first positions.", min=1)] = None,
+    positions: Positions = None,
     min_displays: MinDisplays = None,
     min_items: MinItems = None,
     top_queries: TopQueries = None,
@@ -111,6 +112,9 @@ def whatif(
     column: LogColumns = None,
     strict: LogStrict = False,
     first_position: FirstPosition = None,
+    min_displays: MinDisplays = None,
+    min_items: MinItems = None,
+    top_queries: TopQueries = None,
     policies: Annotated[
         str,
         typer.Option(
@@ -172,7 +176,7 @@ def whatif(
     )
     protocol = Protocol(queries, top_items, positions, min_shown, resamples)
     given = (log, format, column, strict, first_position, engine, memory)
-    counts = _counts(given, None, None, None, None)
+    counts = _counts(given, None, min_displays, min_items, top_queries)
     found = run(
         counts, policies=chosen, models=_names(models), protocol=protocol, plan=plan,
         test_share=test_share, say=_say,
@@ -208,13 +212,14 @@ def _counts(
 ) -> Counts:
     """Count the log that the options name; say on the error stream what was wrong with it."""
     with open_given(*given) as opened:
-        counts = opened.counts(
-            positions=positions,
-            min_displays=min_displays,
-            min_items=min_items,
-            top_queries=top_queries,
-        )
-        problems = opened.report.problems
+        filters: dict[str, Any] = {
+            "positions": positions,
+            "min_displays": min_displays,
+            "min_items": min_items,
+            "top_queries": top_queries,
+        }
+        counts = opened.counts(**filters)
+        problems = opened.report_of(**filters).problems
     if problems:
         _say("There are malformed or odd lines: clickrank read shows them.")
     return counts

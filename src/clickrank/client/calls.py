@@ -35,6 +35,8 @@ class Call(Generic[T]):
     gone_is_done: bool = False
     #: Where to put the answer, if it is a file.
     file: Path | None = None
+    #: Whether it may take a minute: the service compiles a policy when it first meets it.
+    long: bool = False
 
 
 class Route(Generic[P, T]):
@@ -97,7 +99,7 @@ class Calls:
     ) -> Call[s.Ranker]:
         """Create a ranker. One of the same name that is the same is no error."""
         new = s.NewRanker(name, list(items), n_positions, **options)
-        return _post("/v1/rankers", new, s.Ranker)
+        return dataclasses.replace(_post("/v1/rankers", new, s.Ranker), long=True)
 
     @Route
     @staticmethod
@@ -116,7 +118,7 @@ class Calls:
     def change_ranker(name: str, **changes: Unpack[RankerChanges]) -> Call[s.Ranker]:
         """Change a ranker's window, mode, policy or settings; what is left out stays."""
         body = msgspec.json.encode(s.RankerChange(**changes))
-        return Call("PATCH", _ranker(name), s.Ranker, body)
+        return Call("PATCH", _ranker(name), s.Ranker, body, long="policy" in changes)
 
     @Route
     @staticmethod

@@ -21,6 +21,8 @@ T = TypeVar("T")
 TIMEOUT = 5.0
 RETRIES = 6  # waits of about 5 s in all: a service that starts anew is there again
 PATIENCE = 30.0
+#: For calls that may take a minute, at least: as a try and in all.
+LONG_TIMEOUT = 120.0
 
 
 class _Settings:
@@ -38,6 +40,9 @@ class _Settings:
         self.http: dict[str, Any] = {"base_url": url, "headers": headers}
 
     def tries(self, call: Call[T]) -> Tries[T]:
+        if call.long:
+            timeout, patience = max(self.timeout, LONG_TIMEOUT), max(self.patience, LONG_TIMEOUT)
+            return Tries(call, timeout, self.retries, patience)
         return Tries(call, self.timeout, self.retries, self.patience)
 
 
@@ -58,7 +63,8 @@ class Client(Sync):
     key
         The secret of a key, if the service wants one.
     timeout
-        Seconds that a try waits to connect, to send, and for each piece of the answer.
+        Seconds that a try waits to connect, to send, and for each piece of the answer. To make a
+        ranker, or give it another policy, it is 120 at least: the service may have to compile.
     retries
         How many tries may follow the first.
     patience

@@ -18,18 +18,20 @@ from clickrank.logs.commands import (
     LogMemory,
     LogStrict,
     MinDisplays,
+    MinItems,
     Positions,
-    TopQueries,
     open_given,
 )
 
 if TYPE_CHECKING:
     from clickrank.evaluate import Evaluation, Settings
     from clickrank.evaluate.evaluation import Wanted
-    from clickrank.logs import Impressions
+    from clickrank.logs import Impressions, Log
 
 #: The exit code if no estimator has an answer.
 CANNOT_TELL = 3
+#: Queries that are evaluated if none are named: their single lists are all held in memory.
+QUERIES = 10
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -50,7 +52,8 @@ def evaluate(
         str, typer.Option(help="Estimators by name, parted by commas; or all (but document-ips).")
     ] = "all",
     query: Annotated[
-        list[str] | None, typer.Option(help="A query of the log; repeat it.", show_default="all")
+        list[str] | None,
+        typer.Option(help="A query of the log; repeat it.", show_default="see --top-queries"),
     ] = None,
     propensities: Annotated[
         str | None,
@@ -76,7 +79,15 @@ def evaluate(
     first_position: FirstPosition = None,
     positions: Positions = None,
     min_displays: MinDisplays = None,
-    top_queries: TopQueries = None,
+    min_items: MinItems = None,
+    top_queries: Annotated[
+        int | None,
+        typer.Option(
+            help="Keep the so many most frequent queries.",
+            min=1,
+            show_default=f"{QUERIES}, or those of --query",
+        ),
+    ] = None,
     engine: LogEngine = "duckdb",
     memory: LogMemory = "2GB",
     as_json: AsJson = False,
@@ -100,10 +111,10 @@ def evaluate(
         filters: dict[str, Any] = {
             "positions": positions,
             "min_displays": min_displays,
+            "min_items": min_items,
             "top_queries": top_queries,
         }
-        wanted = query or [str(q) for q in opened.queries(**filters)]
-        every = [opened.impressions(q, **filters) for q in wanted]
+        every = _lists(opened, query or None, filters)
     width = max(one.rankings.shape[1] for one in every)
     logs = [one for one in every if one.rankings.shape[1] == width]
     if len(logs) < len(every):
@@ -138,6 +149,29 @@ def evaluate(
         _show(about, result, settings)
     if not result.estimates:
         raise typer.Exit(CANNOT_TELL)
+
+
+def _lists(opened: Log, query: list[str] | None, filters: dict[str, Any]) -> list[Impressions]:
+    """Return the lists of each query; say on the error stream what is left out."""
+    if query is None and filters["top_queries"] is None:
+        total = opened.n_queries(**filters)
+        if total > QUERIES:
+            filters = {**filters, "top_queries": QUERIES}
+            typer.echo(
+                f"clickrank: took the {QUERIES} most frequent of {total:,} queries; --top-queries "
+                "or --query takes others.",
+                err=True,
+            )
+    found = [one for _, one in opened.impressions_by_query(query, **filters) if len(one)]
+    problems = opened.report_of(**filters).problems.values()
+    if problems:
+        kinds = ", ".join(f"{problem.kind} ({problem.count:,})" for problem in problems)
+        typer.echo(
+            f"clickrank: left out or put right: {kinds}; clickrank read shows examples.", err=True
+        )
+    if not found:
+        raise invalid("evaluate", "there must be a list without gaps and repetitions", "none")
+    return found
 
 
 def _propensities(logs: list[Impressions]) -> str:

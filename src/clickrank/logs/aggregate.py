@@ -23,6 +23,7 @@ from clickrank.logs.engine import keep, require_ibis
 from clickrank.logs.filters import displays
 from clickrank.logs.report import Report
 from clickrank.logs.schema import kind_of
+from clickrank.logs.whole import spelling, times_whole
 from clickrank.progress import progress_bar
 from clickrank.types import Ints
 
@@ -118,14 +119,16 @@ def _sessions(
     items: list[NDArray[np.int32]] = []
     clicks: list[NDArray[np.uint8]] = []
     times: list[Ints] = []
+
+    def spelled(numbers: NDArray[Any]) -> str:
+        return spelling(str(pairs.queries[pairs.query[numbers.max()]]), pairs.item, numbers)
+
     with progress_bar("Counting lists", int(pairs.rows.sum()), progress) as tick:
         for low, high, size in _ranges(pairs):
             code, count, twice = _lists(rows, pairs, low, high, n_positions)
-            if twice.any():
-                report.add("repeated position", "log", count=int(twice.sum()))
-            count = count - twice
             found = np.where(code < 0, NOTHING, code >> 1).astype(np.int32)
-            good = _good(found, count, pairs, report)
+            count = times_whole(found, count, twice, spelled, report)
+            good = count > 0
             items.append(found[good])
             clicks.append(((code & 1) * (code >= 0)).astype(np.uint8)[good])
             times.append(count[good])
@@ -138,26 +141,6 @@ def _sessions(
         np.concatenate([some[:, :width] for some in clicks]),
         np.concatenate(times),
     )
-
-
-def _good(found: NDArray[np.int32], count: Ints, pairs: Pairs, report: Report) -> NDArray[np.bool_]:
-    """Return which lists are whole, and note why others are not."""
-    there = found != NOTHING
-    gap = (there[:, 1:] & ~there[:, :-1]).any(axis=1)
-    ordered = np.sort(found, axis=1)
-    again = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOTHING)).any(axis=1)
-    good = count > 0
-    for kind, mask in (("gap", gap), ("repeated item", again)):
-        for row in np.flatnonzero(mask & good).tolist():
-            text = ""
-            if report.wants_example(kind):
-                some = found[row]
-                names = [str(pairs.item[i]) if i != NOTHING else "–" for i in some]
-                query = pairs.queries[pairs.query[some.max()]]
-                text = f"query {query}: {', '.join(names)}"
-            report.add(kind, "log", text=text, count=int(count[row]))
-        good &= ~mask
-    return good
 
 
 def _ranges(pairs: Pairs) -> Iterator[tuple[str | None, str | None, int]]:

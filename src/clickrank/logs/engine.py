@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import itertools
 import os
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from clickrank.errors import MissingExtra, unknown
+from clickrank.logs.schema import ORDER
 from clickrank.progress import progress_bar
 
 ENGINES = ("duckdb", "pyspark")
@@ -56,11 +59,44 @@ def connect(engine: str, folder: Path, memory: str, threads: int | None) -> Any:
 
 
 def read_parquet(backend: Any, files: Sequence[str]) -> Any:
-    """Return the rows of Parquet files as one table."""
+    """Return the rows of Parquet files as one table, with the columns `ORDER`.
+
+    Files are those named, whatever is in their names; addresses (``s3://…``) may be patterns.
+    """
+    name = f"rows_{next(_NUMBERS)}"
     if backend.name == "duckdb":
-        return backend.read_parquet(list(files))
-    first, *others = (backend.read_parquet(file) for file in files)  # Ibis on Spark takes one
-    return first.union(*(other.select(*first.columns) for other in others)) if others else first
+        _read_by_duckdb(backend, files, name)
+    else:
+        _read_by_spark(files, name)
+    return backend.table(name)
+
+
+def _read_by_duckdb(backend: Any, files: Sequence[str], name: str) -> None:
+    exact = (file if "://" in file else glob.escape(file) for file in files)
+    quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in exact)
+    source = f"read_parquet([{quoted}])"
+    columns = [row[0].lower() for row in backend.con.execute(f"DESCRIBE FROM {source}").fetchall()]
+    place = ("file_index", "file_row_number")  # which DuckDB knows of every row
+    if any(one in columns for one in place):  # but not beside columns of these names
+        place = ("0", "row_number() OVER ()")
+    order = ", ".join(f"{value} AS {one}" for value, one in zip(place, ORDER, strict=True))
+    backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT *, {order} FROM {source}")
+
+
+def _read_by_spark(files: Sequence[str], name: str) -> None:
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as f
+
+    session = SparkSession.builder.getOrCreate()
+    found = None
+    for number, file in enumerate(files):
+        exact = file if "://" in file else re.sub(r"([][*?{}\\])", r"\\\1", os.path.abspath(file))
+        path = f.concat(f.lit(f"{number:09d} "), f.col("_metadata.file_path"))
+        place = (path.alias(ORDER[0]), f.col("_metadata.row_index").alias(ORDER[1]))
+        rows = session.read.parquet(exact).select("*", *place)
+        found = rows if found is None else found.unionByName(rows)
+    assert found is not None
+    found.createOrReplaceTempView(name)
 
 
 def keep(table: Any) -> Any:

@@ -53,8 +53,14 @@ class Impressions:
         if not ((self.rankings >= NOTHING) & (self.rankings < self.items.size)).all():
             rule = f"rankings must be between -1 and {self.items.size - 1}"
             raise invalid("Impressions", rule, int(self.rankings.max(initial=-1)))
-        if (self.clicks[self.rankings == NOTHING] > 0).any() or self.clicks.max(initial=0) > 1:
-            raise invalid("Impressions", "clicks must be 0 or 1, and 0 where no item is", "others")
+        odd = (self.clicks != 0) & ((self.clicks != 1) | (self.rankings == NOTHING))
+        if odd.any():
+            row, position = np.argwhere(odd)[0].tolist()
+            rule = (
+                "clicks must be 0 or 1, and 0 where no item is; "
+                f"of list {row} at position {position}"
+            )
+            raise invalid("Impressions", rule, self.clicks[row, position].item())
         if self.timestamp is not None and self.timestamp.shape != (len(self),):
             rule = f"timestamp must have one entry a list ({len(self)})"
             raise invalid("Impressions", rule, self.timestamp.shape)

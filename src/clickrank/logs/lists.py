@@ -2,89 +2,128 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from clickrank.errors import invalid
+from clickrank.logs.aggregate import Pairs
 from clickrank.logs.counts import NOTHING
 from clickrank.logs.impressions import Impressions
 from clickrank.logs.report import Report
+from clickrank.logs.schema import ORDER
+from clickrank.logs.whole import spelling, times_whole
 from clickrank.types import Floats, Ints
 
+#: Rows that are read at once, if there are several queries.
+ROWS = 1_000_000
 
-def impressions_of(rows: Any, query: str, report: Report) -> Impressions:
+
+def in_order(rows: Any) -> pa.Table:
+    """Return rows of an engine as they stand in the log, by query."""
+    found: pa.Table = rows.order_by("query", *ORDER).drop("query", *ORDER).to_pyarrow()
+    return found
+
+
+def tables_by_query(
+    rows: Any, pairs: Pairs, given: Sequence[str] | None
+) -> Iterator[tuple[list[str], list[int], pa.Table]]:
+    """Yield the rows of some queries at a time, with their names and how many rows each has."""
+    sizes = np.bincount(pairs.query, weights=pairs.rows).astype(np.int64)
+    names = pairs.queries
+    if given is not None:
+        chosen = np.searchsorted(names, np.array(given, dtype=names.dtype))
+        names, sizes = names[chosen], sizes[chosen]
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < names.size:
+        most = ends[start] - sizes[start] + ROWS
+        stop = max(int(np.searchsorted(ends, most, side="right")), start + 1)
+        some = [str(name) for name in names[start:stop]]
+        part = rows.filter((rows.query >= some[0]) & (rows.query <= some[-1]))
+        if given is not None:
+            part = part.filter(part.query.isin(some))
+        yield some, sizes[start:stop].tolist(), in_order(part)
+        start = stop
+
+
+def impressions_of(table: pa.Table, query: str, report: Report) -> Impressions:
     """Return the lists that these rows of one query make, in the order they were shown.
 
-    That is the order of their times, or of the file if it has none. Lists that are not whole are
-    left out, as where lists are counted.
+    That is the order of their times, or that of the rows if not all have one. Lists that are not
+    whole are noted and left out, as where lists are counted.
     """
-    table = rows.to_pyarrow()
-    if not table.num_rows:
-        raise invalid("impressions", "query must be one of the log", query)
+    rows = np.arange(table.num_rows)
     names, item = _numbered(table["item"])
-    if "impression_id" in table.column_names:
-        _, of = _numbered(table["impression_id"])
-    else:
-        of = np.arange(table.num_rows)
+    known = "impression_id" in table.column_names
+    # Lists are numbered as they come.
+    of = _coded(table["impression_id"])[1] if known else rows
     n, width = int(of.max()) + 1, int(table["position"].to_numpy().max())
     position = table["position"].to_numpy().astype(np.int64) - 1
     rankings = np.full((n, width), NOTHING, dtype=np.int64)
     rankings[of, position] = item
     clicks = np.zeros((n, width), dtype=np.uint8)
     clicks[of, position] = table["click"].to_numpy()
-    first = np.full(n, table.num_rows)
-    np.minimum.at(first, of, np.arange(table.num_rows))
     times = None
     if "timestamp" in table.column_names and table["timestamp"].null_count == 0:
-        times = table["timestamp"].cast("int64").to_numpy()[first]
-    good = np.ones(n, dtype=bool)
-    if "impression_id" in table.column_names:
-        good = _whole(rankings) & (
-            np.bincount(of, minlength=n) == (rankings != NOTHING).sum(axis=1)
+        first = np.full(n, table.num_rows)
+        np.minimum.at(first, of, rows)
+        times = table["timestamp"].cast(pa.int64()).to_numpy()[first]
+    order = np.arange(n) if times is None else np.argsort(times, kind="stable")
+    if known:
+        twice = np.bincount(of, minlength=n) > (rankings != NOTHING).sum(axis=1)
+        whole = times_whole(
+            rankings,
+            np.ones(n, dtype=np.int64),
+            twice.astype(np.int64),
+            lambda numbers: spelling(query, names, numbers),
+            report,
         )
-    # By time where it is known; otherwise, and among equals, as in the file.
-    order = np.lexsort((first,) if times is None else (first, times))
-    order = order[good[order]]
+        order = order[whole[order] > 0]
+        width = int((rankings[order] != NOTHING).any(axis=0).sum())
     probability = {
-        name: _spread(table, name, of, position, rankings.shape, order)
+        name: _spread(table, name, of, position, rankings.shape, order, width)
         for name in ("propensity", "prefix_propensity")
     }
     return Impressions(
         names,
-        rankings[order],
-        clicks[order],
+        rankings[order, :width],
+        clicks[order, :width],
         **probability,
         timestamp=None if times is None else times[order],
     )
 
 
+def _coded(column: Any) -> tuple[Any, Ints]:
+    """Return the different texts of a column as they come, and the number of each row's."""
+    coded = column.combine_chunks().dictionary_encode()
+    return coded.dictionary, coded.indices.to_numpy().astype(np.int64)
+
+
 def _numbered(column: Any) -> tuple[NDArray[Any], Ints]:
     """Return the different texts of a column in order, and the number of each row's."""
-    coded = column.combine_chunks().dictionary_encode()
-    texts = np.array(coded.dictionary.to_pylist(), dtype=np.dtypes.StringDType())
+    found, number = _coded(column)
+    texts = np.array(found.to_pylist(), dtype=np.dtypes.StringDType())
     order = np.argsort(texts)
     rank = np.empty(order.size, dtype=np.int64)
     rank[order] = np.arange(order.size)
-    return texts[order], rank[coded.indices.to_numpy()]
-
-
-def _whole(rankings: Ints) -> NDArray[np.bool_]:
-    """Return which lists have no gap and no item twice."""
-    there = rankings != NOTHING
-    gap = (there[:, 1:] & ~there[:, :-1]).any(axis=1)
-    ordered = np.sort(rankings, axis=1)
-    again = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOTHING)).any(axis=1)
-    return np.asarray(~gap & ~again)
+    return texts[order], rank[number]
 
 
 def _spread(
-    table: Any, name: str, of: Ints, position: Ints, shape: tuple[int, ...], order: Ints
+    table: Any,
+    name: str,
+    of: Ints,
+    position: Ints,
+    shape: tuple[int, ...],
+    order: Ints,
+    width: int,
 ) -> Floats | None:
     """Return a column by list and position; None if the log knows none of it."""
     if name not in table.column_names or table[name].null_count == table.num_rows:
         return None
     found = np.full(shape, np.nan)
     found[of, position] = table[name].to_numpy()
-    return found[order]
+    return found[order, :width]

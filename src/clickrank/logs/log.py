@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from clickrank.errors import invalid
@@ -18,10 +19,11 @@ from clickrank.logs.counts import Counts
 from clickrank.logs.engine import connect, read_parquet, watched
 from clickrank.logs.filters import Filters
 from clickrank.logs.impressions import Impressions
-from clickrank.logs.lists import impressions_of
+from clickrank.logs.lists import impressions_of, in_order, tables_by_query
 from clickrank.logs.readers import IN_PLACE, READERS, check_format, recognise
 from clickrank.logs.readers.files import Paths, expand
 from clickrank.logs.report import Report, merged
+from clickrank.logs.schema import ORDER
 from clickrank.logs.stage import stage
 
 #: What DuckDB may hold before it writes to the disk.
@@ -45,6 +47,7 @@ class Log:
         self._progress = progress
         self._pairs: dict[Filters, aggregate.Pairs] = {}
         self._lists: dict[Filters, Report] = {}  # of lists, once they were counted
+        self._single: dict[Filters, dict[str, Report]] = {}  # of those given, by query
         self._kept: dict[Filters, Any] = {Filters(): rows}
 
     def __enter__(self) -> Log:
@@ -76,7 +79,8 @@ class Log:
     def report(self) -> Report:
         """What was read, and what was wrong with it.
 
-        Lists that are not whole are found when lists are counted, so ask for `counts` before.
+        Lists that are not whole are found when lists are counted or given, so ask for `counts` or
+        `impressions` before.
         """
         return self.report_of()
 
@@ -97,11 +101,14 @@ class Log:
             found.lists, found.rows = lists.lists, lists.rows
             found.displays, found.clicks = lists.displays, lists.clicks
             found.problems = merged(found.problems, lists.problems)
+        else:
+            for single in self._single.get(chosen, {}).values():
+                found.problems = merged(found.problems, single.problems)
         return found
 
     def table(self, **filters: int | None) -> Any:
         """Return the rows as an Ibis table; filters as for `counts`."""
-        return self._kept_by(Filters(**filters))
+        return self._kept_by(Filters(**filters)).drop(*ORDER)
 
     def counts(self, *, with_lists: bool = True, **filters: int | None) -> Counts:
         """Count the log.
@@ -129,13 +136,19 @@ class Log:
         """Return the names of the queries, in order of their text; filters as for `counts`."""
         return self._pairs_of(Filters(**filters)).queries
 
+    def n_queries(self, **filters: int | None) -> int:
+        """Return how many queries there are, without their names; filters as for `counts`."""
+        chosen = Filters(**filters)
+        if chosen in self._pairs:
+            return int(self._pairs[chosen].queries.size)
+        return int(self._kept_by(chosen).query.nunique().to_pyarrow().as_py())
+
     def impressions(self, query: str | None = None, **filters: int | None) -> Impressions:
         """Return the single lists of a query, in the order they were shown.
 
         The query may be left out if there is only one. Filters are as for `counts`.
         """
-        if self.kind == "counted":
-            raise invalid("impressions", "the log must have single lists or displays", self.kind)
+        self._check_single()
         chosen = Filters(**filters)
         if query is None:
             names = self._pairs_of(chosen).queries
@@ -144,11 +157,59 @@ class Log:
                 raise invalid("impressions", rule, query)
             query = str(names[0])
         rows = self._kept_by(chosen)
-        return impressions_of(rows.filter(rows.query == query), query, self._report)
+        found = in_order(rows.filter(rows.query == query))
+        if not found.num_rows:
+            raise invalid("impressions", "query must be one of the log", query)
+        return self._impressions_of(found, query, chosen)
+
+    def impressions_by_query(
+        self, queries: Iterable[str] | None = None, **filters: int | None
+    ) -> Iterator[tuple[str, Impressions]]:
+        """Yield each query with its single lists, as `impressions` returns them.
+
+        Queries come in the order of their text, all of them or those given. Many are read at
+        once, so that this is faster than to ask for one after the other; about a million rows are
+        in memory, or those of one query if it has more. Filters are as for `counts`.
+        """
+        self._check_single()
+        chosen = Filters(**filters)
+        pairs = self._pairs_of(chosen)
+        given = None if queries is None else sorted({str(query) for query in queries})
+        if given is not None:
+            missing = np.setdiff1d(np.array(given, dtype=pairs.queries.dtype), pairs.queries)
+            if missing.size:
+                rule = "queries must be of the log"
+                raise invalid("impressions_by_query", rule, missing.tolist())
+        return self._each(chosen, pairs, given)
+
+    def _each(
+        self, chosen: Filters, pairs: aggregate.Pairs, given: list[str] | None
+    ) -> Iterator[tuple[str, Impressions]]:
+        for names, sizes, found in tables_by_query(self._kept_by(chosen), pairs, given):
+            start = 0
+            for name, size in zip(names, sizes, strict=True):
+                yield name, self._impressions_of(found.slice(start, size), name, chosen)
+                start += size
+
+    def _impressions_of(self, found: Any, query: str, chosen: Filters) -> Impressions:
+        report = dataclasses.replace(self._report, problems={})
+        self._single.setdefault(chosen, {})[query] = report
+        return impressions_of(found, query, report)
+
+    def _check_single(self) -> None:
+        if self.kind == "counted":
+            raise invalid("impressions", "the log must have single lists or displays", self.kind)
 
     def save(self, path: str | Path, **filters: int | None) -> None:
-        """Write the rows into one Parquet file of the one schema; filters as for `counts`."""
-        self._kept_by(Filters(**filters)).to_parquet(str(path))
+        """Write the rows into one Parquet file of the one schema; filters as for `counts`.
+
+        They keep the order that they have in the log.
+        """
+        chosen = Filters(**filters)
+        rows = self._kept_by(chosen)
+        if chosen:  # joins do not keep it
+            rows = rows.order_by(*ORDER)
+        rows.drop(*ORDER).to_parquet(str(path))
 
     def _kept_by(self, filters: Filters) -> Any:
         if self._backend is None:
@@ -186,7 +247,10 @@ def open_log(
     Parameters
     ----------
     paths
-        A file, several, a folder, or a pattern as in ``logs/*.csv.gz``.
+        A file, several, a folder, or a pattern as in ``logs/*.csv.gz``. A file of just that name
+        comes before what a pattern stands for. Addresses (``s3://…``, ``https://…``) of Parquet
+        files are handed to the engine as they are, patterns and rights included: DuckDB needs its
+        extension httpfs for them, which it loads from the network at first use.
     format
         The name of the format; found by looking into the file if left out.
     columns
@@ -212,6 +276,10 @@ def open_log(
         raise invalid("open_log", "first_position must be 0 or 1", first_position)
     files = expand(paths)
     name = recognise(files[0]) if format is None else check_format(format)
+    address = next((file for file in files if "://" in file), None)
+    if address is not None and name not in IN_PLACE:
+        rule = "addresses must be of Parquet files, which the engine opens; copy others to the disk"
+        raise invalid("open_log", rule, address)
     report = Report(name, files=files, first_position=first_position, strict=strict)
     own = Path(tempfile.mkdtemp(prefix="clickrank-", dir=folder))
     try:

@@ -47,6 +47,8 @@ FIELDS: dict[str, pa.Field[Any]] = {
     )
 }
 
+#: Where a row stands in the files: columns of an open log's rows, never of a file.
+ORDER = ("clickrank_file", "clickrank_row")
 #: Text, and numbers that nobody counts with.
 IDS = ("impression_id", "query", "item", "user")
 COUNTS = ("position", "click", "shown", "clicked")

@@ -10,7 +10,7 @@ from clickrank.logs.check import LARGEST_POSITION
 from clickrank.logs.columns import mapped
 from clickrank.logs.engine import require_ibis
 from clickrank.logs.report import EXAMPLES, Report
-from clickrank.logs.schema import COUNTS, IDS, OPTIONAL, kind_of, schema_of
+from clickrank.logs.schema import COUNTS, IDS, OPTIONAL, ORDER, kind_of, schema_of
 from clickrank.logs.stage import first_of
 
 #: Columns of a service's export that tell it from other files.
@@ -36,7 +36,7 @@ def in_place(raw: Any, columns: Mapping[str, str] | None, report: Report, file: 
     Values are looked at by the engine, in two passes, and copied nowhere.
     """
     ibis = require_ibis()
-    found = mapped(raw.columns, columns)
+    found = mapped([name for name in raw.columns if name not in ORDER], columns)
     report.columns = found
     report.kind = kind_of(found)
     report.format = "service" if is_service(raw.columns) else "parquet"
@@ -95,7 +95,7 @@ def _typed(raw: Any, found: Mapping[str, str]) -> Any:
         chosen["query"] = ibis.literal("")
     if is_service(raw.columns):
         chosen["settled"] = raw.settled
-    return raw.select(**chosen)
+    return raw.select(**chosen, **{name: raw[name] for name in ORDER})
 
 
 def _time(values: Any, column: str) -> Any:
@@ -162,12 +162,12 @@ def _clean(rows: Any, first: int) -> Any:
         if name in rows.columns:
             inside = (rows[name] > 0) & (rows[name] <= 1)
             new[name] = ibis.ifelse(inside.fill_null(False), rows[name], ibis.null("float64"))
-    return rows.mutate(**new).select(*schema_of(rows.columns).names)
+    return rows.mutate(**new).select(*schema_of(rows.columns).names, *ORDER)
 
 
 def _note(rows: Any, kind: str, count: int, file: str, report: Report) -> None:
     """Note rows, with the first of them as examples."""
-    optional = [name for name in (*OPTIONAL, "settled") if name in rows.columns]
+    optional = [name for name in (*OPTIONAL, *ORDER, "settled") if name in rows.columns]
     examples = rows.drop(*optional).limit(min(count, EXAMPLES)).to_pyarrow().to_pylist()
     for row in examples[:-1]:
         report.add(kind, file, text=_text(row))

@@ -77,7 +77,7 @@ INTERVALS: list[Estimator] = [
     ItemPositionIPS(),
     CascadeDR(model=MODEL),
     Replay(least_effective=5),
-    BootstrappedReplay(least_effective=5),
+    BootstrappedReplay(least_effective=5, resamples=20),
 ]
 
 
@@ -258,7 +258,7 @@ def test_several_queries_count_by_their_impressions() -> None:
 
 
 def test_verdicts() -> None:
-    log = logged(3000, 0)
+    log = logged(1500, 0)
     better = evaluate(log, Mixture([[0, 1]], N_ITEMS), ["sn-list-ips", "sn-item-position-ips"])
     assert better.verdict[0].startswith("Better than today's by sn-list-ips")
     worse = evaluate(log, Mixture([[3, 2]], N_ITEMS), ["list-ips"])

@@ -91,20 +91,20 @@ ESTIMATORS: list[WeightingEstimator] = [
 
 def test_exported_log_tells_what_another_policy_earns(tmp_path: Path) -> None:
     """Visitors differ each time: 2.5 times the interval is five standard errors."""
-    log = served(tmp_path, "uniform", 800, seed=1)
-    assert len(log.rankings) == 800
+    log = served(tmp_path, "uniform", 400, seed=1)
+    assert len(log.rankings) == 400
     assert log.items.tolist() == NAMES
     assert log.prefix_propensity is not None
-    np.testing.assert_allclose(log.prefix_propensity, [[1 / 4, 1 / 12]] * 800)
+    np.testing.assert_allclose(log.prefix_propensity, [[1 / 4, 1 / 12]] * 400)
     fixed = fixed_list(["tea", "cups"], log.items)
     policy = cr.policy("pbm-ucb", examination=MODEL.examination)
     for target, rows in (
         (fixed, slice(None)),
-        (learned(policy, part(log, slice(0, 400))), slice(400, None)),
+        (learned(policy, part(log, slice(0, 200))), slice(200, None)),
     ):
         truth = true_value(target)
         for estimator in ESTIMATORS:
-            found = dataclasses.replace(estimator, least_effective=10).estimate(
+            found = dataclasses.replace(estimator, least_effective=5).estimate(
                 part(log, rows), target
             )
             assert found.interval is not None

@@ -177,6 +177,23 @@ def test_every_model_is_cut_and_values_todays_lists(model: str) -> None:
         assert found.today.value == pytest.approx(found.today.clicks, abs=error)
 
 
+def test_short_lists_are_not_taken_for_a_poor_order() -> None:
+    """The best list in truth, cut at random: nothing is to be gained but by longer lists."""
+    rng = np.random.default_rng(3)
+    lists = lists_near(np.arange(6), 6_000, rng, 0.5)
+    clicks = drawn_clicks("pbm", lists, rng)
+    cut_off = np.arange(4) >= rng.choice([1, 2, 3, 4, 4], 6_000)[:, None]
+    lists[cut_off], clicks[cut_off] = NOTHING, 0
+    counts = Counts.of_lists(lists, clicks)
+    found = prepare(counts, ["pbm"], "pbm", Protocol(resamples=10), 0.25, 0)
+    assert found.model.n_positions == 3  # three of five lists have as many, two have four
+    assert found.today.shorter == int((cut_off[:, 2]).sum())
+    assert abs(found.headroom) < max(3 * found.error, 0.05 * found.today.value)
+    assert found.today.clicks == pytest.approx(clicks[~cut_off[:, 2], :3].sum(axis=1).mean())
+    with pytest.raises(DoesNotApply, match="are needed"):
+        prepare(counts, ["pbm"], "pbm", Protocol(min_shown=3_500, resamples=3, items=2), 0.25, 0)
+
+
 def test_logs_are_drawn_again() -> None:
     counts = pbm_log(POOR, 1.0, n=500)
     again = resampled(counts, np.random.default_rng(0))

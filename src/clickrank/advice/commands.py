@@ -96,9 +96,14 @@ def diagnose(
         _print_json(found.facts())
         return
     console = _console()
+    if not found.tells_positions:
+        _print_all(console, "", found.verdict()[:1])
     for grid in (score_grid(found), perplexity_grid(found), effect_grid(found)):
         _print_grid(console, grid)
-    _print_all(console, "The log speaks for", found.verdict())
+    if found.tells_positions:
+        _print_all(console, "The log speaks for", found.verdict())
+    else:
+        _print_all(console, "What models foretell", found.verdict()[1:])
     _print_all(console, "What it cannot tell", found.cannot_tell)
     _print_all(console, "", [f"without {name}: {why}" for name, why in found.left_out.items()])
     if out is not None:

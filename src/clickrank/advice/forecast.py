@@ -120,11 +120,24 @@ class WhatIf:
             "What the best list seems to gain is lowered by what such a list, picked because it "
             "seems good, is overrated by in logs drawn again.",
         ]
+        said += self._lengths()
         if told:
             said.append(
                 f"Policies that are told {' or '.join(told)} are told it as fitted, without error."
             )
         return said
+
+    def _lengths(self) -> list[str]:
+        """Say which lists are too short to be compared."""
+        queries = [q for outcome in self.outcomes for q in outcome.group.queries]
+        shorter = sum(q.today.shorter for q in queries)
+        if not shorter:
+            return []
+        return [
+            f"Lists are compared at equal length: {shorter:,} of {sum(q.lists for q in queries):,} "
+            "lists are shorter than those that policies show, the positions that at least half of "
+            "a query's lists fill. They are left out of what today's order earns, not of the fit."
+        ]
 
     def facts(self) -> dict[str, Any]:
         """Return everything as plain values, for JSON."""
@@ -330,6 +343,7 @@ def _outcome_facts(outcome: Outcome) -> dict[str, Any]:
                 "best_list": [str(q.items[i]) for i in q.model.best_ranking()],
                 "today": q.today.value,
                 "clicks_counted": q.today.clicks,
+                "shorter_lists": q.today.shorter,
                 "best_list_seen": q.seen,
                 "headroom": q.headroom,
                 "optimism": q.optimism,

@@ -39,7 +39,9 @@ def score_grid(found: Diagnosis) -> Grid:
         gap = found.ranking.behind.get(s.name)
         behind = "–" if gap is None else f"{gap.mean:.4f} ({gap.low:.4f} to {gap.high:.4f})"
         word = "not distinguishable" if s.name in found.ranking.equals else "behind"
-        if s.name == found.winner:
+        if s.name in found.ranking.ruled_out:
+            word = "ruled out"
+        elif s.name == found.winner:
             word = "chosen"
         elif s is found.baseline:
             word = ""
@@ -70,10 +72,10 @@ def effect_grid(found: Diagnosis) -> Grid:
     """Return what positions do, with intervals."""
     rows: dict[tuple[str, str], dict[int, str]] = {}
     for effect in found.effects:
-        text = _number(effect.value, 3)
+        text = "not known" if math.isnan(effect.value) else f"{effect.value:.3f}"
         if effect.high > effect.low:
             text += f" ({effect.low:.3f} to {effect.high:.3f})"
-        elif math.isnan(effect.low):
+        elif math.isnan(effect.low) and not math.isnan(effect.value):
             text += " (not told)"
         rows.setdefault((effect.model, effect.parameter), {})[effect.position] = text
     # One line a position: intervals of ten positions do not fit beside each other.

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 import clickrank as cr
 from clickrank.advice import earnings
+from clickrank.advice.diagnosis import diagnose
 from clickrank.advice.earnings import Plan, equals, grouped, players
-from clickrank.advice.forecast import WhatIf, whatif
+from clickrank.advice.forecast import WhatIf, recommended, whatif
 from clickrank.advice.queries import (
     Protocol,
     clicks_per_list,
@@ -27,8 +28,10 @@ from clickrank.advice.queries import (
 )
 from clickrank.advice.report import whatif_page
 from clickrank.advice.scores import fitted
+from clickrank.advice.tables import remarks, without
 from clickrank.cli import app
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
+from clickrank.experiments.intervals import Estimate
 from clickrank.fit import FITS
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, cells_of
@@ -241,6 +244,65 @@ def test_queries_of_different_models_are_told_apart(poor: WhatIf) -> None:
     assert all(s.startswith("Query '' (pbm): Use thompson") for s in firsts)
 
 
+@pytest.mark.parametrize("model", ["ubm", "dbn"])
+def test_policies_that_learn_are_played_where_none_assumes_the_model(model: str) -> None:
+    rng = np.random.default_rng(0)
+    lists = lists_near(POOR, 4_000, rng, 1.5)
+    counts = Counts.of_lists(lists, drawn_clicks(model, lists, rng))
+    found = whatif(counts, policies=FEW, models=[model], plan=PLAN)
+    [outcome] = found.outcomes
+    assert {e.name for e in outcome.played.earnings} == set(FEW)
+    assert found.recommendation()[0].startswith("Use thompson")
+    assert f"clicks, not {model}" in found.recommendation()[-1]
+    assert any(s.startswith("* thompson: it assumes dctr or cascade") for s in remarks(outcome))
+
+
+def test_reasons_are_for_users(poor: WhatIf) -> None:
+    [query] = poor.outcomes[0].group.queries
+    choice = cr.clickmodels.MNL(ATTRACTION, EXAMINATION)
+    [group] = grouped([dataclasses.replace(query, model=choice, fit="mnl")])
+    _, skipped = players(group, ["thompson"], 100)
+    assert skipped == {"thompson": "it assumes dctr or cascade or dcm or pbm clicks, not mnl"}
+
+
+def test_words_follow_the_table(poor: WhatIf) -> None:
+    [outcome] = poor.outcomes
+    [learner] = [e for e in outcome.played.earnings if e.name == "thompson"]
+    flat = learner.player._replace(name="pb-mhb", told=())
+    second = learner._replace(player=flat, gain=Estimate(0.1, -0.1, 0.3))
+    first = learner._replace(gain=Estimate(0.11, -0.1, 0.3))
+    played = outcome.played._replace(earnings=(first, second))
+    [said] = recommended(outcome._replace(played=played), 3_000)[1:]
+    assert said.startswith("pb-mhb, as good as the best of the policies, thompson, as far as can")
+    unsure = outcome.group._replace(
+        queries=tuple(dataclasses.replace(q, error=9.0) for q in outcome.group.queries)
+    )
+    said = recommended(outcome._replace(group=unsure, played=played), 3_000)[1]
+    assert "Learning may gain" in said
+    at_once = learner._replace(overtakes=1)
+    played = outcome.played._replace(earnings=(at_once,))
+    assert not any("1 lists" in s for s in recommended(outcome._replace(played=played), 3_000))
+    [uniform] = [e for e in outcome.played.earnings if e.name == "uniform"]
+    played = outcome.played._replace(earnings=(uniform,))
+    assert "No policy that learns" in recommended(outcome._replace(played=played), 3_000)[0]
+
+
+def test_no_policy_is_recommended_where_items_say_nothing(poor: WhatIf) -> None:
+    sure = Estimate(0.0, 0.0, 0.0)  # as if click rates of positions foretold everything
+    baseline = dataclasses.replace(poor.diagnosis.baseline, log_likelihood=sure)
+    found = dataclasses.replace(
+        poor, diagnosis=dataclasses.replace(poor.diagnosis, baseline=baseline)
+    )
+    assert "says nothing that lasts" in found.diagnosis.verdict()[0]
+    [said] = found.recommendation()
+    assert said.startswith("Keep today's order")
+
+
+def test_each_reason_is_told_once() -> None:
+    counts = dataclasses.replace(pbm_log(POOR, 1.5, n=600), sessions=None)
+    assert len(without(diagnose(counts).left_out)) == 1
+
+
 def write_log(path: Path, counts: Counts) -> None:
     lines = ["impression_id,query,position,item,click"]
     assert counts.sessions is not None
@@ -366,6 +428,7 @@ def test_ctrl_c_tells_what_is_finished(
     found = whatif(poor.diagnosis.counts, policies=FEW, models=["pbm"], plan=PLAN)
     assert found.interrupted
     assert found.outcomes[0].played.unfinished == ("uniform",)
+    assert found.recommendation()[0].startswith("No recommendation yet")
     assert "Incomplete" in whatif_page(found, "log", "command")
     with pytest.raises(KeyboardInterrupt):
         whatif(poor.diagnosis.counts, policies=["uniform"], models=["pbm"], plan=PLAN)

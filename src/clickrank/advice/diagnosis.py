@@ -79,7 +79,7 @@ class Diagnosis:
 
     @property
     def winner(self) -> str:
-        """The simplest click model not distinguishable from the best, nor ruled out."""
+        """The simplest click model not distinguishable from the best; see `Ranking.winner`."""
         return self.ranking.winner
 
     @property
@@ -104,6 +104,11 @@ class Diagnosis:
                 "position, so that models differ in nothing that was seen. What follows is no "
                 "evidence for a model."
             )
+        if not self.tells_items:
+            said.append(
+                "No model foretells more than the click rate of each position does, whatever is "
+                "shown: of items this log says nothing that lasts."
+            )
         if len(ranking.scores) == 1:
             said.append(f"{ranking.winner} is the only click model fitted.")
         elif not others and ranking.winner == ranking.best:
@@ -116,8 +121,9 @@ class Diagnosis:
         elif not others:
             said.append(f"{ranking.winner} is among the models that foretell clicks best.")
         else:
+            among = "among" if out else "the simplest of"
             said.append(
-                f"{ranking.winner} is the simplest of the models that foretell clicks best; "
+                f"{ranking.winner} is {among} the models that foretell clicks best; "
                 f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} not distinguishable "
                 "from it."
             )
@@ -132,11 +138,6 @@ class Diagnosis:
             said.append(
                 f"{name} foretells about as well, but is ruled out by the whole log: where {rich} "
                 "has it as a special case, the intervals of what is more in it exclude that."
-            )
-        if not self.tells_items:
-            said.append(
-                "No model foretells more than the click rate of each position does, whatever is "
-                "shown: of items this log says nothing that lasts."
             )
         return said
 

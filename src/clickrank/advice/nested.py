@@ -11,6 +11,7 @@ from collections.abc import Collection
 import numpy as np
 from scipy.special import ndtri
 
+from clickrank.advice.limits import always_one_order
 from clickrank.advice.scores import LEVEL, fitted
 from clickrank.fit import DBNFit, DCMFit, PBMLogFit, UBMFit
 from clickrank.logs import Counts
@@ -26,7 +27,9 @@ def ruled_out(names: Collection[str], counts: Counts) -> dict[str, str]:
     All intervals of the parameters that the richer one has more hold together with 95 %
     (Bonferroni); the simple model is excluded if one of them does not hold the value it has there.
     """
-    found = {}
+    found: dict[str, str] = {}
+    if always_one_order(counts):  # nothing was seen that the richer could tell
+        return found
     for name in names:
         for rich in RICHER.get(name, ()):
             if rich in names and name not in found and _differs(rich, counts):

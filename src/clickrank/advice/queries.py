@@ -23,6 +23,10 @@ from clickrank.types import Floats, Ints
 LONG_ENOUGH = 0.5
 
 
+#: What policies may take people for who click as no policy assumes, the nearest first.
+STAND_INS = {"ubm": ("pbm",), "dbn": ("dcm", "pbm")}
+
+
 class Protocol(NamedTuple):
     """How a log becomes click models to play on (gauthier2022, sections 1.3.4 and 4.3).
 
@@ -81,6 +85,8 @@ class Query:
         By how much the best list of a fit to such a log seems better against today's than it is.
     error
         Standard error of what the best list gains, from the fit.
+    stand_ins
+        Fits of other click models, for policies to assume where none assumes this one.
     """
 
     name: str
@@ -94,6 +100,7 @@ class Query:
     seen: int
     optimism: float
     error: float
+    stand_ins: tuple[ClickModel, ...] = ()
 
     @property
     def headroom(self) -> float:
@@ -153,6 +160,10 @@ def prepare(
         seen=_seen(counts, top[model.best_ranking()], protocol.min_shown),
         optimism=max(optimism, 0.0),
         error=error,
+        stand_ins=tuple(
+            cut(fitted(name, counts).model(), n_positions, top)
+            for name in STAND_INS.get(chosen, ())
+        ),
     )
 
 

@@ -211,8 +211,11 @@ class Ranking(NamedTuple):
 
     @property
     def winner(self) -> str:
-        """The simplest model that is not distinguishable from the best, nor ruled out."""
-        return next(name for name in self.equals if name not in self.ruled_out)
+        """The simplest model not distinguishable from the best, or the richer that rules it out."""
+        name = self.equals[0]
+        while name in self.ruled_out:
+            name = self.ruled_out[name]
+        return name
 
 
 def ranked(scores: Sequence[Score], held: HeldOut) -> Ranking:

@@ -93,6 +93,8 @@ def earning_grid(found: WhatIf, outcome: Outcome) -> Grid:
     rows = [("best list of the fit", *best, "–", "–", "the fit")]
     for e in outcome.played.earnings:
         overtakes = "never" if e.overtakes is None else f"{e.overtakes:,}"
+        if e.overtakes == 1:
+            overtakes = "at once"
         name = e.name + (" *" if e.player.doubts else "")
         mine = (outcome.amount(group.today + e.gain.mean), *_gains(outcome, e.gain, horizon))
         told = ", ".join(e.player.told) or "–"
@@ -152,8 +154,19 @@ def remarks(outcome: Outcome) -> list[str]:
     if outcome.played.unfinished:
         names = ", ".join(outcome.played.unfinished)
         said.append(f"interrupted before {names}; the same command does the rest.")
-    said += [f"without {name}: {reason}" for name, reason in outcome.skipped.items()]
-    return said
+    return said + without(outcome.skipped)
+
+
+def without(reasons: dict[str, str]) -> list[str]:
+    """Say what was left out and why, each reason once.
+
+    >>> without({"dcm": "fit_dcm: no lists", "dbn": "fit_dbn: no lists"})
+    ['without dcm, dbn: no lists']
+    """
+    names: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        names.setdefault(reason.removeprefix(f"fit_{name}: "), []).append(name)
+    return [f"without {', '.join(each)}: {reason}" for reason, each in names.items()]
 
 
 def _number(value: float, digits: int = 4) -> str:

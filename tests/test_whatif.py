@@ -197,6 +197,21 @@ def test_short_lists_are_not_taken_for_a_poor_order() -> None:
         prepare(counts, ["pbm"], "pbm", Protocol(min_shown=3_500, resamples=3, items=2), 0.25, 0)
 
 
+def test_a_query_keeps_the_model_of_the_whole_log_unless_it_is_beaten() -> None:
+    """A hundred lists rule nothing out: errors of so few clicks are no errors."""
+    for seed in range(10):
+        counts = pbm_log(POOR, 1.5, n=120, seed=seed)
+        protocol = Protocol(min_shown=20, resamples=2)
+        assert prepare(counts, ["pbm", "ubm"], "pbm", protocol, 0.25, 0).fit == "pbm"
+    silent = dataclasses.replace(
+        counts,
+        cells=dataclasses.replace(counts.cells, clicked=np.zeros_like(counts.cells.clicked)),
+        sessions=None,
+    )
+    with pytest.raises(DoesNotApply, match="there are no clicks"):
+        prepare(silent, ["pbm"], "pbm", Protocol(), 0.25, 0)
+
+
 def test_logs_are_drawn_again() -> None:
     counts = pbm_log(POOR, 1.0, n=500)
     again = resampled(counts, np.random.default_rng(0))
@@ -278,7 +293,7 @@ def test_words_follow_the_table(poor: WhatIf) -> None:
         queries=tuple(dataclasses.replace(q, error=9.0) for q in outcome.group.queries)
     )
     said = recommended(outcome._replace(group=unsure, played=played), 3_000)[1]
-    assert "Learning may gain" in said
+    assert "not sure that learning pays: pb-mhb" in said
     at_once = learner._replace(overtakes=1)
     played = outcome.played._replace(earnings=(at_once,))
     assert not any("1 lists" in s for s in recommended(outcome._replace(played=played), 3_000))
@@ -341,7 +356,10 @@ def test_commands_on_a_log_of_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     check_page(tmp_path / "whatif" / "index.html", "What to do")
     # Nothing is left to simulate; the answer is the same.
     monkeypatch.setattr(earnings, "compiled_ahead", _no_compiling)
-    assert run("whatif", "log.csv", *OPTIONS, "--models", "pbm").stdout == out.stdout
+    again = run("whatif", "log.csv", *OPTIONS, "--models", "pbm")
+    assert again.stdout == out.stdout
+    assert "3 of 3 runs were there from before" in again.stderr
+    assert "from before" not in out.stderr
 
 
 def _no_compiling(pairs: object) -> Any:

@@ -154,6 +154,7 @@ def players(
     for name in [n for n in POLICIES if n != "oracle"] if names is None else names:
         policies: dict[Key, Policy | str] = {}
         doubts: list[str] = []
+        told_of = group.queries[0].model
         try:
             for query in group.queries:
                 policies[query.name], doubt, told_of = _playing(name, query, horizon)
@@ -212,6 +213,9 @@ def play(group: Group, field: Sequence[Player], plan: Plan, say: Say) -> Played:
                     f"{plan.horizon:,} lists each"
                 )
                 results = _simulated(player, models, plan)
+                if results.taken_over:
+                    total = plan.runs * len(models)
+                    say(f"  {results.taken_over:,} of {total:,} runs were there from before")
             if results is None or results.interrupted:
                 left = tuple(p.name for p in field[i - 1 :])
                 return Played(_sorted(earnings), left, too_slow)

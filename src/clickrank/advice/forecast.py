@@ -273,8 +273,9 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
         return [
             f"Keep today's order: the log does not show that any list is better. {_cap(today)}; "
             f"the best list of the fit would gain {_gain(outcome, room)}, which may be nothing.",
-            f"{'Learning may gain as little' if ahead else 'Learning would cost'}: {best.name}, "
-            f"{rank}, would be {_cost(best, unit)}, and end at {_gain(outcome, best.gain)}.",
+            f"{'It is not sure that learning pays' if ahead else 'Learning would cost'}: "
+            f"{best.name}, {rank}, is {_cost(best, unit)}, and ends at "
+            f"{_gain(outcome, best.gain)}.",
         ]
     if best.gain.low <= 0.0:
         return [

@@ -174,11 +174,10 @@ def _usual_length(counts: Counts, most: int, least: int) -> tuple[int, int]:
     """
     if counts.sessions is None:  # each position is valued by itself
         return most, 0
-    times, total = counts.sessions.times, counts.n_impressions
-    for length in range(most, 0, -1):
-        full = int(times[_full(counts.sessions, length)].sum())
-        if full >= LONG_ENOUGH * total:
-            break
+    sessions, total = counts.sessions, counts.n_impressions
+    filled = [int(sessions.times[_full(sessions, k + 1)].sum()) for k in range(most)]
+    length = max((k + 1 for k in range(most) if filled[k] >= LONG_ENOUGH * total), default=1)
+    full = filled[length - 1]
     if full < least:
         raise DoesNotApply(
             f"{full:,} of its lists fill {length} positions, and {least:,} are needed "
@@ -221,10 +220,10 @@ def _choose(
     if held.n < 2:
         return usual, "best on the whole log; this query alone has too few lists"
     ranking = ranked([score(fitted(name, train), held) for name in names], held)
-    ranking = ranking._replace(ruled_out=ruled_out(ranking.equals, counts))
-    if usual in ranking.equals and usual not in ranking.ruled_out:
+    if usual in ranking.equals:  # nor ruled out by the whole log, which says more than a query
         why = "best on the whole log, and not beaten on this query"
         return usual, why
+    ranking = ranking._replace(ruled_out=ruled_out(ranking.equals, counts))
     return ranking.winner, f"foretells the clicks of this query better than {usual}"
 
 

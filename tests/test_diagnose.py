@@ -9,7 +9,9 @@ import pytest
 
 from clickrank.advice.diagnosis import diagnose
 from clickrank.advice.limits import limits_of
+from clickrank.advice.nested import ruled_out
 from clickrank.advice.scores import STRAY, fitted, held_out, ranked, score, score_positions
+from clickrank.advice.tables import effect_grid, score_grid
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.fit import FITS
 from clickrank.logs import Counts, Sessions
@@ -132,6 +134,39 @@ def test_a_log_in_one_order_cannot_tell_positions_from_items() -> None:
     found = diagnose(Counts.of_lists(lists, drawn_clicks("pbm", lists, rng)))
     assert any("always shown at the same position" in s for s in found.cannot_tell)
     assert {"dctr", "pbm"} <= set(found.ranking.equals)
+
+    assert "cannot tell how people click" in found.verdict()[0]
+    assert all(math.isnan(e.value) and math.isnan(e.low) for e in found.effects)
+    assert {row[1] for row in effect_grid(found).rows} == {"not known"}
+
+
+def test_a_simple_model_that_the_whole_log_excludes_is_not_chosen() -> None:
+    """Few clicks: lists held out do not tell the models apart, examination of all lists does."""
+    rng = np.random.default_rng(0)
+    lists = random_lists(1_200, rng)
+    clicks = drawn_clicks("pbm", lists, rng, np.full(6, 0.08))
+    counts = Counts.of_lists(lists, clicks)
+    found = diagnose(counts, models=["dctr", "pbm"])
+    assert found.ranking.equals == ("dctr", "pbm")
+    assert found.ranking.ruled_out == {"dctr": "pbm"}
+    assert found.winner == "pbm"
+    assert any("dctr foretells about as well, but is ruled out" in s for s in found.verdict())
+    assert "ruled out" in {row[-1] for row in score_grid(found).rows}
+
+
+@pytest.mark.parametrize("rich", ["pbm", "ubm", "dcm", "dbn"])
+def test_special_cases_are_seldom_ruled_out(rich: str) -> None:
+    simple = {"pbm": "dctr", "ubm": "pbm"}.get(rich, "cascade")
+    out = [bool(ruled_out((simple, rich), log_of(simple, 1_000, seed=s))) for s in range(20)]
+    assert sum(out) <= 4  # five of 20 at 5 %: three in 1,000
+    other = log_of(rich, 5_000)
+    assert ruled_out((simple, rich), other) == {simple: rich}
+
+
+def test_a_log_without_clicks_is_refused() -> None:
+    lists = random_lists(300, np.random.default_rng(0))
+    with pytest.raises(DoesNotApply, match="there are no clicks in this log"):
+        diagnose(Counts.of_lists(lists, np.zeros(lists.shape, dtype=np.uint8)))
 
 
 def test_items_that_hardly_moved_and_few_clicks_are_said() -> None:

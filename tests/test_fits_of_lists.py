@@ -481,6 +481,27 @@ def test_shrinkage_keeps_estimates_from_the_edges() -> None:
     assert ((bayesian.satisfaction > 0.0) & (bayesian.satisfaction < 1.0)).all()
 
 
+def test_nested_models_are_shrunk_alike() -> None:
+    """The richer model of a thin log says of its items what the simpler, true one does."""
+    rng = np.random.default_rng(0)
+    n_queries, n = 60, 60
+    lists = np.argsort(np.arange(6) + 3.0 * rng.normal(size=(n_queries * n, 6)), axis=1)[:, :4]
+    attraction = rng.uniform(0.0, 0.5, 6 * n_queries)
+    pairs = lists + 6 * np.repeat(np.arange(n_queries), n)[:, None]
+
+    def spreads(names: tuple[str, str], examined: Floats, shrinkage: float) -> Floats:
+        clicks = (rng.random(pairs.shape) < attraction[pairs] * examined).astype(np.uint8)
+        counts = Counts.of_lists(pairs, clicks)
+        found = [fit(name, counts, shrinkage=shrinkage).attraction for name in names]
+        return np.array([each.std() for each in found])
+
+    for shrinkage in (1.0, 5.0):
+        simple, rich = spreads(("pbm", "ubm"), np.array([1.0, 0.6, 0.4, 0.2]), shrinkage)
+        assert rich == pytest.approx(simple, rel=0.03)
+        simple, rich = spreads(("dctr", "pbm"), np.ones(4), shrinkage)
+        assert rich == pytest.approx(simple, rel=0.03)
+
+
 def test_wide_queries_leave_out_what_pairs_share(monkeypatch: pytest.MonkeyPatch) -> None:
     from clickrank.fit import arrow
 

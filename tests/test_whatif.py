@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 import clickrank as cr
 from clickrank.advice import earnings
+from clickrank.advice.diagnosis import diagnose
 from clickrank.advice.earnings import Plan, equals, grouped, players
-from clickrank.advice.forecast import WhatIf, whatif
+from clickrank.advice.forecast import WhatIf, recommended, whatif
 from clickrank.advice.queries import (
     Protocol,
     clicks_per_list,
@@ -26,8 +27,10 @@ from clickrank.advice.queries import (
 )
 from clickrank.advice.report import whatif_page
 from clickrank.advice.scores import fitted
+from clickrank.advice.tables import remarks, without
 from clickrank.cli import app
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
+from clickrank.experiments.intervals import Estimate
 from clickrank.fit import FITS
 from clickrank.fit.resampled import resampled
 from clickrank.logs import Counts, Sessions
@@ -177,6 +180,38 @@ def test_every_model_is_cut_and_values_todays_lists(model: str) -> None:
         assert found.today.value == pytest.approx(found.today.clicks, abs=error)
 
 
+def test_short_lists_are_not_taken_for_a_poor_order() -> None:
+    """The best list in truth, cut at random: nothing is to be gained but by longer lists."""
+    rng = np.random.default_rng(3)
+    lists = lists_near(np.arange(6), 6_000, rng, 0.5)
+    clicks = drawn_clicks("pbm", lists, rng)
+    cut_off = np.arange(4) >= rng.choice([1, 2, 3, 4, 4], 6_000)[:, None]
+    lists[cut_off], clicks[cut_off] = NOTHING, 0
+    counts = Counts.of_lists(lists, clicks)
+    found = prepare(counts, ["pbm"], "pbm", Protocol(resamples=10), 0.25, 0)
+    assert found.model.n_positions == 3  # three of five lists have as many, two have four
+    assert found.today.shorter == int((cut_off[:, 2]).sum())
+    assert abs(found.headroom) < max(3 * found.error, 0.05 * found.today.value)
+    assert found.today.clicks == pytest.approx(clicks[~cut_off[:, 2], :3].sum(axis=1).mean())
+    with pytest.raises(DoesNotApply, match="are needed"):
+        prepare(counts, ["pbm"], "pbm", Protocol(min_shown=3_500, resamples=3, items=2), 0.25, 0)
+
+
+def test_a_query_keeps_the_model_of_the_whole_log_unless_it_is_beaten() -> None:
+    """A hundred lists rule nothing out: errors of so few clicks are no errors."""
+    for seed in range(10):
+        counts = pbm_log(POOR, 1.5, n=120, seed=seed)
+        protocol = Protocol(min_shown=20, resamples=2)
+        assert prepare(counts, ["pbm", "ubm"], "pbm", protocol, 0.25, 0).fit == "pbm"
+    silent = dataclasses.replace(
+        counts,
+        cells=dataclasses.replace(counts.cells, clicked=np.zeros_like(counts.cells.clicked)),
+        sessions=None,
+    )
+    with pytest.raises(DoesNotApply, match="there are no clicks"):
+        prepare(silent, ["pbm"], "pbm", Protocol(), 0.25, 0)
+
+
 def test_logs_are_drawn_again() -> None:
     counts = pbm_log(POOR, 1.0, n=500)
     again = resampled(counts, np.random.default_rng(0))
@@ -224,6 +259,65 @@ def test_queries_of_different_models_are_told_apart(poor: WhatIf) -> None:
     assert all(s.startswith("Query '' (pbm): Use thompson") for s in firsts)
 
 
+@pytest.mark.parametrize("model", ["ubm", "dbn"])
+def test_policies_that_learn_are_played_where_none_assumes_the_model(model: str) -> None:
+    rng = np.random.default_rng(0)
+    lists = lists_near(POOR, 4_000, rng, 1.5)
+    counts = Counts.of_lists(lists, drawn_clicks(model, lists, rng))
+    found = whatif(counts, policies=FEW, models=[model], plan=PLAN)
+    [outcome] = found.outcomes
+    assert {e.name for e in outcome.played.earnings} == set(FEW)
+    assert found.recommendation()[0].startswith("Use thompson")
+    assert f"clicks, not {model}" in found.recommendation()[-1]
+    assert any(s.startswith("* thompson: it assumes dctr or cascade") for s in remarks(outcome))
+
+
+def test_reasons_are_for_users(poor: WhatIf) -> None:
+    [query] = poor.outcomes[0].group.queries
+    choice = cr.clickmodels.MNL(ATTRACTION, EXAMINATION)
+    [group] = grouped([dataclasses.replace(query, model=choice, fit="mnl")])
+    _, skipped = players(group, ["thompson"], 100)
+    assert skipped == {"thompson": "it assumes dctr or cascade or dcm or pbm clicks, not mnl"}
+
+
+def test_words_follow_the_table(poor: WhatIf) -> None:
+    [outcome] = poor.outcomes
+    [learner] = [e for e in outcome.played.earnings if e.name == "thompson"]
+    flat = learner.player._replace(name="pb-mhb", told=())
+    second = learner._replace(player=flat, gain=Estimate(0.1, -0.1, 0.3))
+    first = learner._replace(gain=Estimate(0.11, -0.1, 0.3))
+    played = outcome.played._replace(earnings=(first, second))
+    [said] = recommended(outcome._replace(played=played), 3_000)[1:]
+    assert said.startswith("pb-mhb, as good as the best of the policies, thompson, as far as can")
+    unsure = outcome.group._replace(
+        queries=tuple(dataclasses.replace(q, error=9.0) for q in outcome.group.queries)
+    )
+    said = recommended(outcome._replace(group=unsure, played=played), 3_000)[1]
+    assert "not sure that learning pays: pb-mhb" in said
+    at_once = learner._replace(overtakes=1)
+    played = outcome.played._replace(earnings=(at_once,))
+    assert not any("1 lists" in s for s in recommended(outcome._replace(played=played), 3_000))
+    [uniform] = [e for e in outcome.played.earnings if e.name == "uniform"]
+    played = outcome.played._replace(earnings=(uniform,))
+    assert "No policy that learns" in recommended(outcome._replace(played=played), 3_000)[0]
+
+
+def test_no_policy_is_recommended_where_items_say_nothing(poor: WhatIf) -> None:
+    sure = Estimate(0.0, 0.0, 0.0)  # as if click rates of positions foretold everything
+    baseline = dataclasses.replace(poor.diagnosis.baseline, log_likelihood=sure)
+    found = dataclasses.replace(
+        poor, diagnosis=dataclasses.replace(poor.diagnosis, baseline=baseline)
+    )
+    assert "says nothing that lasts" in found.diagnosis.verdict()[0]
+    [said] = found.recommendation()
+    assert said.startswith("Keep today's order")
+
+
+def test_each_reason_is_told_once() -> None:
+    counts = dataclasses.replace(pbm_log(POOR, 1.5, n=600), sessions=None)
+    assert len(without(diagnose(counts).left_out)) == 1
+
+
 def write_log(path: Path, counts: Counts) -> None:
     lines = ["impression_id,query,position,item,click"]
     assert counts.sessions is not None
@@ -262,7 +356,10 @@ def test_commands_on_a_log_of_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     check_page(tmp_path / "whatif" / "index.html", "What to do")
     # Nothing is left to simulate; the answer is the same.
     monkeypatch.setattr(earnings, "compiled_ahead", _no_compiling)
-    assert run("whatif", "log.csv", *OPTIONS, "--models", "pbm").stdout == out.stdout
+    again = run("whatif", "log.csv", *OPTIONS, "--models", "pbm")
+    assert again.stdout == out.stdout
+    assert "3 of 3 runs were there from before" in again.stderr
+    assert "from before" not in out.stderr
 
 
 def _no_compiling(pairs: object) -> Any:
@@ -349,6 +446,7 @@ def test_ctrl_c_tells_what_is_finished(
     found = whatif(poor.diagnosis.counts, policies=FEW, models=["pbm"], plan=PLAN)
     assert found.interrupted
     assert found.outcomes[0].played.unfinished == ("uniform",)
+    assert found.recommendation()[0].startswith("No recommendation yet")
     assert "Incomplete" in whatif_page(found, "log", "command")
     with pytest.raises(KeyboardInterrupt):
         whatif(poor.diagnosis.counts, policies=["uniform"], models=["pbm"], plan=PLAN)

@@ -83,7 +83,7 @@ def diagnose(
     """
     from clickrank.advice.diagnosis import diagnose as run
     from clickrank.advice.report import diagnosis_page, perplexity_figure, write_page
-    from clickrank.advice.tables import effect_grid, perplexity_grid, score_grid
+    from clickrank.advice.tables import effect_grid, perplexity_grid, score_grid, without
 
     _check_files("diagnose", plot, out)
     given = (log, format, column, strict, first_position, engine, memory)
@@ -97,11 +97,17 @@ def diagnose(
         _print_json(found.facts())
         return
     console = _console()
+    sure = found.tells_positions and found.tells_items
+    if not sure:
+        _print_all(console, "", found.verdict()[:1])
     for grid in (score_grid(found), perplexity_grid(found), effect_grid(found)):
         _print_grid(console, grid)
-    _print_all(console, "The log speaks for", found.verdict())
+    if sure:
+        _print_all(console, "The log speaks for", found.verdict())
+    else:
+        _print_all(console, "What models foretell", found.verdict()[1:])
     _print_all(console, "What it cannot tell", found.cannot_tell)
-    _print_all(console, "", [f"without {name}: {why}" for name, why in found.left_out.items()])
+    _print_all(console, "", without(found.left_out))
     if out is not None:
         _print_all(console, "", [f"Report: {out}"])
 

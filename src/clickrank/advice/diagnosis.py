@@ -7,7 +7,10 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from clickrank.advice.limits import limits_of
+import numpy as np
+
+from clickrank.advice.limits import always_one_order, limits_of
+from clickrank.advice.nested import ruled_out
 from clickrank.advice.scores import (
     LEVEL,
     STRAY,
@@ -21,7 +24,7 @@ from clickrank.advice.scores import (
     score_positions,
 )
 from clickrank.errors import DoesNotApply, invalid, unknown
-from clickrank.fit import FITS, Fit
+from clickrank.fit import FITS, Fit, PBMLogFit
 from clickrank.logs import Counts
 from clickrank.types import number, whole
 
@@ -31,7 +34,7 @@ Say = Callable[[str], None]
 
 
 class Effect(NamedTuple):
-    """A parameter of a position, with its 95 % interval; the interval is NaN if it is not told."""
+    """A parameter of a position, with its 95 % interval; NaN where the log does not tell it."""
 
     model: str
     parameter: str
@@ -76,26 +79,51 @@ class Diagnosis:
 
     @property
     def winner(self) -> str:
-        """The simplest click model that is not distinguishable from the best."""
+        """The simplest click model not distinguishable from the best; see `Ranking.winner`."""
         return self.ranking.winner
+
+    @property
+    def tells_positions(self) -> bool:
+        """Whether any item was shown at two positions: else a log does not tell what these do."""
+        return not always_one_order(self.counts)
+
+    @property
+    def tells_items(self) -> bool:
+        """Whether a model foretells more than the click rate of each position does."""
+        return self.ranking.scores[0].log_likelihood.mean > self.baseline.log_likelihood.mean
 
     def verdict(self) -> list[str]:
         """Say in words which model wins, and by how much."""
         ranking, row = self.ranking, self.held.row
-        others = [name for name in ranking.equals if name != ranking.winner]
+        out = ranking.ruled_out
+        others = [name for name in ranking.equals if name != ranking.winner and name not in out]
         said = []
+        if not self.tells_positions:
+            said.append(
+                "This log cannot tell how people click: every item was always shown at the same "
+                "position, so that models differ in nothing that was seen. What follows is no "
+                "evidence for a model."
+            )
+        if not self.tells_items:
+            said.append(
+                "No model foretells more than the click rate of each position does, whatever is "
+                "shown: of items this log says nothing that lasts."
+            )
         if len(ranking.scores) == 1:
             said.append(f"{ranking.winner} is the only click model fitted.")
-        elif not others:
+        elif not others and ranking.winner == ranking.best:
             second = ranking.scores[1].name
             gap = ranking.behind[second]
             said.append(
                 f"{ranking.winner} foretells clicks best: by {gap.mean:.4f} a {row} "
                 f"({gap.low:.4f} to {gap.high:.4f}) in log-likelihood before {second}, the next."
             )
+        elif not others:
+            said.append(f"{ranking.winner} is among the models that foretell clicks best.")
         else:
+            among = "among" if out else "the simplest of"
             said.append(
-                f"{ranking.winner} is the simplest of the models that foretell clicks best; "
+                f"{ranking.winner} is {among} the models that foretell clicks best; "
                 f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} not distinguishable "
                 "from it."
             )
@@ -106,11 +134,10 @@ class Diagnosis:
                     f"The next, {rest[0]}, is {gap.mean:.4f} a {row} behind the best "
                     f"({gap.low:.4f} to {gap.high:.4f})."
                 )
-        best = ranking.scores[0]
-        if best.log_likelihood.mean <= self.baseline.log_likelihood.mean:
+        for name, rich in out.items():
             said.append(
-                "No model foretells more than the click rate of each position does, whatever is "
-                "shown: of items this log says nothing that lasts."
+                f"{name} foretells about as well, but is ruled out by the whole log: where {rich} "
+                "has it as a special case, the intervals of what is more in it exclude that."
             )
         return said
 
@@ -130,6 +157,7 @@ class Diagnosis:
             "winner": self.winner,
             "best": self.ranking.best,
             "not_distinguishable": list(self.ranking.equals),
+            "ruled_out": self.ranking.ruled_out,
             "verdict": self.verdict(),
             "models": [
                 {**_plain(s), "behind": _estimate(self.ranking.behind.get(s.name))}
@@ -179,6 +207,12 @@ def diagnose(
     """
     share = number("diagnose", "test_share", test_share, 0.0, 1.0)
     names = known_models("diagnose", models)
+    if not counts.cells.clicked.any():
+        raise DoesNotApply(
+            f"diagnose: there are no clicks in this log ({counts.n_impressions:,} lists or "
+            "displays), so that it says nothing of how people click. Is the right column read as "
+            "clicks?"
+        )
     train, test = counts.split(1.0 - share, whole("diagnose", "seed", seed, 0))
     held = held_out(train, test)
     if held.n < 2:
@@ -194,6 +228,7 @@ def diagnose(
     if not scores:
         raise DoesNotApply(f"diagnose: no click model can be fitted: {'; '.join(left_out)}.")
     ranking = ranked(scores, held)
+    ranking = ranking._replace(ruled_out=ruled_out(ranking.equals, counts))
     whole_fits = [fitted(name, counts) for name in dict.fromkeys(("pbm", ranking.winner))]
     said = [f"{fit.name}: {sentence}" for fit in whole_fits for sentence in fit.not_identified]
     if held.unseen:
@@ -226,14 +261,25 @@ def known_models(owner: str, names: Iterable[str] | None) -> list[str]:
 
 
 def effects_of(fit: Fit) -> list[Effect]:
-    """Return what positions do by a fit, with normal intervals within [0, 1]."""
+    """Return what positions do by a fit, with normal intervals within [0, 1].
+
+    NaN where it is not known: positions that no clicked item links to the others.
+    """
     found = []
+    alone = np.zeros(fit.counts.n_positions, dtype=np.bool_)
+    if always_one_order(fit.counts):
+        alone[:] = True
+    elif isinstance(fit, PBMLogFit) and fit.part.max(initial=-1) > 0:
+        sizes = np.bincount(fit.part[fit.part >= 0])
+        alone = (fit.part >= 0) & (fit.part != int(np.argmax(sizes)))
     for parameter, (values, errors) in fit.position_effects.items():
         for k, (value, error) in enumerate(zip(values.tolist(), errors.tolist(), strict=True)):
             half = 1.96 * error
             low, high = max(value - half, 0.0), min(value + half, 1.0)
             if not math.isfinite(half):
                 low = high = math.nan
+            if alone[k]:
+                value = low = high = math.nan
             found.append(Effect(fit.name, parameter, k + 1, value, low, high))
     return found
 

@@ -146,40 +146,49 @@ def players(
 
     A policy whose click model is right but which takes positions to be looked at in another order
     than was fitted is played all the same: the order of two positions is often chance. It is said.
-    The best list is not a policy that learns; it has a line of its own.
+    So is one that learns where people click as hardly any policy assumes: it is told what it needs
+    as the nearest model that it does assume has it. The best list is not a policy that learns; it
+    has a line of its own.
     """
     found, skipped = [], {}
     for name in [n for n in POLICIES if n != "oracle"] if names is None else names:
         policies: dict[Key, Policy | str] = {}
         doubts: list[str] = []
+        told_of = group.queries[0].model
         try:
             for query in group.queries:
-                policies[query.name], doubt = _playing(name, query, horizon)
+                policies[query.name], doubt, told_of = _playing(name, query, horizon)
                 doubts += [doubt] * bool(doubt)
         except InvalidValue as error:
             skipped[name] = str(error).split(" Pass allow_mismatch")[0]
             continue
         many = f" ({len(doubts)} of {len(group.queries)} queries)" if doubts else ""
-        assumes, model = POLICIES[name].assumes, group.queries[0].model
-        told = [key for key in assumes.known if key != "click_model" and hasattr(model, key)]
+        assumes = POLICIES[name].assumes
+        told = [key for key in assumes.known if key != "click_model" and hasattr(told_of, key)]
         told += ["horizon"] * assumes.horizon + ["today's order"] * (name == STARTS_FROM_TODAY)
         found.append(Player(name, policies, tuple(told), doubts[0] + many if doubts else ""))
     return found, skipped
 
 
-def _playing(name: str, query: Query, horizon: int) -> tuple[Policy, str]:
-    """Return a policy that can be played on a query, and what does not hold for it."""
-    model = query.model
+def _playing(name: str, query: Query, horizon: int) -> tuple[Policy, str, ClickModel]:
+    """Return a policy for a query, what does not hold for it, and the model that it is told of."""
+    model, doubt = query.model, ""
+    if not _covers(name, model):
+        doubt = f"it assumes {' or '.join(POLICIES[name].assumes.click_models)} clicks, not "
+        doubt += query.fit
+        near = [other for other in query.stand_ins if _covers(name, other)]
+        if not near:
+            raise DoesNotApply(doubt)
+        model = near[0]
     start = {"initial": query.today.order} if name == STARTS_FROM_TODAY else {}
     made = make_policy(name, model=model, horizon=horizon, **start)
-    why = made.why_not(model)
-    order_alone = why is not None and _covers(made, model)
-    check_applies(made, model, allow_mismatch=order_alone)
-    return made, why if why is not None and order_alone else ""
+    doubt = doubt or made.why_not(model) or ""
+    check_applies(made, query.model, allow_mismatch=bool(doubt))
+    return made, doubt, model
 
 
-def _covers(made: Policy, model: ClickModel) -> bool:
-    covered = made.assumes.click_models
+def _covers(name: str, model: ClickModel) -> bool:
+    covered = POLICIES[name].assumes.click_models
     return not covered or bool(set(covered) & set(model.is_a))
 
 
@@ -204,6 +213,9 @@ def play(group: Group, field: Sequence[Player], plan: Plan, say: Say) -> Played:
                     f"{plan.horizon:,} lists each"
                 )
                 results = _simulated(player, models, plan)
+                if results.taken_over:
+                    total = plan.runs * len(models)
+                    say(f"  {results.taken_over:,} of {total:,} runs were there from before")
             if results is None or results.interrupted:
                 left = tuple(p.name for p in field[i - 1 :])
                 return Played(_sorted(earnings), left, too_slow)

@@ -88,6 +88,17 @@ class WhatIf:
 
     def recommendation(self) -> list[str]:
         """Say in words what to do."""
+        if self.interrupted:
+            return [
+                "No recommendation yet: it was interrupted before all policies had played. The "
+                "same command does the rest."
+            ]
+        if not self.diagnosis.tells_items:
+            return [
+                "Keep today's order, and gather more lists: no click model foretells more than the "
+                "click rate of each position does, so that of items this log says nothing that "
+                "lasts. What policies earn on such models is no reason to choose one."
+            ]
         said = []
         for outcome in self.outcomes:
             sentences = recommended(outcome, self.plan.horizon)
@@ -120,11 +131,24 @@ class WhatIf:
             "What the best list seems to gain is lowered by what such a list, picked because it "
             "seems good, is overrated by in logs drawn again.",
         ]
+        said += self._lengths()
         if told:
             said.append(
                 f"Policies that are told {' or '.join(told)} are told it as fitted, without error."
             )
         return said
+
+    def _lengths(self) -> list[str]:
+        """Say which lists are too short to be compared."""
+        queries = [q for outcome in self.outcomes for q in outcome.group.queries]
+        shorter = sum(q.today.shorter for q in queries)
+        if not shorter:
+            return []
+        return [
+            f"Lists are compared at equal length: {shorter:,} of {sum(q.lists for q in queries):,} "
+            "lists are shorter than those that policies show, the positions that at least half of "
+            "a query's lists fill. They are left out of what today's order earns, not of the fit."
+        ]
 
     def facts(self) -> dict[str, Any]:
         """Return everything as plain values, for JSON."""
@@ -231,24 +255,35 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
     today = f"today's order earns {outcome.amount(group.today)} {unit} a list"
     if not earnings:
         return [f"No policy was played to the end; {today}."]
-    learners = [e for e in earnings if POLICIES[e.name].beats_uniform] or list(earnings)
+    learners = [e for e in earnings if POLICIES[e.name].beats_uniform]
+    if not learners:
+        names = ", ".join(e.name for e in earnings)
+        return [
+            f"No policy that learns was played, only {names}: name others (--policies). "
+            f"{_cap(today)}; the best list of the fit would gain {_gain(outcome, room)}."
+        ]
     same = equals(learners, group.today)
     # Of equals, the one that must be told least: what it is told here is right, as it never is.
-    best = min(same, key=lambda e: len(e.player.told))
+    best = min(same, key=lambda e: (bool(e.player.doubts), len(e.player.told)))
+    rank = "the best of the policies"
+    if best is not same[0]:
+        rank = f"as good as the best of the policies, {same[0].name}, as far as can be told"
     if room.low <= 0.0:
+        ahead = best.gain.mean > 0.0
         return [
             f"Keep today's order: the log does not show that any list is better. {_cap(today)}; "
             f"the best list of the fit would gain {_gain(outcome, room)}, which may be nothing.",
-            f"Learning would cost: {best.name}, the best of the policies, would be "
-            f"{_cost(best, unit)}, and end at {_gain(outcome, best.gain)}.",
+            f"{'It is not sure that learning pays' if ahead else 'Learning would cost'}: "
+            f"{best.name}, {rank}, is {_cost(best, unit)}, and ends at "
+            f"{_gain(outcome, best.gain)}.",
         ]
     if best.gain.low <= 0.0:
         return [
             f"Keep today's order, or show the best list of the fit ({_gain(outcome, room)}) and "
             f"measure it: no policy surely earns more than today's within {horizon:,} lists of a "
             f"query. {_cap(today)}.",
-            f"The best of the policies, {best.name}, would gain {_gain(outcome, best.gain)} over "
-            f"that time. Learning goes on: with more lists it may pay.",
+            f"{best.name}, {rank}, would gain {_gain(outcome, best.gain)} over that time. Learning "
+            "goes on: with more lists it may pay.",
         ]
     said = [
         f"Use {best.name}: {_gain(outcome, best.gain)} over {horizon:,} lists of a query, "
@@ -259,7 +294,9 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
         more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
         names = ", ".join(others[:MOST_NAMED])
         said.append(f"As good, to {100 * AS_GOOD:g} % or as far as can be told: {names}{more}.")
-    if best.cost >= 1.0:
+    if best.overtakes == 1:
+        said.append("Learning costs next to nothing: it is ahead of today's order at once.")
+    elif best.cost >= 1.0:
         said.append(
             f"Learning costs: it is {_cost(best, unit)}, and has made up for it after "
             f"{best.overtakes or horizon:,} lists."
@@ -330,6 +367,7 @@ def _outcome_facts(outcome: Outcome) -> dict[str, Any]:
                 "best_list": [str(q.items[i]) for i in q.model.best_ranking()],
                 "today": q.today.value,
                 "clicks_counted": q.today.clicks,
+                "shorter_lists": q.today.shorter,
                 "best_list_seen": q.seen,
                 "headroom": q.headroom,
                 "optimism": q.optimism,

@@ -51,6 +51,12 @@ def limits_of(counts: Counts) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
+def always_one_order(counts: Counts) -> bool:
+    """Whether every item was always shown at the same position, of several."""
+    places = np.bincount(counts.cells.pair[counts.cells.shown > 0], minlength=counts.n_pairs)
+    return counts.n_positions > 1 and places.size > 0 and int(places.max(initial=0)) <= 1
+
+
 def _order(counts: Counts) -> str:
     """Say how far items were shown at several positions."""
     cells = counts.cells
@@ -58,7 +64,7 @@ def _order(counts: Counts) -> str:
     places = np.bincount(cells.pair[shown], minlength=counts.n_pairs)
     if not places.size or counts.n_positions == 1:
         return ""
-    if places.max(initial=0) <= 1:
+    if always_one_order(counts):
         return (
             "Every item was always shown at the same position: this log cannot tell whether people "
             "click on an item for itself or for its place. Show some lists in another order."

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank.advice.nested import ruled_out
 from clickrank.advice.scores import fitted, held_out, ranked, score
 from clickrank.clickmodels import MNL, ClickModel
 from clickrank.errors import ClickRankError, DoesNotApply
@@ -18,6 +19,13 @@ from clickrank.fit.resampled import resampled
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells
 from clickrank.types import Floats, Ints
+
+#: Share of a query's lists that must be as long as the lists that are played.
+LONG_ENOUGH = 0.5
+
+
+#: What policies may take people for who click as no policy assumes, the nearest first.
+STAND_INS = {"ubm": ("pbm",), "dbn": ("dcm", "pbm")}
 
 
 class Protocol(NamedTuple):
@@ -39,11 +47,15 @@ class Protocol(NamedTuple):
 
 
 class Today(NamedTuple):
-    """What the log's own lists earn, cut to the positions that are played."""
+    """What the log's own lists earn, cut to the positions that are played.
+
+    Lists that are shorter than that are left aside: they earn less whatever their order is.
+    """
 
     value: float  # a list, by the fitted model
     clicks: float  # a list, as counted
     order: Ints  # the items of the played model, from those shown nearest to the top on
+    shorter: int = 0  # lists left aside
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -74,6 +86,8 @@ class Query:
         By how much the best list of a fit to such a log seems better against today's than it is.
     error
         Standard error of what the best list gains, from the fit.
+    stand_ins
+        Fits of other click models, for policies to assume where none assumes this one.
     """
 
     name: str
@@ -87,6 +101,7 @@ class Query:
     seen: int
     optimism: float
     error: float
+    stand_ins: tuple[ClickModel, ...] = ()
 
     @property
     def headroom(self) -> float:
@@ -114,6 +129,8 @@ def prepare(
     ``usual`` is the model of the whole log: it is kept unless another is better on this query by
     more than can be chance.
     """
+    if not counts.cells.clicked.any():
+        raise DoesNotApply("there are no clicks on its lists")
     chosen, why = _choose(counts, names, usual, test_share, seed)
     fit = fitted(chosen, counts)
     shown = np.bincount(counts.cells.pair, counts.cells.shown, counts.n_pairs)
@@ -123,6 +140,7 @@ def prepare(
             f"{eligible.size} of its items were shown {protocol.min_shown:,} times or more"
         )
     n_positions = min(protocol.positions, counts.n_positions, int(eligible.size))
+    n_positions, shorter = _usual_length(counts, n_positions, protocol.min_shown)
     _check_moved(counts, n_positions, protocol.min_shown)
     full = fit.model()
     worth = np.array([cut(full, 1).value([i]) for i in eligible])
@@ -138,12 +156,41 @@ def prepare(
         why=why,
         items=counts.pair_item[top],
         model=model,
-        today=Today(value, clicks_per_list(counts, n_positions), _order(counts, top)),
+        today=Today(value, clicks_per_list(counts, n_positions), _order(counts, top), shorter),
         best=model.best_value(),
         seen=_seen(counts, top[model.best_ranking()], protocol.min_shown),
         optimism=max(optimism, 0.0),
         error=error,
+        stand_ins=tuple(
+            cut(fitted(name, counts).model(), n_positions, top)
+            for name in STAND_INS.get(chosen, ())
+        ),
     )
+
+
+def _usual_length(counts: Counts, most: int, least: int) -> tuple[int, int]:
+    """Return how long the lists to play are, and how many lists of the log are shorter.
+
+    It is the largest number of positions that half of the lists or more fill.
+    """
+    if counts.sessions is None:  # each position is valued by itself
+        return most, 0
+    sessions, total = counts.sessions, counts.n_impressions
+    filled = [int(sessions.times[_full(sessions, k + 1)].sum()) for k in range(most)]
+    length = max((k + 1 for k in range(most) if filled[k] >= LONG_ENOUGH * total), default=1)
+    full = filled[length - 1]
+    if full < least:
+        raise DoesNotApply(
+            f"{full:,} of its lists fill {length} positions, and {least:,} are needed "
+            "(--min-shown) to tell what today's order earns"
+        )
+    return length, total - full
+
+
+def _full(sessions: Sessions, n_positions: int) -> NDArray[np.bool_]:
+    """Return which lists have an item at each of the first positions."""
+    found: NDArray[np.bool_] = (sessions.items[:, :n_positions] != NOTHING).all(axis=1)
+    return found
 
 
 def _check_moved(counts: Counts, n_positions: int, least: int) -> None:
@@ -174,9 +221,10 @@ def _choose(
     if held.n < 2:
         return usual, "best on the whole log; this query alone has too few lists"
     ranking = ranked([score(fitted(name, train), held) for name in names], held)
-    if usual in ranking.equals:
+    if usual in ranking.equals:  # nor ruled out by the whole log, which says more than a query
         why = "best on the whole log, and not beaten on this query"
         return usual, why
+    ranking = ranking._replace(ruled_out=ruled_out(ranking.equals, counts))
     return ranking.winner, f"foretells the clicks of this query better than {usual}"
 
 
@@ -191,7 +239,7 @@ def cut(model: ClickModel, n_positions: int, items: Ints | None = None) -> Click
 
 
 def today_value(fit: Fit, n_positions: int) -> float:
-    """Return the mean value of the lists shown, cut to the first positions.
+    """Return the mean value of the lists shown that fill the first positions, cut to these.
 
     If lists are not known, clicks at a position are those of its items, as often as each was there.
     """
@@ -222,11 +270,13 @@ def list_values(fit: Fit, lists: Ints) -> Floats:
 
 
 def clicks_per_list(counts: Counts, n_positions: int) -> float:
-    """Return how many clicks were counted on the first positions, a list."""
+    """Return how many clicks were counted on the first positions, a list that fills them."""
     if counts.sessions is None:
         return _by_position(counts, n_positions, counts.cells.clicked / counts.cells.shown)
-    clicks = counts.sessions.clicks[:, :n_positions].sum(axis=1)
-    return float(clicks @ counts.sessions.times / counts.sessions.times.sum())
+    full = _full(counts.sessions, n_positions)
+    clicks = counts.sessions.clicks[full, :n_positions].sum(axis=1)
+    times = counts.sessions.times[full]
+    return float(clicks @ times / times.sum())
 
 
 def _click_rates(fit: Fit, cells: Cells) -> Floats:
@@ -247,9 +297,10 @@ def _by_position(counts: Counts, n_positions: int, rates: Floats) -> float:
 
 
 def _distinct(sessions: Sessions, n_positions: int) -> tuple[Ints, Ints]:
-    """Return the lists, cut, each once, and how often each was shown."""
-    lists, where = np.unique(sessions.items[:, :n_positions], axis=0, return_inverse=True)
-    times = np.bincount(where.reshape(-1), sessions.times, lists.shape[0]).astype(np.int64)
+    """Return the lists that fill the positions, cut, each once, and how often each was shown."""
+    full = _full(sessions, n_positions)
+    lists, where = np.unique(sessions.items[full, :n_positions], axis=0, return_inverse=True)
+    times = np.bincount(where.reshape(-1), sessions.times[full], lists.shape[0]).astype(np.int64)
     return lists.astype(np.int64), times
 
 

@@ -20,6 +20,7 @@ from clickrank.advice.tables import (
     query_grid,
     remarks,
     score_grid,
+    without,
 )
 from clickrank.experiments.markup import (
     definitions,
@@ -130,7 +131,7 @@ def _diagnosis_section(found: Diagnosis) -> str:
         parts.append(drawing(svg(figure, "effects"), "What positions do"))
         parts.append(_table(effect_grid(found)))
     if found.left_out:
-        parts.append(listed(f"without {n}: {r}" for n, r in found.left_out.items()))
+        parts.append(listed(without(found.left_out)))
     return _section("Which click model fits", parts)
 
 

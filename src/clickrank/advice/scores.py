@@ -195,11 +195,14 @@ class Ranking(NamedTuple):
         How far each is behind the best, a list; all intervals hold together with 95 %.
     equals
         Names of the best and of those not distinguishable from it, from the simplest on.
+    ruled_out
+        Those of them that the whole log excludes, as special cases of another (`nested`).
     """
 
     scores: tuple[Score, ...]
     behind: dict[str, Estimate]
     equals: tuple[str, ...]
+    ruled_out: dict[str, str] = {}  # noqa: RUF012 (never changed)
 
     @property
     def best(self) -> str:
@@ -208,8 +211,11 @@ class Ranking(NamedTuple):
 
     @property
     def winner(self) -> str:
-        """The simplest model that is not distinguishable from the best."""
-        return self.equals[0]
+        """The simplest model not distinguishable from the best, or the richer that rules it out."""
+        name = self.equals[0]
+        while name in self.ruled_out:
+            name = self.ruled_out[name]
+        return name
 
 
 def ranked(scores: Sequence[Score], held: HeldOut) -> Ranking:

@@ -39,7 +39,9 @@ def score_grid(found: Diagnosis) -> Grid:
         gap = found.ranking.behind.get(s.name)
         behind = "–" if gap is None else f"{gap.mean:.4f} ({gap.low:.4f} to {gap.high:.4f})"
         word = "not distinguishable" if s.name in found.ranking.equals else "behind"
-        if s.name == found.winner:
+        if s.name in found.ranking.ruled_out:
+            word = "ruled out"
+        elif s.name == found.winner:
             word = "chosen"
         elif s is found.baseline:
             word = ""
@@ -70,10 +72,10 @@ def effect_grid(found: Diagnosis) -> Grid:
     """Return what positions do, with intervals."""
     rows: dict[tuple[str, str], dict[int, str]] = {}
     for effect in found.effects:
-        text = _number(effect.value, 3)
+        text = "not known" if math.isnan(effect.value) else f"{effect.value:.3f}"
         if effect.high > effect.low:
             text += f" ({effect.low:.3f} to {effect.high:.3f})"
-        elif math.isnan(effect.low):
+        elif math.isnan(effect.low) and not math.isnan(effect.value):
             text += " (not told)"
         rows.setdefault((effect.model, effect.parameter), {})[effect.position] = text
     # One line a position: intervals of ten positions do not fit beside each other.
@@ -91,6 +93,8 @@ def earning_grid(found: WhatIf, outcome: Outcome) -> Grid:
     rows = [("best list of the fit", *best, "–", "–", "the fit")]
     for e in outcome.played.earnings:
         overtakes = "never" if e.overtakes is None else f"{e.overtakes:,}"
+        if e.overtakes == 1:
+            overtakes = "at once"
         name = e.name + (" *" if e.player.doubts else "")
         mine = (outcome.amount(group.today + e.gain.mean), *_gains(outcome, e.gain, horizon))
         told = ", ".join(e.player.told) or "–"
@@ -150,8 +154,19 @@ def remarks(outcome: Outcome) -> list[str]:
     if outcome.played.unfinished:
         names = ", ".join(outcome.played.unfinished)
         said.append(f"interrupted before {names}; the same command does the rest.")
-    said += [f"without {name}: {reason}" for name, reason in outcome.skipped.items()]
-    return said
+    return said + without(outcome.skipped)
+
+
+def without(reasons: dict[str, str]) -> list[str]:
+    """Say what was left out and why, each reason once.
+
+    >>> without({"dcm": "fit_dcm: no lists", "dbn": "fit_dbn: no lists"})
+    ['without dcm, dbn: no lists']
+    """
+    names: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        names.setdefault(reason.removeprefix(f"fit_{name}: "), []).append(name)
+    return [f"without {', '.join(each)}: {reason}" for reason, each in names.items()]
 
 
 def _number(value: float, digits: int = 4) -> str:

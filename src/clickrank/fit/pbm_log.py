@@ -21,11 +21,13 @@ from clickrank.fit.base import (
 )
 from clickrank.fit.dctr import of_clicks
 from clickrank.fit.pbm_problem import Problem
-from clickrank.logs import Counts, Sessions
+from clickrank.logs import Cells, Counts, Sessions
 from clickrank.logs.counts import NOTHING
 from clickrank.types import Floats, Ints, number, whole
 
 SOLVERS = ("newton", "em")
+#: A view counts at least as so much of a look, however few clicks its position has.
+LEAST_LOOKED = 0.1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -106,8 +108,8 @@ def fit_pbm(
     counts
         The log; lists need not be known.
     shrinkage
-        Views that each pair is taken to have had more, over its positions as its own are, clicked
-        there as the typical pair is.
+        Looks that each pair is taken to have had more: views over its positions as its own are,
+        clicked there as the typical pair is (`shrunk`).
     solver
         "newton" or "em".
     tolerance
@@ -131,7 +133,7 @@ def fit_pbm(
     cells, n_positions = cells_of("fit_pbm", counts), counts.n_positions
     shown, clicked = cells.shown.astype(np.float64), cells.clicked.astype(np.float64)
     if more > 0.0:
-        shown, clicked = _shrunk(counts, more)
+        shown, clicked = shrunk(counts, cells, np.arange(n_positions), more)
     by_pair = add_up(cells.pair, clicked, counts.n_pairs)
     by_position = add_up(cells.position, clicked, n_positions)
     # Without a click at it, θ or κ is 0, and its misses say nothing of the other.
@@ -179,19 +181,46 @@ def fit_pbm(
     )
 
 
-def _shrunk(counts: Counts, more: float) -> tuple[Floats, Floats]:
-    """Return displays and clicks with the views of the shrinkage."""
-    cells = counts.cells
-    shown, clicked = cells.shown.astype(np.float64), cells.clicked.astype(np.float64)
-    overall = (clicked.sum() + 0.5) / (shown.sum() + 1.0)
+def shrunk(
+    counts: Counts, cells: Cells, column_position: Ints, more: float
+) -> tuple[Floats, Floats]:
+    """Return displays and clicks of pairs at columns with the views of the shrinkage.
 
-    def by_position(values: Floats) -> Floats:
-        return add_up(cells.position, values, counts.n_positions)
+    Each pair gets ``more`` looks, over its columns as its own views are, clicked as the typical
+    pair is there. A view where people look half as often counts half: else what is taken for the
+    same shrinkage would be less in models that know of it than in those that do not. How often
+    people look comes from the position alone, and rare columns lean on their position, so that
+    models with more columns get no more and no less.
 
-    typical = by_position(clicked / (shown + 1.0)) + overall
-    typical /= by_position(shown / (shown + 1.0)) + 1.0
-    views = more * shown / add_up(cells.pair, shown, counts.n_pairs)[cells.pair]
-    return shown + views, clicked + views * typical[cells.position]
+    Parameters
+    ----------
+    counts
+        The log.
+    cells
+        Displays and clicks by pair and column; the columns of the position-based model are
+        positions.
+    column_position
+        The position of each column.
+    more
+        Looks to add to each pair.
+    """
+    plain = counts.cells
+    overall = (plain.clicked.sum() + 0.5) / (plain.shown.sum() + 1.0)
+    by_position = _typical(plain, counts.n_positions, np.full(counts.n_positions, overall))
+    typical = _typical(cells, column_position.size, by_position[column_position])
+    looked = np.maximum(by_position / by_position.max(), LEAST_LOOKED)
+    looks = cells.shown * looked[column_position[cells.position]]
+    views = more * cells.shown / add_up(cells.pair, looks, counts.n_pairs)[cells.pair]
+    clicks = views * typical[cells.position]
+    return cells.shown + views, cells.clicked + clicks
+
+
+def _typical(cells: Cells, n_columns: int, usual: Floats) -> Floats:
+    """Return the click rate of the typical pair at each column, with one view at the usual rate."""
+    weight = add_up(cells.position, cells.shown / (cells.shown + 1.0), n_columns)
+    return (add_up(cells.position, cells.clicked / (cells.shown + 1.0), n_columns) + usual) / (
+        weight + 1.0
+    )
 
 
 def _of_positions(part: Ints) -> list[str]:

@@ -26,7 +26,7 @@ from clickrank.fit.base import (
     typical_rate,
 )
 from clickrank.fit.dctr import of_clicks
-from clickrank.fit.pbm_log import SOLVERS
+from clickrank.fit.pbm_log import SOLVERS, shrunk
 from clickrank.fit.pbm_problem import Problem
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells
@@ -123,8 +123,8 @@ def fit_ubm(
     counts
         The log, with lists.
     shrinkage
-        Views that each pair is taken to have had more, at the first position, clicked as the
-        typical pair is there.
+        Looks that each pair is taken to have had more, as in `fit_pbm`: views over its positions
+        and last clicks as its own are, clicked there as the typical pair is.
     solver
         "newton" or "em".
     tolerance
@@ -150,9 +150,10 @@ def fit_ubm(
     n_pairs, n_positions = counts.n_pairs, counts.n_positions
     n_columns = n_positions * (n_positions + 1) // 2
     seen = browsing_cells(sessions, n_pairs, n_positions)
-    cells = _shrunk(seen, n_pairs, n_columns, more) if more > 0.0 else seen
-    pair, column = cells.pair, cells.position
-    shown, clicked = cells.shown.astype(np.float64), cells.clicked.astype(np.float64)
+    pair, column = seen.pair, seen.position
+    shown, clicked = seen.shown.astype(np.float64), seen.clicked.astype(np.float64)
+    if more > 0.0:
+        shown, clicked = shrunk(counts, seen, np.tril_indices(n_positions)[0], more)
     by_pair, by_column = add_up(pair, clicked, n_pairs), add_up(column, clicked, n_columns)
     # Without a click at it, α or γ is 0, and its misses say nothing of the other.
     kept = (by_pair[pair] > 0) & (by_column[column] > 0)
@@ -262,23 +263,6 @@ def last_above(clicks: Clicks) -> Ints:
     last = np.zeros_like(marks)
     np.maximum.accumulate(marks[:, :-1], axis=1, out=last[:, 1:])
     return last
-
-
-def _shrunk(cells: Cells, n_pairs: int, n_columns: int, more: float) -> Cells:
-    """Return the cells with the views of the shrinkage, at the first position."""
-    top = cells.position == 0
-    shown = add_up(cells.pair[top], cells.shown[top], n_pairs)
-    clicked = add_up(cells.pair[top], cells.clicked[top], n_pairs)
-    typical = typical_rate(shown, clicked)
-    rest = ~top
-    pair = np.concatenate([np.arange(n_pairs), cells.pair[rest]])
-    column = np.concatenate([np.zeros(n_pairs, dtype=np.int64), cells.position[rest]])
-    order = np.argsort(pair * n_columns + column)
-    numbers = (
-        np.concatenate([shown + more, cells.shown[rest]]),
-        np.concatenate([clicked + more * typical, cells.clicked[rest]]),
-    )
-    return Cells(pair[order], column[order], *(values[order] for values in numbers))
 
 
 def _nearest(examination: Floats, unknown: NDArray[np.bool_]) -> Floats:

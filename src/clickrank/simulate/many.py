@@ -123,8 +123,9 @@ def simulate_many(
     parts = [] if saved is None else saved.load(runs)
     waiting = Waiting(instances, runs, stacked(parts, plan.checkpoints.size))
     interrupted = False
+    taken_over = runs * len(instances) - waiting.runs
     with progress_bar(label, plan.horizon * runs * len(instances), progress) as tick:
-        tick(plan.horizon * (runs * len(instances) - waiting.runs))
+        tick(plan.horizon * taken_over)
         if waiting.runs:
 
             def land(rows: Rows) -> None:
@@ -147,6 +148,7 @@ def simulate_many(
         rows=rows,
         seed=plan.seed,
         wanted=runs,
+        taken_over=taken_over,
     )
     if interrupted:
         how = "" if folder is None else "; the same call completes them"

@@ -65,8 +65,12 @@ class ManyResults(Mapping[Key, Result]):
         rows: Rows,
         seed: int,
         wanted: int,
+        taken_over: int = 0,
     ) -> None:
-        """Keep the rows, which must be in order; ``wanted`` is the number of runs a query."""
+        """Keep the rows, which must be in order; ``wanted`` is the number of runs a query.
+
+        ``taken_over`` is how many of all runs were saved before, and not simulated again.
+        """
         self._keys = list(keys)
         self.label = label
         self._policies = [_shortened(text) for text in policies]
@@ -75,6 +79,7 @@ class ManyResults(Mapping[Key, Result]):
         self.rows = rows
         self.seed = seed
         self.wanted = wanted
+        self.taken_over = taken_over
         edges = np.searchsorted(rows.instance, np.arange(len(self._keys) + 1))
         self._range = {
             key: (i, int(edges[i]), int(edges[i + 1]))

@@ -182,6 +182,8 @@ def test_the_second_opinion_is_fixed_beforehand() -> None:
     assert len(said) == 2
     del estimates["item-position-ips"]
     assert len(verdict(estimates, {}, 0.4)) == 1
+    few = {"list-ips": dataclasses.replace(decided, with_clicks=9)}
+    assert verdict(few, {}, 0.4)[0].startswith("Not told from today's")
 
 
 def test_targets_are_of_the_items_of_the_log() -> None:

@@ -138,6 +138,8 @@ def test_a_log_in_one_order_cannot_tell_positions_from_items() -> None:
     assert "cannot tell how people click" in found.verdict()[0]
     assert all(math.isnan(e.value) and math.isnan(e.low) for e in found.effects)
     assert {row[1] for row in effect_grid(found).rows} == {"not known"}
+    assert not found.ranking.ruled_out
+    assert "chosen" not in {row[-1] for row in score_grid(found).rows}
 
 
 def test_a_simple_model_that_the_whole_log_excludes_is_not_chosen() -> None:

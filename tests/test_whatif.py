@@ -199,15 +199,13 @@ def test_short_lists_are_not_taken_for_a_poor_order() -> None:
 
 def test_a_query_keeps_the_model_of_the_whole_log_unless_it_is_beaten() -> None:
     """A hundred lists rule nothing out: errors of so few clicks are no errors."""
-    for seed in range(10):
-        counts = pbm_log(POOR, 1.5, n=120, seed=seed)
+    logs = [pbm_log(POOR, 1.5, n=120, seed=seed) for seed in range(10)]
+    for counts in logs:
         protocol = Protocol(min_shown=20, resamples=2)
         assert prepare(counts, ["pbm", "ubm"], "pbm", protocol, 0.25, 0).fit == "pbm"
-    silent = dataclasses.replace(
-        counts,
-        cells=dataclasses.replace(counts.cells, clicked=np.zeros_like(counts.cells.clicked)),
-        sessions=None,
-    )
+    cells = logs[0].cells
+    none = dataclasses.replace(cells, clicked=np.zeros_like(cells.clicked))
+    silent = dataclasses.replace(logs[0], cells=none, sessions=None)
     with pytest.raises(DoesNotApply, match="there are no clicks"):
         prepare(silent, ["pbm"], "pbm", Protocol(), 0.25, 0)
 

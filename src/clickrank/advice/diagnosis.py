@@ -101,8 +101,8 @@ class Diagnosis:
         if not self.tells_positions:
             said.append(
                 "This log cannot tell how people click: every item was always shown at the same "
-                "position, so that models differ in nothing that was seen. What follows is no "
-                "evidence for a model."
+                "position, so that clicks for an item and clicks for its place look the same. That "
+                "a model is the simplest here is no evidence for it."
             )
         if not self.tells_items:
             said.append(

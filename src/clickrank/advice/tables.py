@@ -42,7 +42,7 @@ def score_grid(found: Diagnosis) -> Grid:
         if s.name in found.ranking.ruled_out:
             word = "ruled out"
         elif s.name == found.winner:
-            word = "chosen"
+            word = "chosen" if found.tells_positions else "simplest"
         elif s is found.baseline:
             word = ""
         rows.append(

@@ -1,9 +1,9 @@
 """Estimates of click models from counted clicks.
 
 `fit` fits any click model of the simulator to a log, by its name. All fits take the counts and
-``shrinkage``: views that each pair is taken to have had more, clicked as the typical pair is. It is
+``shrinkage``: looks that each pair is taken to have had more, clicked as the typical pair is. It is
 0 if left out, which is the maximum of the likelihood; with about 1, a pair seen once is not taken
-for one that everybody likes.
+for one that everybody likes. It weighs the same in models that have each other as special cases.
 """
 
 from collections.abc import Callable

@@ -101,7 +101,7 @@ def test_bootstrapped_replay_refuses_by_what_the_log_itself_keeps() -> None:
     """One of 24 lists: of 400 some 17, though each log drawn from it keeps 400."""
     log = log_of(all_lists(4, 3), 400, seed=1, names="abcd")
     found = refusal(BootstrappedReplay(resamples=5), log, Mixture([[0, 1, 2]], 4))
-    assert found.startswith("Too little overlap: the policy chose the list that was shown in")
+    assert found.startswith("Too little overlap: of ")
 
 
 def zero_clicks() -> Evaluation:

@@ -188,9 +188,24 @@ def _targets(
 
     if ranking is not None:
         names = [name.strip() for name in ranking.split(",") if name.strip()]
+        for one in logs:
+            _check_list(names, one, len(logs))
         return [fixed_list(names, one.items) for one in logs]
     assert policy is not None
     return [fitted_policy(policy, one, split) for one in logs]
+
+
+def _check_list(names: list[str], log: Impressions, n_queries: int) -> None:
+    """Refuse a list that a query's log cannot have, with what to do about it."""
+    width = log.rankings.shape[1]
+    if len(names) != width:
+        rule = f"--ranking must name {width} items, as lists of the log have"
+        raise invalid("evaluate", f"{rule} (or give --positions {len(names)})", len(names))
+    known = {str(name) for name in log.items.tolist()}
+    strange = next((name for name in names if name not in known), None)
+    if strange is not None and n_queries > 1:
+        rule = f"--ranking must name items that each of the {n_queries} queries shows"
+        raise invalid("evaluate", f"{rule} (or give --query)", strange)
 
 
 def _show(about: str, result: Evaluation, settings: Settings) -> None:

@@ -126,9 +126,10 @@ class Replay(Estimator):
         rewards, own = np.concatenate(kept), np.concatenate(every)
         if rewards.size < max(self.least_effective, 1):
             raise CannotEvaluate(
-                f"Too little overlap: the policy chose the list that was shown in {rewards.size} "
-                f"of {own.size} impressions, and at least {max(self.least_effective, 1):g} are "
-                "needed."
+                f"Too little overlap: of {own.size} impressions {rewards.size} can be kept, and at "
+                f"least {max(self.least_effective, 1):g} are needed. One is kept if the policy "
+                "chose the list that was shown; of lists that the log shows often, only as many "
+                "as of the rarest."
             )
         error = ERRORS * math.sqrt(max(variance, 0.0))
         if rewards.size < COVERED * expected - error:

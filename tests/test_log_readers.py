@@ -400,3 +400,27 @@ def test_command(tmp_path: Path) -> None:
         done = run.invoke(app, ["read", str(path), *options])
         assert done.exit_code == 2
         assert message in done.output
+
+
+def test_a_log_that_is_refused_says_why(tmp_path: Path) -> None:
+    head = "impression_id,query,item,position,click\n"
+    path = write(tmp_path / "log.csv", head + "1,q,a,1,yes\n2,q,a,1,no\n3,q,,1,0\n")
+    done = CliRunner().invoke(app, ["read", str(path)])
+    assert done.exit_code == 2
+    assert "a query or an item has no name" in done.output  # the table
+    assert "Most often (2 times) a number is missing or is none, as in" in done.output
+    path = write(tmp_path / "kdd", tabbed("0 1 1 9 1 4 2 7 1 1 1 1"))
+    with open_log(path) as log, pytest.raises(InvalidValue, match="page, or that is above 3"):
+        log.counts()
+    path = write(tmp_path / "log.csv", head + "1,q,a,1,0\n1,q,a,2,0\n")
+    with open_log(path) as log, pytest.raises(InvalidValue, match="a list has an item twice"):
+        log.counts()
+    with open_log(path) as log, pytest.raises(InvalidValue, match="the filters must leave rows"):
+        log.counts(min_items=2)
+
+
+def test_clicks_of_truth_values(tmp_path: Path) -> None:
+    text = "item,position,click\na,1,True\na,1,FALSE\na,1, true\na,1,0\na,1,1\na,1,truth\n"
+    with open_log(write(tmp_path / "log.csv", text)) as log:
+        assert spelled(log.counts())[0] == {("", "a", 1): (5, 3)}
+        assert problems(log) == {"number": 1}

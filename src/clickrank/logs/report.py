@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from clickrank.errors import ClickRankError
+from clickrank.errors import ClickRankError, InvalidValue, invalid
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 #: Examples kept of each kind of problem, and how much of the text.
 EXAMPLES = 3
 TEXT = 160
+#: No list is longer: beyond, a position is an error in the file.
+LARGEST_POSITION = 1000
 
 #: Kinds of problems, and what became of the rows that have them.
 KINDS = {
@@ -22,8 +24,8 @@ KINDS = {
     "record": "the line is of no known type: skipped",
     "number": "a number is missing or is none: skipped",
     "id": "a query or an item has no name: skipped",
-    "position": "the position is before the first: skipped",
-    "depth": "the position is beyond the depth of the page: skipped",
+    "position": f"the position is before the first or beyond {LARGEST_POSITION} (kdd-2012: 3): skipped",
+    "depth": "the position is beyond the depth of the page, or that is above 3: skipped",
     "click": "clicks are below 0: skipped",
     "shown": "displays are below 1: skipped",
     "several clicks": "one item of a list was clicked more than once: counts as one click",
@@ -74,6 +76,22 @@ class Problem:
     def meaning(self) -> str:
         """What it is, and what became of it."""
         return KINDS[self.kind]
+
+
+class NothingLeft(InvalidValue):
+    """All of a log was refused; the message names the most frequent reason."""
+
+    def __init__(
+        self, owner: str, rule: str, value: object, problems: Mapping[str, Problem]
+    ) -> None:
+        self.problems = problems
+        text = str(invalid(owner, rule, value))
+        lost = [p for p in problems.values() if p.meaning.endswith(("skipped", "left out"))]
+        if lost:
+            most = max(lost, key=lambda problem: problem.count)
+            reason = most.meaning.rpartition(":")[0]
+            text += f" Most often ({most.count:,} times) {reason}, as in {most.examples[0]}"
+        super().__init__(text)
 
 
 @dataclasses.dataclass
@@ -157,17 +175,18 @@ class Report:
             table.add_row("first position in the file", str(self.first_position))
         return table
 
-    def problems_table(self) -> Table:
-        """Return the problems as a table to print."""
-        from rich.markup import escape
-        from rich.table import Table
 
-        table = Table("problem", "times", "what it means", "examples")
-        table.columns[1].justify = "right"
-        for problem in self.problems.values():
-            shown = "\n".join(str(example) for example in problem.examples)
-            table.add_row(problem.kind, f"{problem.count:,}", problem.meaning, escape(shown))
-        return table
+def problems_table(problems: Mapping[str, Problem]) -> Table:
+    """Return problems as a table to print."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("problem", "times", "what it means", "examples")
+    table.columns[1].justify = "right"
+    for problem in problems.values():
+        shown = "\n".join(str(example) for example in problem.examples)
+        table.add_row(problem.kind, f"{problem.count:,}", problem.meaning, escape(shown))
+    return table
 
 
 def merged(first: Mapping[str, Problem], second: Mapping[str, Problem]) -> dict[str, Problem]:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from clickrank.errors import invalid
-from clickrank.logs.check import LARGEST_POSITION
 from clickrank.logs.columns import mapped
 from clickrank.logs.engine import require_ibis
-from clickrank.logs.report import EXAMPLES, Report
+from clickrank.logs.report import EXAMPLES, LARGEST_POSITION, Report
 from clickrank.logs.schema import COUNTS, IDS, OPTIONAL, ORDER, kind_of, schema_of
 from clickrank.logs.stage import first_of
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -424,3 +425,18 @@ def test_clicks_of_truth_values(tmp_path: Path) -> None:
     with open_log(write(tmp_path / "log.csv", text)) as log:
         assert spelled(log.counts())[0] == {("", "a", 1): (5, 3)}
         assert problems(log) == {"number": 1}
+
+
+def test_columns_that_may_name_lists(tmp_path: Path) -> None:
+    text = "session_id\tquery\trank\turl\tclicked\n1\tq\t1\ta\t0\n1\tq\t2\tb\t1\n"
+    path = write(tmp_path / "log.tsv", text)
+    note = "column session_id is not used; --column impression_id=session_id reads whole lists"
+    done = CliRunner().invoke(app, ["read", str(path)])
+    assert note in done.output
+    assert "slots: each row is a display of its own" in done.output
+    with open_log(path, columns={"impression_id": "session_id"}) as log:
+        assert (log.kind, log.report.notes) == ("lists", [])
+    rows = pa.table({"serp": [1], "position": [1], "item": ["a"], "click": [0]})
+    pq.write_table(rows, tmp_path / "log.parquet")
+    with open_log(tmp_path / "log.parquet") as log:
+        assert log.report.notes[0].startswith("column serp is not used")

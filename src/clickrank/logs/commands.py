@@ -133,6 +133,8 @@ def read(
         return
     console = _console()
     console.print(report.table())
+    for remark in report.remarks:
+        console.print(remark, highlight=False, markup=False)
     if report.problems:
         console.print(problems_table(report.problems))
 

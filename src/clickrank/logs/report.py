@@ -43,6 +43,11 @@ KINDS = {
     "not settled": "more clicks may come: left out",
     "test query": "the clicks of a test query were withheld: left out",
 }
+#: Kinds of logs without single lists, and what that means.
+WITHOUT_LISTS = {
+    "slots": "slots: each row is a display of its own; which rows were one list is not known",
+    "counted": "counted: rows are sums of displays and clicks; single lists are not known",
+}
 #: Those that say nothing against a log.
 HARMLESS = ("not settled", "several clicks", "test query")
 
@@ -115,6 +120,8 @@ class Report:
         ``lists`` is None if they are not known.
     problems
         By kind.
+    notes
+        What else a reader should know.
     strict
         Whether the first problem is an error.
     """
@@ -131,6 +138,7 @@ class Report:
     displays: int = 0
     clicks: int = 0
     problems: dict[str, Problem] = dataclasses.field(default_factory=dict)
+    notes: list[str] = dataclasses.field(default_factory=list)
     strict: bool = False
 
     def add(
@@ -156,6 +164,11 @@ class Report:
         for kind, problem in facts["problems"].items():
             problem["meaning"] = KINDS[kind]
         return facts
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to say below the table: the kind of the log, if it has no lists, and notes."""
+        return [*([WITHOUT_LISTS[self.kind]] if self.kind in WITHOUT_LISTS else []), *self.notes]
 
     def table(self) -> Table:
         """Return what was read as a table to print."""

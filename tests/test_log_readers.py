@@ -243,8 +243,31 @@ def test_csv_with_damage(tmp_path: Path) -> None:
             "impression_id": "id", "query": "q", "position": "rank", "item": "doc",
             "click": "clicked", "timestamp": "when",
         }  # fmt: skip
-    with pytest.raises(Malformed, match=r"log\.csv:9: .*the line is not UTF-8\."):
-        open_log(tmp_path / "log.csv", columns=names, strict=True)
+    # The first bad line of the file, whatever is wrong with it: take it away, and see the next.
+    kept = text.split(b"\n")
+    for line, rule in (
+        (6, "the line has not the fields"), (7, "a number"), (8, "a query or an item has no name"),
+        (9, "the line is not UTF-8"), (10, "the position"), (11, "a number"),
+        (12, "the line has not the fields"), (13, "a time"),
+    ):  # fmt: skip
+        with pytest.raises(Malformed, match=rf"log\.csv:{line}: .*: {rule}"):
+            open_log(tmp_path / "log.csv", columns=names, strict=True, first_position=0)
+        kept[line - 1] = b""
+        write(tmp_path / "log.csv", b"\n".join(kept))
+    open_log(tmp_path / "log.csv", columns=names, strict=True).close()
+
+
+def test_strict_reading_of_yandex_and_of_a_file_that_is_cut(tmp_path: Path) -> None:
+    lines = tabbed("1 0 Q 7 0 a b c d", "1 x", "1 0 Q 7 0 e").encode() + b"\xff\n"
+    with pytest.raises(Malformed, match="log:2: "):
+        open_log(write(tmp_path / "log", lines), "yandex-2011", strict=True)
+    many = random.Random(0).randbytes(50_000).hex()
+    text = "item,position,click\na,1,0\na,one,0\n" + "".join(
+        f"{many[k : k + 20]},1,0\n" for k in range(0, 100_000, 20)
+    )
+    cut = gzip.compress(text.encode())[:-1000]
+    with pytest.raises(Malformed, match=r"gz:3: a,one,0: a number"):
+        open_log(write(tmp_path / "log.gz", cut), strict=True)
 
 
 def test_positions_from_0_or_1(tmp_path: Path) -> None:
@@ -440,3 +463,10 @@ def test_columns_that_may_name_lists(tmp_path: Path) -> None:
     pq.write_table(rows, tmp_path / "log.parquet")
     with open_log(tmp_path / "log.parquet") as log:
         assert log.report.notes[0].startswith("column serp is not used")
+
+
+def test_empty_lines_are_no_problem(tmp_path: Path) -> None:
+    text = b"item,position,click\na,1,0\n\na,1,1\n\xff,1,0\n\r\n"
+    with open_log(write(tmp_path / "log.csv", text)) as log:
+        assert log.counts().n_impressions == 2
+        assert problems(log) == {"encoding": 1}

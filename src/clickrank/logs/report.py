@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from clickrank.errors import ClickRankError, InvalidValue, invalid
@@ -140,6 +141,20 @@ class Report:
     problems: dict[str, Problem] = dataclasses.field(default_factory=dict)
     notes: list[str] = dataclasses.field(default_factory=list)
     strict: bool = False
+    _waiting: list[tuple[int, Malformed]] | None = dataclasses.field(
+        default=None, init=False, repr=False
+    )
+
+    @contextlib.contextmanager
+    def lines_at_once(self) -> Iterator[None]:
+        """Check many lines; if reading is strict, raise for the first bad one of them."""
+        self._waiting = []
+        try:
+            yield
+            if self._waiting:
+                raise min(self._waiting, key=lambda found: found[0])[1]
+        finally:
+            self._waiting = None
 
     def add(
         self, kind: str, file: str, line: int | None = None, text: str = "", count: int = 1
@@ -148,19 +163,24 @@ class Report:
         found = self.problems.setdefault(kind, Problem(kind))
         found.count += count
         if len(found.examples) < EXAMPLES:
-            cut = text if len(text) <= TEXT else text[: TEXT - 1] + "…"
-            found.examples.append(Example(file, line, cut))
+            found.examples.append(Example(file, line, _cut(text)))
         if self.strict and kind not in HARMLESS:
-            raise Malformed(f"{found.examples[-1]}: {KINDS[kind].partition(':')[0]}.")
+            where = Example(file, line, _cut(text))
+            error = Malformed(f"{where}: {KINDS[kind].rpartition(':')[0]}.")
+            if self._waiting is None or line is None:
+                raise error
+            self._waiting.append((line, error))
 
     def wants_example(self, kind: str) -> bool:
-        """Whether there is room for another example of a problem."""
+        """Whether there is room for another example of a problem, or it is to be raised."""
+        if self.strict and kind not in HARMLESS:
+            return True
         return kind not in self.problems or len(self.problems[kind].examples) < EXAMPLES
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
         facts = dataclasses.asdict(self)
-        del facts["strict"]
+        del facts["strict"], facts["_waiting"]
         for kind, problem in facts["problems"].items():
             problem["meaning"] = KINDS[kind]
         return facts
@@ -187,6 +207,10 @@ class Report:
         if self.first_position is not None:
             table.add_row("first position in the file", str(self.first_position))
         return table
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT else text[: TEXT - 1] + "…"
 
 
 def problems_table(problems: Mapping[str, Problem]) -> Table:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -242,8 +243,31 @@ def test_csv_with_damage(tmp_path: Path) -> None:
             "impression_id": "id", "query": "q", "position": "rank", "item": "doc",
             "click": "clicked", "timestamp": "when",
         }  # fmt: skip
-    with pytest.raises(Malformed, match=r"log\.csv:9: .*the line is not UTF-8\."):
-        open_log(tmp_path / "log.csv", columns=names, strict=True)
+    # The first bad line of the file, whatever is wrong with it: take it away, and see the next.
+    kept = text.split(b"\n")
+    for line, rule in (
+        (6, "the line has not the fields"), (7, "a number"), (8, "a query or an item has no name"),
+        (9, "the line is not UTF-8"), (10, "the position"), (11, "a number"),
+        (12, "the line has not the fields"), (13, "a time"),
+    ):  # fmt: skip
+        with pytest.raises(Malformed, match=rf"log\.csv:{line}: .*: {rule}"):
+            open_log(tmp_path / "log.csv", columns=names, strict=True, first_position=0)
+        kept[line - 1] = b""
+        write(tmp_path / "log.csv", b"\n".join(kept))
+    open_log(tmp_path / "log.csv", columns=names, strict=True).close()
+
+
+def test_strict_reading_of_yandex_and_of_a_file_that_is_cut(tmp_path: Path) -> None:
+    lines = tabbed("1 0 Q 7 0 a b c d", "1 x", "1 0 Q 7 0 e").encode() + b"\xff\n"
+    with pytest.raises(Malformed, match="log:2: "):
+        open_log(write(tmp_path / "log", lines), "yandex-2011", strict=True)
+    many = random.Random(0).randbytes(50_000).hex()
+    text = "item,position,click\na,1,0\na,one,0\n" + "".join(
+        f"{many[k : k + 20]},1,0\n" for k in range(0, 100_000, 20)
+    )
+    cut = gzip.compress(text.encode())[:-1000]
+    with pytest.raises(Malformed, match=r"gz:3: a,one,0: a number"):
+        open_log(write(tmp_path / "log.gz", cut), strict=True)
 
 
 def test_positions_from_0_or_1(tmp_path: Path) -> None:
@@ -400,3 +424,49 @@ def test_command(tmp_path: Path) -> None:
         done = run.invoke(app, ["read", str(path), *options])
         assert done.exit_code == 2
         assert message in done.output
+
+
+def test_a_log_that_is_refused_says_why(tmp_path: Path) -> None:
+    head = "impression_id,query,item,position,click\n"
+    path = write(tmp_path / "log.csv", head + "1,q,a,1,yes\n2,q,a,1,no\n3,q,,1,0\n")
+    done = CliRunner().invoke(app, ["read", str(path)])
+    assert done.exit_code == 2
+    assert "a query or an item has no name" in done.output  # the table
+    assert "Most often (2 times) a number is missing or is none, as in" in done.output
+    path = write(tmp_path / "kdd", tabbed("0 1 1 9 1 4 2 7 1 1 1 1"))
+    with open_log(path) as log, pytest.raises(InvalidValue, match="page, or that is above 3"):
+        log.counts()
+    path = write(tmp_path / "log.csv", head + "1,q,a,1,0\n1,q,a,2,0\n")
+    with open_log(path) as log, pytest.raises(InvalidValue, match="a list has an item twice"):
+        log.counts()
+    with open_log(path) as log, pytest.raises(InvalidValue, match="the filters must leave rows"):
+        log.counts(min_items=2)
+
+
+def test_clicks_of_truth_values(tmp_path: Path) -> None:
+    text = "item,position,click\na,1,True\na,1,FALSE\na,1, true\na,1,0\na,1,1\na,1,truth\n"
+    with open_log(write(tmp_path / "log.csv", text)) as log:
+        assert spelled(log.counts())[0] == {("", "a", 1): (5, 3)}
+        assert problems(log) == {"number": 1}
+
+
+def test_columns_that_may_name_lists(tmp_path: Path) -> None:
+    text = "session_id\tquery\trank\turl\tclicked\n1\tq\t1\ta\t0\n1\tq\t2\tb\t1\n"
+    path = write(tmp_path / "log.tsv", text)
+    note = "column session_id is not used; --column impression_id=session_id reads whole lists"
+    done = CliRunner().invoke(app, ["read", str(path)])
+    assert note in done.output
+    assert "slots: each row is a display of its own" in done.output
+    with open_log(path, columns={"impression_id": "session_id"}) as log:
+        assert (log.kind, log.report.notes) == ("lists", [])
+    rows = pa.table({"serp": [1], "position": [1], "item": ["a"], "click": [0]})
+    pq.write_table(rows, tmp_path / "log.parquet")
+    with open_log(tmp_path / "log.parquet") as log:
+        assert log.report.notes[0].startswith("column serp is not used")
+
+
+def test_empty_lines_are_no_problem(tmp_path: Path) -> None:
+    text = b"item,position,click\na,1,0\n\na,1,1\n\xff,1,0\n\r\n"
+    with open_log(write(tmp_path / "log.csv", text)) as log:
+        assert log.counts().n_impressions == 2
+        assert problems(log) == {"encoding": 1}

@@ -223,7 +223,7 @@ def test_filters_of_counted_logs(tmp_path: Path) -> None:
         assert {key[:2] for key in spelled(several)[0]} == {("a", "x"), ("a", "y")}
         assert log.counts(top_queries=2).queries.tolist() == ["a", "b"]
         assert log.report_of(top_queries=1).displays == 15199
-        with pytest.raises(InvalidValue, match="there must be rows to count"):
+        with pytest.raises(InvalidValue, match="the filters must leave rows"):
             log.counts(min_displays=1)  # nothing was shown at all three positions
         with pytest.raises(InvalidValue, match="must have single lists"):
             log.impressions("a")

@@ -17,11 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clickrank.errors import invalid
 from clickrank.logs.counts import NOTHING, Cells, Counts, Sessions, cells_of
 from clickrank.logs.engine import keep, require_ibis
 from clickrank.logs.filters import displays
-from clickrank.logs.report import Report
+from clickrank.logs.report import NothingLeft, Report
 from clickrank.logs.schema import kind_of
 from clickrank.logs.whole import spelling, times_whole
 from clickrank.progress import progress_bar
@@ -84,8 +83,6 @@ def counts_of(
     Lists with a position or an item twice, or none at a position, are noted and left out; they
     count among the displays if lists are not wanted.
     """
-    if not pairs.query.size:
-        raise invalid("log", "there must be rows to count", 0)
     n_positions = int(rows.position.max().to_pyarrow().as_py())
     sessions = None
     if with_lists and kind_of(rows.columns) == "lists":
@@ -135,7 +132,8 @@ def _sessions(
             tick(size)
     width = max(int((some != NOTHING).any(axis=0).sum()) for some in items)
     if width == 0:
-        raise invalid("log", "there must be a list without gaps and repetitions", "none")
+        rule = "there must be a list without gaps and repetitions"
+        raise NothingLeft("log", rule, 0, report.problems)
     return Sessions(
         np.concatenate([some[:, :width] for some in items]),
         np.concatenate([some[:, :width] for some in clicks]),

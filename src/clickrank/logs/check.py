@@ -11,14 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clickrank.logs.report import Report
+from clickrank.logs.report import LARGEST_POSITION, Report
 from clickrank.logs.schema import COUNTS, FIELDS, kind_of, schema_of
 
-#: No list is longer: beyond, a position is an error in the file.
-LARGEST_POSITION = 1000
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _FAR = 1e11  # seconds: beyond, a number is no time
 _WHOLE = r"^\s*[+-]?[0-9]{1,18}(\.0*)?\s*$"
+_TRUTH = r"^\s*(?i:true|false)\s*$"
 _REAL = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 
 Bools = NDArray[np.bool_]
@@ -39,7 +38,7 @@ def checked(
     kept: dict[str, Any] = {}
     for name, values in raw.items():
         if name in COUNTS or name == "depth":
-            kept[name] = _whole(values, notes)
+            kept[name] = _whole(_zeros_and_ones(values) if name == "click" else values, notes)
         elif name in ("propensity", "prefix_propensity"):
             kept[name] = _propensity(values, notes)
         elif name == "timestamp":
@@ -110,6 +109,14 @@ def _equal(values: Any, text: str) -> Bools:
 def _matches(values: Any, pattern: str) -> Bools:
     found = pc.match_substring_regex(values, pattern)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _zeros_and_ones(values: Any) -> Any:
+    """Return text with 1 for true and 0 for false, whatever the case of their letters."""
+    if not _matches(values, _TRUTH).any():
+        return values
+    bare = pc.utf8_lower(pc.utf8_trim_whitespace(values))
+    return pc.if_else(pc.equal(bare, "true"), "1", pc.if_else(pc.equal(bare, "false"), "0", values))
 
 
 def _whole(values: Any, notes: _Notes) -> NDArray[np.int64]:

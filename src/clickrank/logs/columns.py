@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 
 from clickrank.errors import invalid, unknown
-from clickrank.logs.schema import FIELDS, check_columns
+from clickrank.logs.schema import FIELDS, check_columns, kind_of
 
 #: Other names that columns are known by, in small letters.
 _ALSO = {
@@ -21,6 +22,8 @@ _ALSO = {
     "timestamp": ("time", "shown_at"),
     "user": ("user_id", "userid"),
 }
+#: Words in names of columns that may say which rows were one list: to ask for, not to take.
+_OF_LISTS = ("session", "request", "serp", "list", "slate", "impression", "pageview", "search")
 
 
 def mapped(names: Sequence[str], given: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -57,6 +60,24 @@ def _find(name: str, columns: Sequence[str], taken: Collection[str]) -> str | No
     """Return the column that is called so, or by another of its names."""
     free = {c.strip().lower(): c for c in reversed(columns) if c not in taken}
     return next((free[n] for n in (name, *_ALSO[name]) if n in free), None)
+
+
+def notes_on(names: Sequence[str], found: Mapping[str, str]) -> list[str]:
+    """Say which columns may name lists, if none was taken for that.
+
+    >>> notes_on(["SessionID", "item", "click"], {"item": "item", "click": "click"})
+    ['column SessionID is not used; --column impression_id=SessionID reads whole lists']
+    >>> notes_on(["id", "listener"], {"impression_id": "id"})
+    []
+    """
+    if kind_of(found) != "slots":
+        return []
+    free = [name for name in names if name not in found.values()]
+    return [
+        f"column {name} is not used; --column impression_id={name} reads whole lists"
+        for name in free
+        if any(w.removesuffix("id") in _OF_LISTS for w in re.findall("[a-z]+", name.lower()))
+    ]
 
 
 def parse_columns(options: Sequence[str]) -> dict[str, str]:

@@ -11,6 +11,8 @@ import typer
 from clickrank.errors import invalid
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from clickrank.logs.log import Log
 
 LogFiles = Annotated[
@@ -105,27 +107,41 @@ def read(
     """Read a click log: say what is in it and what is wrong with it."""
     if out is not None and not out.parent.is_dir():
         raise invalid("read", "the folder of --out must exist", str(out.parent))
-    with open_given(log, format, column, strict, first_position, engine, memory) as opened:
-        filters: dict[str, Any] = {
-            "positions": positions,
-            "min_displays": min_displays,
-            "min_items": min_items,
-            "top_queries": top_queries,
-        }
-        opened.counts(**filters)
-        report = opened.report_of(**filters)
-        if out is not None:
-            opened.save(out, **filters)
+    from clickrank.logs.report import NothingLeft, problems_table
+
+    filters: dict[str, Any] = {
+        "positions": positions,
+        "min_displays": min_displays,
+        "min_items": min_items,
+        "top_queries": top_queries,
+    }
+    try:
+        with open_given(log, format, column, strict, first_position, engine, memory) as opened:
+            opened.counts(**filters)
+            report = opened.report_of(**filters)
+            if out is not None:
+                opened.save(out, **filters)
+    except NothingLeft as error:
+        if error.problems:
+            _console(stderr=True).print(problems_table(error.problems))
+        raise
     if as_json:
         import msgspec
 
         text = msgspec.json.encode(report.as_dict())
         typer.echo(msgspec.json.format(text, indent=2).decode())
         return
+    console = _console()
+    console.print(report.table())
+    for remark in report.remarks:
+        console.print(remark, highlight=False, markup=False)
+    if report.problems:
+        console.print(problems_table(report.problems))
+
+
+def _console(stderr: bool = False) -> Console:
     from rich.console import Console
 
     # A pipe has no width; tables need some.
-    console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print(report.table())
-    if report.problems:
-        console.print(report.problems_table())
+    terminal = (sys.stderr if stderr else sys.stdout).isatty()
+    return Console(width=None if terminal else 120, stderr=stderr)

@@ -22,7 +22,7 @@ from clickrank.logs.impressions import Impressions
 from clickrank.logs.lists import impressions_of, in_order, tables_by_query
 from clickrank.logs.readers import IN_PLACE, READERS, check_format, recognise
 from clickrank.logs.readers.files import Paths, expand
-from clickrank.logs.report import Report, merged
+from clickrank.logs.report import NothingLeft, Report, merged
 from clickrank.logs.schema import ORDER
 from clickrank.logs.stage import stage
 
@@ -124,7 +124,12 @@ class Log:
         chosen = Filters(**filters)
         rows, pairs = self._kept_by(chosen), self._pairs_of(chosen)
         report = dataclasses.replace(self._report, problems={})
-        found = aggregate.counts_of(rows, pairs, report, self._progress, with_lists)
+        self._check_left(chosen)
+        try:
+            found = aggregate.counts_of(rows, pairs, report, self._progress, with_lists)
+        except NothingLeft as error:
+            error.problems = merged(self._report.problems, report.problems)
+            raise
         if found.sessions is not None:
             report.lists = found.n_impressions
             report.displays = report.rows = int(found.cells.shown.sum())
@@ -152,6 +157,7 @@ class Log:
         chosen = Filters(**filters)
         if query is None:
             names = self._pairs_of(chosen).queries
+            self._check_left(chosen)
             if names.size != 1:
                 rule = f"query must be given, as the log has {names.size}"
                 raise invalid("impressions", rule, query)
@@ -195,6 +201,13 @@ class Log:
         report = dataclasses.replace(self._report, problems={})
         self._single.setdefault(chosen, {})[query] = report
         return impressions_of(found, query, report)
+
+    def _check_left(self, chosen: Filters) -> None:
+        if self._pairs_of(chosen).query.size:
+            return
+        if chosen and self._pairs_of(Filters()).query.size:
+            raise invalid("log", "the filters must leave rows to count", 0)
+        raise NothingLeft("log", "there must be rows to count", 0, self._report.problems)
 
     def _check_single(self) -> None:
         if self.kind == "counted":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from clickrank.errors import ClickRankError
+from clickrank.errors import ClickRankError, InvalidValue, invalid
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 #: Examples kept of each kind of problem, and how much of the text.
 EXAMPLES = 3
 TEXT = 160
+#: No list is longer: beyond, a position is an error in the file.
+LARGEST_POSITION = 1000
 
 #: Kinds of problems, and what became of the rows that have them.
 KINDS = {
@@ -22,8 +25,8 @@ KINDS = {
     "record": "the line is of no known type: skipped",
     "number": "a number is missing or is none: skipped",
     "id": "a query or an item has no name: skipped",
-    "position": "the position is before the first: skipped",
-    "depth": "the position is beyond the depth of the page: skipped",
+    "position": f"the position is before the first or beyond {LARGEST_POSITION} (kdd-2012: 3): skipped",
+    "depth": "the position is beyond the depth of the page, or that is above 3: skipped",
     "click": "clicks are below 0: skipped",
     "shown": "displays are below 1: skipped",
     "several clicks": "one item of a list was clicked more than once: counts as one click",
@@ -40,6 +43,11 @@ KINDS = {
     "truncated": "the file ends in the middle: read up to there",
     "not settled": "more clicks may come: left out",
     "test query": "the clicks of a test query were withheld: left out",
+}
+#: Kinds of logs without single lists, and what that means.
+WITHOUT_LISTS = {
+    "slots": "slots: each row is a display of its own; which rows were one list is not known",
+    "counted": "counted: rows are sums of displays and clicks; single lists are not known",
 }
 #: Those that say nothing against a log.
 HARMLESS = ("not settled", "several clicks", "test query")
@@ -76,6 +84,22 @@ class Problem:
         return KINDS[self.kind]
 
 
+class NothingLeft(InvalidValue):
+    """All of a log was refused; the message names the most frequent reason."""
+
+    def __init__(
+        self, owner: str, rule: str, value: object, problems: Mapping[str, Problem]
+    ) -> None:
+        self.problems = problems
+        text = str(invalid(owner, rule, value))
+        lost = [p for p in problems.values() if p.meaning.endswith(("skipped", "left out"))]
+        if lost:
+            most = max(lost, key=lambda problem: problem.count)
+            reason = most.meaning.rpartition(":")[0]
+            text += f" Most often ({most.count:,} times) {reason}, as in {most.examples[0]}"
+        super().__init__(text)
+
+
 @dataclasses.dataclass
 class Report:
     """What was read.
@@ -97,6 +121,8 @@ class Report:
         ``lists`` is None if they are not known.
     problems
         By kind.
+    notes
+        What else a reader should know.
     strict
         Whether the first problem is an error.
     """
@@ -113,7 +139,22 @@ class Report:
     displays: int = 0
     clicks: int = 0
     problems: dict[str, Problem] = dataclasses.field(default_factory=dict)
+    notes: list[str] = dataclasses.field(default_factory=list)
     strict: bool = False
+    _waiting: list[tuple[int, Malformed]] | None = dataclasses.field(
+        default=None, init=False, repr=False
+    )
+
+    @contextlib.contextmanager
+    def lines_at_once(self) -> Iterator[None]:
+        """Check many lines; if reading is strict, raise for the first bad one of them."""
+        self._waiting = []
+        try:
+            yield
+            if self._waiting:
+                raise min(self._waiting, key=lambda found: found[0])[1]
+        finally:
+            self._waiting = None
 
     def add(
         self, kind: str, file: str, line: int | None = None, text: str = "", count: int = 1
@@ -122,22 +163,32 @@ class Report:
         found = self.problems.setdefault(kind, Problem(kind))
         found.count += count
         if len(found.examples) < EXAMPLES:
-            cut = text if len(text) <= TEXT else text[: TEXT - 1] + "…"
-            found.examples.append(Example(file, line, cut))
+            found.examples.append(Example(file, line, _cut(text)))
         if self.strict and kind not in HARMLESS:
-            raise Malformed(f"{found.examples[-1]}: {KINDS[kind].partition(':')[0]}.")
+            where = Example(file, line, _cut(text))
+            error = Malformed(f"{where}: {KINDS[kind].rpartition(':')[0]}.")
+            if self._waiting is None or line is None:
+                raise error
+            self._waiting.append((line, error))
 
     def wants_example(self, kind: str) -> bool:
-        """Whether there is room for another example of a problem."""
+        """Whether there is room for another example of a problem, or it is to be raised."""
+        if self.strict and kind not in HARMLESS:
+            return True
         return kind not in self.problems or len(self.problems[kind].examples) < EXAMPLES
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as plain values, for JSON."""
         facts = dataclasses.asdict(self)
-        del facts["strict"]
+        del facts["strict"], facts["_waiting"]
         for kind, problem in facts["problems"].items():
             problem["meaning"] = KINDS[kind]
         return facts
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to say below the table: the kind of the log, if it has no lists, and notes."""
+        return [*([WITHOUT_LISTS[self.kind]] if self.kind in WITHOUT_LISTS else []), *self.notes]
 
     def table(self) -> Table:
         """Return what was read as a table to print."""
@@ -157,17 +208,22 @@ class Report:
             table.add_row("first position in the file", str(self.first_position))
         return table
 
-    def problems_table(self) -> Table:
-        """Return the problems as a table to print."""
-        from rich.markup import escape
-        from rich.table import Table
 
-        table = Table("problem", "times", "what it means", "examples")
-        table.columns[1].justify = "right"
-        for problem in self.problems.values():
-            shown = "\n".join(str(example) for example in problem.examples)
-            table.add_row(problem.kind, f"{problem.count:,}", problem.meaning, escape(shown))
-        return table
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT else text[: TEXT - 1] + "…"
+
+
+def problems_table(problems: Mapping[str, Problem]) -> Table:
+    """Return problems as a table to print."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("problem", "times", "what it means", "examples")
+    table.columns[1].justify = "right"
+    for problem in problems.values():
+        shown = "\n".join(str(example) for example in problem.examples)
+        table.add_row(problem.kind, f"{problem.count:,}", problem.meaning, escape(shown))
+    return table
 
 
 def merged(first: Mapping[str, Problem], second: Mapping[str, Problem]) -> dict[str, Problem]:

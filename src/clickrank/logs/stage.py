@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from clickrank.errors import invalid
 from clickrank.logs.readers import Reader
-from clickrank.logs.report import Report
+from clickrank.logs.report import NothingLeft, Report
 from clickrank.logs.schema import IDS, OPTIONAL
 from clickrank.progress import progress_bar
 
@@ -60,7 +60,8 @@ def stage(
             if writer is not None:
                 writer.close()
     if writer is None:
-        raise invalid("open_log", f"{', '.join(paths)} must hold a row that can be read", "none")
+        rule = f"{', '.join(paths)} must hold a row that can be read"
+        raise NothingLeft("open_log", rule, 0, report.problems)
     if report.first_position is None:
         report.first_position = first_of(int(seen[0]), int(seen[1]))
 

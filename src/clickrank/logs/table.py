@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from clickrank.errors import invalid
-from clickrank.logs.check import LARGEST_POSITION
-from clickrank.logs.columns import mapped
+from clickrank.logs.columns import mapped, notes_on
 from clickrank.logs.engine import require_ibis
-from clickrank.logs.report import EXAMPLES, Report
+from clickrank.logs.report import EXAMPLES, LARGEST_POSITION, Report
 from clickrank.logs.schema import COUNTS, IDS, OPTIONAL, ORDER, kind_of, schema_of
 from clickrank.logs.stage import first_of
 
@@ -36,9 +35,11 @@ def in_place(raw: Any, columns: Mapping[str, str] | None, report: Report, file: 
     Values are looked at by the engine, in two passes, and copied nowhere.
     """
     ibis = require_ibis()
-    found = mapped([name for name in raw.columns if name not in ORDER], columns)
+    names = [name for name in raw.columns if name not in ORDER]
+    found = mapped(names, columns)
     report.columns = found
     report.kind = kind_of(found)
+    report.notes = notes_on(names, found)
     report.format = "service" if is_service(raw.columns) else "parquet"
     rows = _typed(raw, found)
     if report.first_position is None:

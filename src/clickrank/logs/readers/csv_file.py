@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from clickrank.errors import invalid
-from clickrank.logs.columns import mapped
+from clickrank.logs.columns import mapped, notes_on
 from clickrank.logs.readers.delimited import delimiter_of, fields_of, read_delimited
 from clickrank.logs.readers.files import Tick, first_lines
 from clickrank.logs.report import Report
@@ -28,6 +28,7 @@ def read(
     found = mapped(names, columns)
     report.columns = found
     report.kind = kind_of(found)
+    report.notes = notes_on(names, found)
     yield from read_delimited(
         path, report, tick, names=names, columns=found, delimiter=delimiter, header=True
     )

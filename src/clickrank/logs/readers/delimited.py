@@ -11,9 +11,9 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from clickrank.logs.check import LARGEST_POSITION, checked
+from clickrank.logs.check import checked
 from clickrank.logs.readers.files import Tick, blocks, without_bad_lines
-from clickrank.logs.report import Report
+from clickrank.logs.report import LARGEST_POSITION, Report
 
 DELIMITERS = "\t,;|"
 
@@ -59,21 +59,23 @@ def read_delimited(
     """
     before = 0  # lines
     for block in blocks(path, report, tick):
-        clean = without_bad_lines(block, path, before, report)
-        parsed = _fast(clean, names, columns.values(), delimiter, quoted)
-        rows: Sequence[int] | None = None
-        if parsed is None:
-            parsed, rows = _slow(
-                clean, names, columns.values(), delimiter, quoted, path, before, report, header
-            )
-        elif header and before == 0:
-            parsed = parsed.slice(1)
-            rows = range(2, parsed.num_rows + 2)
-        where = _Where(path, clean, before, rows)
-        raw = {name: parsed.column(column) for name, column in columns.items()}
+        with report.lines_at_once():
+            clean = without_bad_lines(block, path, before, report)
+            parsed = _fast(clean, names, columns.values(), delimiter, quoted)
+            rows: Sequence[int] | None = None
+            if parsed is None:
+                parsed, rows = _slow(
+                    clean, names, columns.values(), delimiter, quoted, path, before, report, header
+                )
+            elif header and before == 0:
+                parsed = parsed.slice(1)
+                rows = range(2, parsed.num_rows + 2)
+            where = _Where(path, clean, before, rows)
+            raw = {name: parsed.column(column) for name, column in columns.items()}
+            table = checked(raw, where, report, deepest) if parsed.num_rows else None
         before += block.count(b"\n")
-        if parsed.num_rows:
-            yield checked(raw, where, report, deepest)
+        if table is not None:
+            yield table
 
 
 class _Where:
@@ -98,7 +100,9 @@ class _Where:
 def _fast(
     block: bytes, names: Sequence[str], wanted: Any, delimiter: str, quoted: bool
 ) -> pa.Table | None:
-    """Parse a block at once; None if any line of it has not all fields."""
+    """Parse a block at once; None if any line of it has not all fields, or none at all."""
+    if block.startswith((b"\n", b"\r\n")) or b"\n\n" in block or b"\n\r\n" in block:
+        return None  # to Arrow an empty line is a row of empty values
     odd = False
 
     def handle(row: Any) -> Literal["skip"]:

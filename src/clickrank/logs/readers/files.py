@@ -101,11 +101,12 @@ def blocks(path: str, report: Report, tick: Tick, size: int = BLOCK) -> Iterator
         length = 0
         first = True
         read_bytes = 0
+        damage: Exception | None = None
         while True:
             try:
                 piece = _read(file, size)
             except _ENDS as error:
-                report.add("truncated", path, text=str(error) or type(error).__name__)
+                damage = error
                 rest = b"".join(held)
                 held = [rest[: rest.rfind(b"\n") + 1]]
                 piece = b""
@@ -117,6 +118,9 @@ def blocks(path: str, report: Report, tick: Tick, size: int = BLOCK) -> Iterator
                 rest = b"".join(held)
                 if rest:
                     yield rest
+                if damage is not None:  # after what is wrong with the lines before
+                    text = str(damage) or type(damage).__name__
+                    report.add("truncated", path, text=text)
                 tick(total - done)
                 return
             held.append(piece)
@@ -155,15 +159,14 @@ def lines(path: str, report: Report, tick: Tick) -> Iterator[tuple[int, str]]:
         number = before + block.count(b"\n")
 
 
-def _decoded(block: bytes, path: str, before: int, report: Report) -> list[str]:
-    found = []
+def _decoded(block: bytes, path: str, before: int, report: Report) -> Iterator[str]:
     for number, line in enumerate(block.split(b"\n"), before + 1):
         try:
-            found.append(line.decode())
+            text = line.decode()
         except UnicodeDecodeError:
             report.add("encoding", path, number, line.decode(errors="replace"))
-            found.append("")
-    return found
+            text = ""
+        yield text
 
 
 def without_bad_lines(block: bytes, path: str, before: int, report: Report) -> bytes:

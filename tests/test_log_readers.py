@@ -432,7 +432,7 @@ def test_a_log_that_is_refused_says_why(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["read", str(path)])
     assert done.exit_code == 2
     assert "a query or an item has no name" in done.output  # the table
-    assert "Most often (2 times) a number is missing or is none, as in" in done.output
+    assert "Most often (2 rows) a number is missing or is none, as in" in done.output
     path = write(tmp_path / "kdd", tabbed("0 1 1 9 1 4 2 7 1 1 1 1"))
     with open_log(path) as log, pytest.raises(InvalidValue, match="page, or that is above 3"):
         log.counts()

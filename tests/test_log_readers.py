@@ -351,7 +351,7 @@ def test_several_files(tmp_path: Path) -> None:
             assert log.counts().n_impressions == 2
             assert len(log.report.files) == 2
     write(tmp_path / "day-3.csv", "query,item,position,click\nq,a,1,1\n")
-    with pytest.raises(InvalidValue, match="all files must have the columns"):
+    with pytest.raises(InvalidValue, match=r"day-3\.csv must have the columns"):
         open_log(tmp_path)
 
 
@@ -432,7 +432,7 @@ def test_a_log_that_is_refused_says_why(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["read", str(path)])
     assert done.exit_code == 2
     assert "a query or an item has no name" in done.output  # the table
-    assert "Most often (2 times) a number is missing or is none, as in" in done.output
+    assert "Most often (2 rows) a number is missing or is none, as in" in done.output
     path = write(tmp_path / "kdd", tabbed("0 1 1 9 1 4 2 7 1 1 1 1"))
     with open_log(path) as log, pytest.raises(InvalidValue, match="page, or that is above 3"):
         log.counts()
@@ -470,3 +470,18 @@ def test_empty_lines_are_no_problem(tmp_path: Path) -> None:
     with open_log(write(tmp_path / "log.csv", text)) as log:
         assert log.counts().n_impressions == 2
         assert problems(log) == {"encoding": 1}
+
+
+def test_a_file_that_is_no_log_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "item,position,click\nx,1,0\n")
+    write(tmp_path / "b.csv", "when,title\n1,shoes\n")
+    with pytest.raises(InvalidValue, match=r"columns of \S*b\.csv, .*got \['when', 'title'\]"):
+        open_log(tmp_path)
+    with pytest.raises(InvalidValue, match=r"which \S*b\.csv has, got 'name'"):
+        open_log(tmp_path / "b.csv", columns={"item": "name"})
+    pq.write_table(pa.table({"item": ["x"], "position": [1], "click": [0]}), tmp_path / "1.pq")
+    with pytest.raises(InvalidValue, match=r"a\.csv must be a whole Parquet file"):
+        open_log(tmp_path)
+    pq.write_table(pa.table({"item": ["x"], "title": ["x"]}), tmp_path / "2.pq")
+    with pytest.raises(InvalidValue, match=r"2\.pq must have the columns"):
+        open_log(str(tmp_path / "*.pq"))

@@ -336,7 +336,9 @@ def test_options_are_checked(options: dict[str, Any], message: str, tmp_path: Pa
 
 def test_columns_that_are_missing(tmp_path: Path) -> None:
     path = write(tmp_path / "log.parquet", [{"query": "q", "item": "a", "position": 1}])
-    with pytest.raises(InvalidValue, match=r"click must be among the columns, .*--column click="):
+    with pytest.raises(
+        InvalidValue, match=r"click must be among the columns of .*, .*--column click="
+    ):
         open_log(path)
     words = [{"query": "q", "item": "a", "position": "first", "click": 1}]
     with pytest.raises(InvalidValue, match=r"column position \(position\) must hold numbers"):

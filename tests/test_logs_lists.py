@@ -103,6 +103,8 @@ def test_lists_left_out_are_told(tmp_path: Path) -> None:
         examples = {kind: problem.examples[0].text for kind, problem in log.report.problems.items()}
         assert examples["gap"] == "query shoes: –, –, –, –, –, –, –, –, a"
         assert examples["repeated position"] == "query shoes: a, b"
+        assert log.report.problems["gap"].times == "5 lists"
+        assert log.report.problems["repeated item"].times == "1 list"
         assert [len(one) for _, one in log.impressions_by_query()] == [0, 1, 3]
         assert told(log) == {**expected, "gap": 6}
         log.counts()
@@ -180,7 +182,7 @@ def test_evaluate_says_what_it_leaves_out(tmp_path: Path) -> None:
     assert err == (
         "clickrank: took the 10 most frequent of 12 queries; "
         "--top-queries or --query takes others.\n"
-        "clickrank: left out or put right: gap (1); clickrank read shows examples.\n"
+        "clickrank: left out or put right: gap (1 list); clickrank read shows examples.\n"
     )
     assert "12 queries" in run("--top-queries", "20", "--min-items", "2")[0]
     out, err = run("--query", "q00", "--query", "q01")

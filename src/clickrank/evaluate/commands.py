@@ -165,7 +165,7 @@ def _lists(opened: Log, query: list[str] | None, filters: dict[str, Any]) -> lis
     found = [one for _, one in opened.impressions_by_query(query, **filters) if len(one)]
     problems = opened.report_of(**filters).problems.values()
     if problems:
-        kinds = ", ".join(f"{problem.kind} ({problem.count:,})" for problem in problems)
+        kinds = ", ".join(f"{problem.kind} ({problem.times})" for problem in problems)
         typer.echo(
             f"clickrank: left out or put right: {kinds}; clickrank read shows examples.", err=True
         )

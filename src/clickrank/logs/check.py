@@ -116,7 +116,8 @@ def _zeros_and_ones(values: Any) -> Any:
     if not _matches(values, _TRUTH).any():
         return values
     bare = pc.utf8_lower(pc.utf8_trim_whitespace(values))
-    return pc.if_else(pc.equal(bare, "true"), "1", pc.if_else(pc.equal(bare, "false"), "0", values))
+    numbers = pc.if_else(pa.array(_equal(bare, "false")), "0", values)
+    return pc.if_else(pa.array(_equal(bare, "true")), "1", numbers)
 
 
 def _whole(values: Any, notes: _Notes) -> NDArray[np.int64]:

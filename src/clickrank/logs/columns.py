@@ -26,8 +26,10 @@ _ALSO = {
 _OF_LISTS = ("session", "request", "serp", "list", "slate", "impression", "pageview", "search")
 
 
-def mapped(names: Sequence[str], given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return for each column of the log that of the file.
+def mapped(
+    names: Sequence[str], given: Mapping[str, str] | None = None, file: str = "the file"
+) -> dict[str, str]:
+    """Return for each column of the log that of the file, whose name is for errors.
 
     Those given come first; others are found by name, whatever the case of its letters.
 
@@ -39,7 +41,8 @@ def mapped(names: Sequence[str], given: Mapping[str, str] | None = None) -> dict
         if name not in FIELDS:
             raise unknown("column", name, FIELDS)
         if column not in names:
-            raise invalid("open_log", f"the column of {name} must be one of {list(names)}", column)
+            rule = f"the column of {name} must be one of {list(names)}, which {file} has"
+            raise invalid("open_log", rule, column)
     counted = "shown" in chosen or (
         "click" not in chosen and _find("shown", names, chosen.values()) is not None
     )
@@ -52,7 +55,7 @@ def mapped(names: Sequence[str], given: Mapping[str, str] | None = None) -> dict
         if found is not None:
             chosen[name] = found
     result = {name: chosen[name] for name in FIELDS if name in chosen}
-    check_columns(result)
+    check_columns(result, names, file)
     return result
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from clickrank.errors import MissingExtra, unknown
+from clickrank.errors import MissingExtra, invalid, unknown
 from clickrank.logs.schema import ORDER
 from clickrank.progress import progress_bar
 
@@ -56,6 +56,22 @@ def connect(engine: str, folder: Path, memory: str, threads: int | None) -> Any:
             raise MissingExtra("Spark needs PySpark: pip install 'clickrank[spark]'.") from error
         return ibis.pyspark.connect(SparkSession.builder.getOrCreate())
     raise unknown("engine", engine, ENGINES)
+
+
+def check_parquet(files: Sequence[str]) -> None:
+    """Raise if a file on this disk is not Parquet, or has not the columns of the first."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    first: list[str] | None = None
+    for file in (file for file in files if "://" not in file):
+        try:
+            names = pq.read_schema(file).names
+        except pa.ArrowInvalid as error:
+            raise invalid("open_log", f"{file} must be a whole Parquet file", str(error)) from error
+        first = names if first is None else first
+        if not {name.lower() for name in first} <= {name.lower() for name in names}:
+            raise invalid("open_log", f"{file} must have the columns {first} of {files[0]}", names)
 
 
 def read_parquet(backend: Any, files: Sequence[str]) -> Any:

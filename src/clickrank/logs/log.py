@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from clickrank.errors import invalid
 from clickrank.logs import aggregate, table
 from clickrank.logs.counts import Counts
-from clickrank.logs.engine import connect, read_parquet, watched
+from clickrank.logs.engine import check_parquet, connect, read_parquet, watched
 from clickrank.logs.filters import Filters
 from clickrank.logs.impressions import Impressions
 from clickrank.logs.lists import impressions_of, in_order, tables_by_query
@@ -298,6 +298,7 @@ def open_log(
     try:
         backend = connect(engine, own, memory, threads)
         if name in IN_PLACE:
+            check_parquet(files)
             raw = read_parquet(backend, files)
             rows = table.in_place(raw, columns, report, ", ".join(files))
         else:

@@ -25,7 +25,8 @@ KINDS = {
     "record": "the line is of no known type: skipped",
     "number": "a number is missing or is none: skipped",
     "id": "a query or an item has no name: skipped",
-    "position": f"the position is before the first or beyond {LARGEST_POSITION} (kdd-2012: 3): skipped",
+    "position": f"the position is before the first or beyond {LARGEST_POSITION} (kdd-2012: 3)"
+    ": skipped",
     "depth": "the position is beyond the depth of the page, or that is above 3: skipped",
     "click": "clicks are below 0: skipped",
     "shown": "displays are below 1: skipped",
@@ -48,6 +49,18 @@ KINDS = {
 WITHOUT_LISTS = {
     "slots": "slots: each row is a display of its own; which rows were one list is not known",
     "counted": "counted: rows are sums of displays and clicks; single lists are not known",
+}
+#: What is counted, where it is not rows.
+_COUNTED = {
+    "click on no list": "click",
+    "click not shown": "click",
+    "repeated list": "list",
+    "empty list": "list",
+    "repeated item": "list",
+    "repeated position": "list",
+    "gap": "list",
+    "test query": "list",
+    "truncated": "file",
 }
 #: Those that say nothing against a log.
 HARMLESS = ("not settled", "several clicks", "test query")
@@ -83,6 +96,12 @@ class Problem:
         """What it is, and what became of it."""
         return KINDS[self.kind]
 
+    @property
+    def times(self) -> str:
+        """How many rows, lists, clicks or files, in words."""
+        what = _COUNTED.get(self.kind, "row")
+        return f"{self.count:,} {what}{'' if self.count == 1 else 's'}"
+
 
 class NothingLeft(InvalidValue):
     """All of a log was refused; the message names the most frequent reason."""
@@ -96,7 +115,7 @@ class NothingLeft(InvalidValue):
         if lost:
             most = max(lost, key=lambda problem: problem.count)
             reason = most.meaning.rpartition(":")[0]
-            text += f" Most often ({most.count:,} times) {reason}, as in {most.examples[0]}"
+            text += f" Most often ({most.times}) {reason}, as in {most.examples[0]}"
         super().__init__(text)
 
 
@@ -183,6 +202,7 @@ class Report:
         del facts["strict"], facts["_waiting"]
         for kind, problem in facts["problems"].items():
             problem["meaning"] = KINDS[kind]
+            problem["counted"] = _COUNTED.get(kind, "row") + "s"
         return facts
 
     @property
@@ -218,11 +238,11 @@ def problems_table(problems: Mapping[str, Problem]) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("problem", "times", "what it means", "examples")
+    table = Table("problem", "how many", "what it means", "examples")
     table.columns[1].justify = "right"
     for problem in problems.values():
         shown = "\n".join(str(example) for example in problem.examples)
-        table.add_row(problem.kind, f"{problem.count:,}", problem.meaning, escape(shown))
+        table.add_row(problem.kind, problem.times, problem.meaning, escape(shown))
     return table
 
 

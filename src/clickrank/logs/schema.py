@@ -71,15 +71,18 @@ def kind_of(names: Collection[str]) -> str:
     return "lists" if "impression_id" in names else "slots"
 
 
-def check_columns(names: Collection[str]) -> None:
-    """Raise unless these columns make a log; a log without ``query`` is one query's."""
+def check_columns(names: Collection[str], of_file: Collection[str], file: str) -> None:
+    """Raise unless these columns make a log; a log without ``query`` is one query's.
+
+    ``of_file`` are those that the file has, whatever they are for.
+    """
     missing = [n for n in _NEEDED[kind_of(names)] if n not in names and n != "query"]
     if missing:
         rule = (
-            f"{', '.join(missing)} must be among the columns, or named with columns="
+            f"{', '.join(missing)} must be among the columns of {file}, or named with columns="
             "{'click': 'name in the file', ...} (--column click=NAME)"
         )
-        raise invalid("open_log", rule, sorted(names))
+        raise invalid("open_log", rule, list(of_file))
 
 
 def schema_of(names: Collection[str]) -> pa.Schema:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,9 +34,9 @@ def stage(
     held: list[pa.Table] = []
     writer: pq.ParquetWriter | None = None
     with progress_bar("Reading", total, progress) as tick:
-        tables = (reader(path, report, tick, columns) for path in paths)
+        tables = ((path, t) for path in paths for t in reader(path, report, tick, columns))
         try:
-            for table in itertools.chain.from_iterable(tables):
+            for path, table in tables:
                 if writer is None:
                     coded = [n for n in table.schema.names if n in (*IDS, *OPTIONAL)]
                     writer = pq.ParquetWriter(
@@ -47,7 +46,7 @@ def stage(
                         use_dictionary=coded,  # type: ignore[arg-type]  # a list too
                     )
                 elif table.schema.names != writer.schema.names:
-                    rule = f"all files must have the columns {writer.schema.names}"
+                    rule = f"{path} must have the columns {writer.schema.names} as those before"
                     raise invalid("open_log", rule, table.schema.names)
                 seen += np.bincount(np.minimum(table["position"], 2), minlength=3)[:2]
                 held.append(table)

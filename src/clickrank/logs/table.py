@@ -36,7 +36,7 @@ def in_place(raw: Any, columns: Mapping[str, str] | None, report: Report, file: 
     """
     ibis = require_ibis()
     names = [name for name in raw.columns if name not in ORDER]
-    found = mapped(names, columns)
+    found = mapped(names, columns, file)
     report.columns = found
     report.kind = kind_of(found)
     report.notes = notes_on(names, found)

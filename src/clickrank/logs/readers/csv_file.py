@@ -25,7 +25,7 @@ def read(
     names = fields_of(head[0], delimiter)
     if len(set(names)) < len(names):
         raise invalid("open_log", f"the columns of {path} must have different names", names)
-    found = mapped(names, columns)
+    found = mapped(names, columns, path)
     report.columns = found
     report.kind = kind_of(found)
     report.notes = notes_on(names, found)

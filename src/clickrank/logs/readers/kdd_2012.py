@@ -56,7 +56,7 @@ def read(
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file."""
     kept = COLUMNS if "click" not in (columns or {}) else _WITHOUT_COUNTS
-    found = mapped(NAMES, {**kept, **(columns or {})})
+    found = mapped(NAMES, {**kept, **(columns or {})}, path)
     report.first_position = 1
     report.kind = kind_of(found)
     report.columns = found

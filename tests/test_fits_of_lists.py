@@ -22,7 +22,7 @@ from clickrank.fit import (
     fit_mnl,
     fit_pbm,
     fit_ubm,
-    mnl_log,
+    mnl,
     ubm,
 )
 from clickrank.fit.dbn_problem import Problem
@@ -319,7 +319,7 @@ def test_mnl_step_maximises_the_bound_of_a_plain_loop() -> None:
             clicks[items[k], k] += times * marks[k]
             value += times * marks[k] * math.log(attraction[items[k]] * bias[k])
         value -= times * math.log(d)
-    problem = mnl_log._Problem(counts, sessions, "share", 0.0)
+    problem = mnl._Problem(counts, sessions, "share", 0.0)
     new, found = problem.step(np.r_[attraction, bias])
     assert found == pytest.approx(value)
     assert new[:N_ITEMS] * (weights @ new[N_ITEMS:]) == pytest.approx(clicks.sum(axis=1), rel=1e-4)
@@ -451,7 +451,7 @@ def test_mnl_with_several_clicks_on_a_list() -> None:
     shown = [[0, 1], [1, 0]] * 20
     clicks = [[1, 1], [0, 0], [1, 0], [0, 0], [0, 0]] * 8
     counts = Counts.of_lists(shown, clicks)
-    shared, first, without = (fit_mnl(counts, several=how) for how in mnl_log.SEVERAL)
+    shared, first, without = (fit_mnl(counts, several=how) for how in mnl.SEVERAL)
     assert "8 of 40 lists have more than one click" in shared.not_identified[-1]
     assert "equal parts of one choice" in shared.not_identified[-1]
     # The share of lists with a click is kept, and with the first alone the second has no click.

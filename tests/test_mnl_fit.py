@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize
 
 from clickrank.errors import InvalidValue
-from clickrank.fit import MNLFit, mnl_em, mnl_geometric
+from clickrank.fit import MNLEpochFit, mnl_em, mnl_geometric
 from clickrank.types import Floats
 
 
@@ -164,7 +164,7 @@ def test_the_two_estimates_differ_and_both_come_close_to_the_truth() -> None:
 
 @pytest.mark.parametrize("fit", [mnl_em, mnl_geometric])
 def test_standard_errors_are_the_spread_of_estimates(fit: Any) -> None:
-    found: list[MNLFit] = []
+    found: list[MNLEpochFit] = []
     rng = np.random.default_rng(0)
     alpha, bias = np.array([0.9, 0.5, 0.3]), np.array([1.0, 0.4])
     m = np.array([[150, 50], [100, 100], [50, 150]])

@@ -10,8 +10,8 @@ from scipy.special import betainc
 
 from clickrank.clickmodels import PBM
 from clickrank.errors import InvalidValue
-from clickrank.fit import pbm_fit
-from clickrank.fit.pbm import CELL_MISSES, ITEM_WEIGHT, POSITION_WEIGHT
+from clickrank.fit import fit_pbm_page
+from clickrank.fit.pbm_page import CELL_MISSES, ITEM_WEIGHT, POSITION_WEIGHT
 from clickrank.serve.report import Attraction, Best, Counts, best_probabilities, report
 from clickrank.types import Floats, Ints
 from clickrank.wire import Report
@@ -77,7 +77,7 @@ def test_fit_is_the_maximum_that_a_general_method_finds(seed: int) -> None:
         clicks[:] = 0
     if seed == 1:
         clicks = views.copy()
-    fit = pbm_fit(views, clicks)
+    fit = fit_pbm_page(views, clicks)
     ours = np.r_[np.log(fit.attraction), np.log(fit.examination[1:])]
     start = np.r_[np.full(3, -2.0), np.full(2, -0.1)]
     options: Any = {"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-9, "fatol": 1e-12}
@@ -101,7 +101,7 @@ def test_fit_is_the_maximum_that_a_general_method_finds(seed: int) -> None:
 def test_no_step_lowers_the_likelihood(lists: int, high: float) -> None:
     for seed in range(10):
         theta = np.random.default_rng(seed).uniform(0.0, high, 12)
-        fit = pbm_fit(*counted(seed, lists, theta, KAPPA[:4], best=0.5))
+        fit = fit_pbm_page(*counted(seed, lists, theta, KAPPA[:4], best=0.5))
         assert fit.converged
         assert (np.diff(fit.objectives) <= 0.0).all()
 
@@ -114,7 +114,7 @@ def test_fit_recovers_the_model_that_clicks_come_from() -> None:
     scores = []
     for seed in range(30):
         views, clicks = counted(seed, 20_000, model.attraction, model.examination)
-        fit = pbm_fit(views, clicks)
+        fit = fit_pbm_page(views, clicks)
         for found, truth, error in (
             (fit.attraction, model.attraction, fit.attraction_error),
             (fit.examination[1:], model.examination[1:], fit.examination_error[1:]),
@@ -227,7 +227,9 @@ def test_luck_does_not_make_the_best_list() -> None:
     views, clicks = counted(4, 20_000, theta, kappa, best=0.9)
     best = Best(views, clicks).among(np.ones(1000, dtype=bool))
     assert theta[best].mean() > 0.5
-    assert theta[best].mean() > theta[np.argsort(-pbm_fit(views, clicks).attraction)[:10]].mean()
+    assert (
+        theta[best].mean() > theta[np.argsort(-fit_pbm_page(views, clicks).attraction)[:10]].mean()
+    )
 
 
 def test_retired_items_have_no_chance_and_keep_their_history() -> None:
@@ -343,7 +345,7 @@ def test_any_counts_give_a_report(power: int) -> None:
         if case % 5 == 0:
             rates = rng.integers(0, 2, shape).astype(np.float64)
         clicks = rng.binomial(views, rates)
-        fit = pbm_fit(views, clicks)
+        fit = fit_pbm_page(views, clicks)
         assert fit.converged
         assert (np.diff(fit.objectives) <= 0.0).all()
         retired = tuple(np.flatnonzero(rng.random(n_items) < 0.2).tolist())
@@ -367,9 +369,9 @@ def test_equal_counts_give_equal_reports() -> None:
 
 
 def test_counts_must_fit() -> None:
-    with pytest.raises(InvalidValue, match=r"pbm_fit: clicks\[0, 1\] must be between 0 and views"):
-        pbm_fit([[1, 1]], [[1, 2]])
-    with pytest.raises(InvalidValue, match=r"pbm_fit: clicks must have the shape of views \(1, 2"):
-        pbm_fit([[1, 1]], [[1]])
-    with pytest.raises(InvalidValue, match="pbm_fit: views must be whole numbers"):
-        pbm_fit([[0.5]], [[0]])
+    with pytest.raises(InvalidValue, match=r"page: clicks\[0, 1\] must be between 0 and views"):
+        fit_pbm_page([[1, 1]], [[1, 2]])
+    with pytest.raises(InvalidValue, match=r"page: clicks must have the shape of views \(1, 2"):
+        fit_pbm_page([[1, 1]], [[1]])
+    with pytest.raises(InvalidValue, match="fit_pbm_page: views must be whole numbers"):
+        fit_pbm_page([[0.5]], [[0]])

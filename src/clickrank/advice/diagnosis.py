@@ -24,7 +24,7 @@ from clickrank.advice.scores import (
     score_positions,
 )
 from clickrank.errors import DoesNotApply, invalid, unknown
-from clickrank.fit import FITS, Fit, PBMLogFit
+from clickrank.fit import FITS, Fit, PBMFit
 from clickrank.logs import Counts
 from clickrank.types import number, whole
 
@@ -269,7 +269,7 @@ def effects_of(fit: Fit) -> list[Effect]:
     alone = np.zeros(fit.counts.n_positions, dtype=np.bool_)
     if always_one_order(fit.counts):
         alone[:] = True
-    elif isinstance(fit, PBMLogFit) and fit.part.max(initial=-1) > 0:
+    elif isinstance(fit, PBMFit) and fit.part.max(initial=-1) > 0:
         sizes = np.bincount(fit.part[fit.part >= 0])
         alone = (fit.part >= 0) & (fit.part != int(np.argmax(sizes)))
     for parameter, (values, errors) in fit.position_effects.items():

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from clickrank.advice.limits import always_one_order
 from clickrank.advice.scores import LEVEL, fitted
-from clickrank.fit import DBNFit, DCMFit, PBMLogFit, UBMFit
+from clickrank.fit import DBNFit, DCMFit, PBMFit, UBMFit
 from clickrank.logs import Counts
 from clickrank.types import Floats
 
@@ -39,7 +39,7 @@ def ruled_out(names: Collection[str], counts: Counts) -> dict[str, str]:
 
 def _differs(rich: str, counts: Counts) -> bool:
     fit = fitted(rich, counts)
-    if isinstance(fit, PBMLogFit):
+    if isinstance(fit, PBMFit):
         # The largest examination is 1, whichever it is: every two positions are compared.
         n = fit.examination.size
         return _far(1.0 - fit.examination, fit.examination_error, n * (n - 1) // 2)

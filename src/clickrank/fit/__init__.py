@@ -15,10 +15,10 @@ from clickrank.fit.cascade import CascadeFit, fit_cascade
 from clickrank.fit.dbn import DBNFit, fit_dbn
 from clickrank.fit.dcm import DCMFit, fit_dcm
 from clickrank.fit.dctr import DCTRFit, fit_dctr
-from clickrank.fit.mnl import MNLFit, mnl_em, mnl_geometric
-from clickrank.fit.mnl_log import MNLLogFit, fit_mnl
-from clickrank.fit.pbm import PBMFit, pbm_fit
-from clickrank.fit.pbm_log import PBMLogFit, fit_pbm
+from clickrank.fit.mnl import MNLFit, fit_mnl
+from clickrank.fit.mnl_epochs import MNLEpochFit, mnl_em, mnl_geometric
+from clickrank.fit.pbm import PBMFit, fit_pbm
+from clickrank.fit.pbm_page import PBMPageFit, fit_pbm_page
 from clickrank.fit.pbm_svd import PBMSVDFit, fit_pbm_svd
 from clickrank.fit.ubm import UBMFit, fit_ubm
 from clickrank.logs import Counts
@@ -65,10 +65,10 @@ __all__ = [
     "DCMFit",
     "DCTRFit",
     "Fit",
+    "MNLEpochFit",
     "MNLFit",
-    "MNLLogFit",
     "PBMFit",
-    "PBMLogFit",
+    "PBMPageFit",
     "PBMSVDFit",
     "UBMFit",
     "fit",
@@ -78,9 +78,9 @@ __all__ = [
     "fit_dctr",
     "fit_mnl",
     "fit_pbm",
+    "fit_pbm_page",
     "fit_pbm_svd",
     "fit_ubm",
     "mnl_em",
     "mnl_geometric",
-    "pbm_fit",
 ]

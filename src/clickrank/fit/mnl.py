@@ -1,378 +1,385 @@
-"""Attraction and position bias of the multinomial logit model, from clicks counted by epoch.
-
-An epoch shows one list again and again until nobody clicks. Then the clicks on item j at position k
-in an epoch have a geometric distribution of mean α_j λ_k, whatever else is in the list.
-"""
+"""The multinomial logit model from a log of lists: one position bias for all queries."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import xlogy
 
 from clickrank._jit import kernel_for
 from clickrank.clickmodels import MNL
 from clickrank.errors import invalid
-from clickrank.numerics.mnl_scaling import MOST_STEPS, Box, minimise_scaling, room_shape
-from clickrank.types import Floats, frozen, number, numbers, whole
+from clickrank.fit.arrow import Blocks
+from clickrank.fit.base import (
+    Clicks,
+    Fit,
+    add_up,
+    at_edge,
+    by_rows,
+    edge_error,
+    lists_of,
+    typical_rate,
+)
+from clickrank.fit.em import maximise
+from clickrank.logs import Counts, Sessions
+from clickrank.logs.counts import NOTHING
+from clickrank.types import Floats, Ints, number, whole
 
-SOLVERS = ("newton", "alternate")
+#: What is done with lists of several clicks.
+SEVERAL = ("share", "first", "leave out")
+_LEAST_BIAS = 1e-12  # in a click model, whose position bias is above 0
+_ROUNDS = 20  # between α and λ, in a step
+_FIRST_STEPS = 5  # without shrinkage, to see which bias is the largest
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class MNLFit:
-    """What `mnl_em` and `mnl_geometric` found.
+class MNLFit(Fit):
+    """What `fit_mnl` found.
 
     Parameters
     ----------
-    attraction
-        α of each item. It may be above 1 where clicks are few.
-    position_bias
-        λ of each position, 1 at the reference.
-    objective
-        What was minimised, at the estimates, without terms that do not depend on them.
-    iterations
-        Steps taken.
-    converged
-        Whether the last step was below the tolerance.
-    at_bound
-        Names of estimates that a bound holds, such as "attraction[3]".
-    attraction_error, position_bias_error
-        Standard errors if counts are geometric, of estimates that no bound holds; else NaN. 0 for
-        the bias of the reference.
+    position_bias, position_bias_error
+        λ of each position, at most 1, with standard errors: 0 where λ is 1 by definition, infinite
+        where the log says nothing.
     """
 
-    attraction: Floats
+    name = "mnl"
+    position_fields = ("position_bias",)
+
     position_bias: Floats
-    objective: float
-    iterations: int
-    converged: bool
-    at_bound: tuple[str, ...]
-    attraction_error: Floats
     position_bias_error: Floats
 
-    @functools.cached_property
-    def model(self) -> MNL:
-        """The click model of the estimates, scaled so that the largest bias is 1."""
-        scale = float(self.position_bias.max())
-        attraction = self.attraction * scale
-        if not attraction.max() <= 1.0:
-            where = int(np.argmax(attraction))
-            rule = f"attraction[{where}] must be at most 1 beside a largest bias of 1"
-            hint = "give mnl_em the bound most=1, or more clicks"
-            raise invalid("MNLFit", f"{rule} ({hint})", float(attraction[where]))
-        return MNL(attraction, self.position_bias / scale)
+    def model(self, query: str | None = None) -> MNL:
+        """Return the click model of one query over its items, in the order of its pairs."""
+        pairs, n_positions = self._pairs(query)
+        bias = np.maximum(self.position_bias[:n_positions], _LEAST_BIAS)
+        return MNL(self.attraction[pairs], bias)
+
+    def click_probabilities(self, sessions: Sessions) -> Floats:
+        """Return the probability of a click at each position of each list."""
+
+        def of_lists(items: Ints, _: Clicks) -> Floats:
+            weights = self._weights(items)
+            shares: Floats = weights / (1.0 + weights.sum(axis=1, keepdims=True))
+            return shares
+
+        return by_rows(sessions, np.empty(sessions.items.shape), of_lists)
+
+    def log_probabilities(self, sessions: Sessions) -> Floats:
+        """Return the log-probability of the clicks; minus infinity of more than one."""
+
+        def of_lists(items: Ints, clicks: Clicks) -> Floats:
+            weights, n = self._weights(items), clicks.sum(axis=1)
+            chosen = np.where(n > 0, (weights * clicks).sum(axis=1), 1.0)
+            with np.errstate(divide="ignore"):
+                total = np.log(chosen) - np.log1p(weights.sum(axis=1))
+            return np.where(n > 1, -np.inf, total)
+
+        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+
+    def _weights(self, items: Ints) -> Floats:
+        bias = self.position_bias[: items.shape[1]]
+        return np.where(items == NOTHING, 0.0, self.attraction[items] * bias)
 
 
-def mnl_em(
-    clicks: ArrayLike,
-    epochs: ArrayLike,
+def fit_mnl(
+    counts: Counts,
     *,
-    reference: int = 0,
-    least: float = 1e-6,
-    most: float = math.inf,
-    solver: str = "newton",
-    tolerance: float = 1e-10,
-    iterations: int = 100_000,
+    shrinkage: float = 0.0,
+    several: str = "share",
+    tolerance: float = 1e-6,
+    steps: int = 2_000,
 ) -> MNLFit:
-    """Estimate attraction and position bias as the alternating scheme of grant2020 does.
+    """Estimate attractions and position bias by the maximum of the likelihood.
 
-    Given attractions, λ_k = Σ_j N_jk / α_j / Ñ_k; given biases, α_j = Σ_k N_jk / λ_k / Ñ_j; and so
-    on in turn. Both steps lower the same convex objective,
+    A list is a choice between its items, of weights α_i λ_k, and none, of weight 1: with
+    D = 1 + Σ α λ over the list, the log-likelihood is Σ log(α λ) of what was clicked − Σ log D of
+    all lists. Beside D at the last estimates, −log D ≥ 1 − log D' − D / D' has the same value and
+    slope; the sum of these is Σ S_i log α_i + Σ S_k log λ_k − Σ w_ik α_i λ_k, where w_ik adds up
+    1 / D' of the lists that have pair i at position k. α_i = S_i / Σ_k w_ik λ_k and
+    λ_k = S_k / Σ_i w_ik α_i in turn maximise it, at most 1 each, which never lowers the
+    likelihood. Steps are made longer where that raises it (`em.maximise`).
 
-    Σ_jk N_jk / (α_j λ_k) + Σ_j Ñ_j log α_j + Σ_k Ñ_k log λ_k,
+    **Source**: hunter2004, section 3 (the bound); grant2020, section 1.1 (the model).
 
-    the negative log-likelihood of *exponential* counts with these means. Counts are geometric, for
-    which `mnl_geometric` is the maximum of the likelihood; the two differ, though both tend to the
-    truth, and a step of the scheme can lower the geometric likelihood.
-
-    **Source**: grant2020, Algorithm 1, eq. 5 and 6, footnote 4.
-
-    **Differences**: 1. Newton's method goes to the scheme's limit, which is unique, in some 10
-    steps; ``solver="alternate"`` takes the printed ones. 2. Estimates are kept at or above
-    ``least``, which the source offers as a remedy for items without clicks; such an item counts in
-    the epochs Ñ_k, as printed, and biases all else: leave it out, or use `mnl_geometric`. 3. The
-    source calls the limit the maximum of the geometric likelihood (Lemma 2), which it is not.
+    **Differences**: grant2020 fits clicks counted by epoch (`mnl_em`, `mnl_geometric`), which need
+    a log that shows a list until nobody clicks; here lists may come in any order.
 
     Parameters
     ----------
-    clicks
-        N_jk: clicks by item and position, in complete epochs.
-    epochs
-        Ñ_jk: complete epochs that showed the item at the position.
-    reference
-        The position whose bias is 1: clicks tell products α_j λ_k only.
-    least, most
-        Bounds of the estimates, but for the reference: least > 0, most ≥ 1. The source's parameters
-        are at most 1.
-    solver
-        "newton" or "alternate".
+    counts
+        The log, with lists.
+    shrinkage
+        Views that each pair is taken to have had more, alone at the position of the largest bias,
+        clicked as the typical pair is.
+    several
+        People of this model click once at most. Of a list with more clicks, each may be a part of
+        one choice ("share"), which keeps the number of lists with a click, the reward of this
+        model, and prefers no position; or its "first" click is the choice; or it is "leave out".
     tolerance
-        The alternate steps end when no estimate changes by more.
-    iterations
-        The most alternate steps.
+        The most that a parameter may change in the last step.
+    steps
+        The most steps.
 
     Examples
     --------
-    >>> fit = mnl_em(clicks=[[8, 3], [4, 3]], epochs=[[20, 10], [10, 20]])
-    >>> fit.attraction.round(3), fit.position_bias.round(3)
-    (array([0.455, 0.322]), array([1.  , 0.53]))
+    >>> lists, clicks = [[0, 1], [1, 0]] * 50, [[1, 0], [0, 1], [1, 0], [0, 0], [0, 0]] * 20
+    >>> fit = fit_mnl(Counts.of_lists(lists, clicks))
+    >>> fit.attraction.round(2), fit.position_bias.round(2)
+    (array([1., 1.]), array([1. , 0.5]))
     """
-    counts, shown = _counts("mnl_em", clicks, epochs)
-    first = whole("mnl_em", "reference", reference, 0, counts.shape[1] - 1)
-    least = number("mnl_em", "least", least, 1e-300, 1.0)
-    if most != math.inf:
-        most = number("mnl_em", "most", most, 1.0)
-    if solver not in SOLVERS:
-        raise invalid("mnl_em", f"solver must be one of {', '.join(SOLVERS)}", solver)
-    _check_identified("mnl_em", counts, first)
-    order = np.r_[first, np.delete(np.arange(counts.shape[1]), first)]
-    n, m = np.ascontiguousarray(counts[:, order]), shown.sum(axis=0)[order]
-    rows = shown.sum(axis=1)
-    if solver == "newton":
-        alpha, y = np.ones(rows.size), np.zeros(m.size)
-        room = np.zeros(room_shape(m.size))
-        solve = kernel_for(_solve, "")
-        steps = solve(n, rows, m, Box(least, most, least, most), y, alpha, room)
-        bias, converged = np.exp(y), steps < MOST_STEPS
-        bias[y <= math.log(least)] = least
-        bias[y >= math.log(most)] = most
-    else:
-        tolerance = number("mnl_em", "tolerance", tolerance, 0.0)
-        most_steps = whole("mnl_em", "iterations", iterations, 1)
-        alpha, bias, steps, converged = _alternate(n, rows, m, least, most, tolerance, most_steps)
-    back = np.argsort(order)
-    bias = bias[back]
-    held_items = (alpha <= least) | (alpha >= most)
-    held_positions = (bias <= least) | (bias >= most)
-    mean = np.outer(alpha, bias)
-    # The slope of a cell is Ñ - N/γ, of variance Ñ (1 + 1/γ) if N is geometric.
-    errors = _errors(
-        alpha,
-        bias,
-        first,
-        counts / mean,
-        shown * (1.0 + 1.0 / mean),
-        held_items,
-        held_positions,
+    more = number("fit_mnl", "shrinkage", shrinkage, 0.0)
+    if several not in SEVERAL:
+        raise invalid("fit_mnl", f"several must be one of {', '.join(SEVERAL)}", several)
+    tolerance = number("fit_mnl", "tolerance", tolerance, 0.0)
+    most = whole("fit_mnl", "steps", steps, 1)
+    sessions = lists_of("fit_mnl", counts)
+    problem = _Problem(counts, sessions, several, more)
+    path = maximise(problem.step, problem.start(), tolerance=tolerance, steps=most)
+    n = counts.n_pairs
+    params, value = problem.step(path.params)  # once more, for the scale
+    alone = float(path.log_likelihoods[-1])
+    if value < alone:
+        params = path.params
+    attraction, bias = params[:n].copy(), params[n:].copy()
+    errors, bias_errors, left_out = problem.errors(attraction, bias)
+    if more > 0.0:
+        alone -= problem.added(attraction)
+    unseen = problem.views == 0
+    attraction[unseen] = (
+        attraction @ problem.views / problem.views.sum() if problem.views.any() else 0.5
     )
-    held_positions[first] = False
-    loss = float((counts / mean).sum() + (shown * np.log(mean)).sum())
-    return _result(alpha, bias, loss, steps, converged, held_items, held_positions, errors)
-
-
-def mnl_geometric(clicks: ArrayLike, epochs: ArrayLike, *, reference: int = 0) -> MNLFit:
-    """Estimate attraction and position bias by the maximum of the likelihood.
-
-    Counts are geometric with means α_j λ_k, so that the negative log-likelihood is
-
-    Σ_jk (N_jk + Ñ_jk) log(1 + α_j λ_k) - N_jk log(α_j λ_k),
-
-    that of a logistic regression with an effect for each item and each position: clicks against
-    epochs. It is convex in the logarithms, and Newton's method finds its minimum. An item or a
-    position without clicks has the estimate 0.
-
-    **Source**: grant2020, eq. 50.
-
-    Parameters
-    ----------
-    clicks, epochs, reference
-        As for `mnl_em`.
-
-    Examples
-    --------
-    >>> fit = mnl_geometric(clicks=[[8, 3], [4, 3]], epochs=[[20, 10], [10, 20]])
-    >>> fit.attraction.round(3), fit.position_bias.round(3)
-    (array([0.437, 0.332]), array([1.   , 0.542]))
-    >>> fit.model
-    MNL(...)
-    """
-    counts, shown = _counts("mnl_geometric", clicks, epochs)
-    first = whole("mnl_geometric", "reference", reference, 0, counts.shape[1] - 1)
-    if not counts.any():
-        raise invalid("mnl_geometric", "clicks must not all be 0", "no click")
-    _check_identified("mnl_geometric", counts, first)
-    items, positions = counts.sum(axis=1) > 0, counts.sum(axis=0) > 0
-    n, m = counts[np.ix_(items, positions)], shown[np.ix_(items, positions)]
-    base = int(positions[:first].sum())
-    x = np.log(n.sum(axis=1) / m.sum(axis=1))
-    y = np.zeros(n.shape[1])
-    loss = _geometric_loss(n, m, x, y)
-    steps, converged = 0, False
-    while not converged and steps < 100:
-        steps += 1
-        p = 1.0 / (1.0 + np.exp(-(x[:, None] + y)))
-        slope = (n + m) * p - n
-        dx, dy = _newton(slope, (n + m) * p * (1.0 - p), base)
-        longest = max(np.abs(dx).max(), np.abs(dy).max())
-        size = 1.0
-        after = _geometric_loss(n, m, x - dx, y - dy)
-        # A step this small is good, though the loss no longer shows it.
-        while longest > 1e-6 and not after <= loss and size > 1e-9:
-            size /= 2.0
-            after = _geometric_loss(n, m, x - size * dx, y - size * dy)
-        x, y, loss = x - size * dx, y - size * dy, after
-        converged = bool(longest < 1e-9)
-    alpha, bias = np.zeros(items.size), np.zeros(positions.size)
-    alpha[items], bias[positions] = np.exp(x), np.exp(y)
-    p = np.outer(alpha, bias) / (1.0 + np.outer(alpha, bias))
-    bend = (counts + shown) * p * (1.0 - p)
-    errors = _errors(alpha, bias, first, bend, shown * p, ~items, ~positions)
-    return _result(alpha, bias, loss, steps, converged, ~items, ~positions, errors)
-
-
-def _solve(
-    counts: Floats,
-    item_epochs: Floats,
-    position_epochs: Floats,
-    box: Box,
-    y: Floats,
-    attraction: Floats,
-    room: Floats,
-) -> int:
-    return minimise_scaling(
-        counts, item_epochs, position_epochs, box, 0.0, y, attraction, False, room
-    )
-
-
-def _alternate(
-    counts: Floats,
-    item_epochs: Floats,
-    position_epochs: Floats,
-    least: float,
-    most: float,
-    tolerance: float,
-    iterations: int,
-) -> tuple[Floats, Floats, int, bool]:
-    """Take the printed steps from α = 1, the first position's bias being 1."""
-    alpha, bias = np.ones(item_epochs.size), np.ones(position_epochs.size)
-    for step in range(1, iterations + 1):
-        then = alpha, bias
-        bias = np.clip((counts / alpha[:, None]).sum(axis=0) / position_epochs, least, most)
-        bias[0] = 1.0
-        alpha = np.clip((counts / bias).sum(axis=1) / item_epochs, least, most)
-        if max(np.abs(alpha - then[0]).max(), np.abs(bias - then[1]).max()) <= tolerance:
-            return alpha, bias, step, True
-    return alpha, bias, iterations, False
-
-
-def _newton(slope: Floats, bend: Floats, held: int) -> tuple[Floats, Floats]:
-    """Return Newton's step for effects of items and positions, that of one position being held."""
-    dx, dy = slope.sum(axis=1), slope.sum(axis=0)
-    rows = bend.sum(axis=1)
-    schur = np.diag(bend.sum(axis=0)) - bend.T @ (bend / rows[:, None])
-    right = dy - bend.T @ (dx / rows)
-    free = np.arange(dy.size) != held
-    step = np.zeros(dy.size)
-    step[free] = np.linalg.solve(schur[np.ix_(free, free)], right[free])
-    return (dx - bend @ step) / rows, step
-
-
-def _geometric_loss(counts: Floats, shown: Floats, x: Floats, y: Floats) -> float:
-    z = x[:, None] + y
-    return float(((counts + shown) * np.logaddexp(0.0, z) - counts * z).sum())
-
-
-def _errors(
-    attraction: Floats,
-    bias: Floats,
-    first: int,
-    bend: Floats,
-    noise: Floats,
-    held_items: NDArray[np.bool_],
-    held_positions: NDArray[np.bool_],
-) -> tuple[Floats, Floats]:
-    """Return standard errors: B⁻¹ V B⁻¹ of the slopes' curvature B and variance V, in logarithms.
-
-    Both matrices have a diagonal block for items and one for positions, and a value for each cell.
-    """
-    n_items = attraction.size
-    held = np.r_[held_items, held_positions]
-    held[n_items + first] = True
-    free = ~held
-
-    def blocks(cells: Floats) -> Floats:
-        whole_matrix = np.block(
-            [[np.diag(cells.sum(axis=1)), cells], [cells.T, np.diag(cells.sum(axis=0))]]
-        )
-        part: Floats = whole_matrix[np.ix_(free, free)]
-        return part
-
-    errors = np.full(free.size, np.nan)
-    inverse = np.linalg.inv(blocks(bend))
-    errors[free] = np.sqrt(np.diag(inverse @ blocks(noise) @ inverse))
-    errors *= np.r_[attraction, bias]
-    errors[n_items + first] = 0.0
-    return errors[:n_items], errors[n_items:]
-
-
-def _result(
-    attraction: Floats,
-    bias: Floats,
-    loss: float,
-    steps: int,
-    converged: bool,
-    held_items: NDArray[np.bool_],
-    held_positions: NDArray[np.bool_],
-    errors: tuple[Floats, Floats],
-) -> MNLFit:
-    held = [f"attraction[{j}]" for j in np.flatnonzero(held_items)]
-    held += [f"position_bias[{k}]" for k in np.flatnonzero(held_positions)]
     return MNLFit(
-        frozen(attraction),
-        frozen(bias),
-        loss,
-        int(steps),
-        bool(converged),
-        tuple(held),
-        frozen(errors[0]),
-        frozen(errors[1]),
+        counts,
+        attraction,
+        errors,
+        alone,
+        path.log_likelihoods,
+        path.converged,
+        (*problem.sentences(), *at_edge(attraction, problem.views), *left_out),
+        bias,
+        bias_errors,
     )
 
 
-def _counts(owner: str, clicks: ArrayLike, epochs: ArrayLike) -> tuple[Floats, Floats]:
-    """Check and copy the two tables."""
-    n, m = numbers(owner, "clicks", clicks), numbers(owner, "epochs", epochs)
-    for name, table in (("clicks", n), ("epochs", m)):
-        if table.ndim != 2 or table.size == 0:
-            rule = f"{name} must be a table of items by positions"
-            raise invalid(owner, rule, f"shape {table.shape}")
-        if not (np.isfinite(table) & (table >= 0) & (table == np.floor(table))).all():
-            raise invalid(owner, f"{name} must be whole numbers of at least 0", table.tolist())
-    if n.shape != m.shape:
-        raise invalid(owner, f"epochs must have the shape of clicks, {n.shape}", m.shape)
-    if (n[m == 0] > 0).any():
-        where = tuple(int(i) for i in np.argwhere((m == 0) & (n > 0))[0])
-        rule = f"clicks[{where[0]}, {where[1]}] must be 0 where epochs is 0 (unfinished epochs?)"
-        raise invalid(owner, rule, n[where])
-    if (m.sum(axis=1) == 0).any():
-        rule = "every item must have been shown in a complete epoch; leave out the others"
-        raise invalid(owner, rule, f"none of items {np.flatnonzero(m.sum(axis=1) == 0).tolist()}")
-    if (m.sum(axis=0) == 0).any():
-        rule = "every position must have been used in a complete epoch"
-        raise invalid(owner, rule, f"none at {np.flatnonzero(m.sum(axis=0) == 0).tolist()}")
-    return n, m
+class _Problem:
+    """What is counted of the lists, and steps towards the maximum of their likelihood."""
+
+    def __init__(self, counts: Counts, sessions: Sessions, several: str, more: float) -> None:
+        self.counts, self.several = counts, several
+        n_pairs, n_positions = counts.n_pairs, counts.n_positions
+        per_list = sessions.clicks.sum(axis=1)
+        self.several_lists = int(sessions.times[per_list > 1].sum())
+        times, clicks = sessions.times.astype(np.float64), sessions.clicks
+        if several == "first":
+            clicks = np.where(np.cumsum(clicks, axis=1) == 1, clicks, 0).astype(np.uint8)
+        elif several == "leave out":
+            times[per_list > 1] = 0.0
+        self.items, self.times = sessions.items, times
+        row, position = np.nonzero(clicks)
+        pair = sessions.items[row, position]
+        part = times[row] / (1.0 if several == "first" else per_list[row])
+        self.pair_clicks = add_up(pair, part, n_pairs)
+        self.position_clicks = add_up(position, part, n_positions)
+        self.views = add_up(counts.cells.pair, counts.cells.shown, n_pairs)
+        self.typical = typical_rate(self.views, self.pair_clicks)
+        self.part, self.part_of_pair = self._parts()
+        # The views of the shrinkage are at a bias of 1: the largest one, which must be known then.
+        self.more, self.anchor = 0.0, np.zeros(n_positions, dtype=np.bool_)
+        params = self.start()
+        for _ in range(_FIRST_STEPS if more > 0.0 else 0):
+            params, _ = self.step(params)
+        self.more, self.anchor = more, self._largest(params[n_pairs:])
+
+    def start(self) -> Floats:
+        """Return attractions as if each list had one item, and a bias of 1."""
+        clicks = self.pair_clicks + self.more * self.typical
+        views = self.views + self.more
+        attraction = np.minimum(clicks / np.maximum(views - clicks, 1.0), 1.0)
+        return np.concatenate([attraction, np.where(self.position_clicks > 0, 1.0, 0.0)])
+
+    def step(self, params: Floats) -> tuple[Floats, float]:
+        """Maximise the bound at a point; return the likelihood at that point too."""
+        n = self.counts.n_pairs
+        attraction, bias = params[:n], params[n:]
+        weights = np.zeros((n, bias.size))
+        value = kernel_for(_weigh, "")(self.items, self.times, attraction, bias, weights)
+        value += float(xlogy(self.pair_clicks, attraction).sum())
+        value += float(xlogy(self.position_clicks, bias).sum())
+        value += self.added(attraction)
+        clicks = self.pair_clicks + self.more * self.typical
+        alone = self.more / (1.0 + attraction)
+        for _ in range(_ROUNDS):
+            before = bias
+            attraction = _ratio(clicks, weights @ bias + alone)
+            bias = _ratio(self.position_clicks, attraction @ weights)
+            if self.more > 0.0:
+                bias[self.anchor] = 1.0
+            if np.abs(bias - before).max(initial=0.0) < 1e-12:
+                break
+        if self.more == 0.0:
+            attraction, bias = self._scaled(attraction, bias)
+        return np.concatenate([attraction, bias]), value
+
+    def added(self, attraction: Floats) -> float:
+        """Return the log-likelihood of the views that the shrinkage adds."""
+        if self.more == 0.0:
+            return 0.0
+        chosen = float(xlogy(self.typical, attraction).sum())
+        return self.more * (chosen - float(np.log1p(attraction).sum()))
+
+    def errors(self, attraction: Floats, bias: Floats) -> tuple[Floats, Floats, list[str]]:
+        """Return standard errors from the observed information, and what was left out of it."""
+        blocks = Blocks(self.counts, bias.size)
+        blocks.diagonal += self.more * attraction / (1.0 + attraction) ** 2
+        kernel_for(_inform, "")(
+            self.items, self.times, attraction, bias, self.counts.pair_query,
+            blocks.first, blocks.offset, blocks.inner, blocks.diagonal, blocks.cross, blocks.corner,
+        )  # fmt: skip
+        inside = (attraction > 0.0) & (attraction < 1.0)
+        anchor = self.anchor if self.more > 0.0 else self._largest(bias)
+        free = (bias > 0.0) & (bias < 1.0) & ~anchor
+        of_pairs, of_positions = blocks.variances(inside, free)
+        errors, bias_errors = np.sqrt(of_pairs) * attraction, np.sqrt(of_positions) * bias
+        cells = self.counts.cells
+        looks = add_up(cells.pair, cells.shown * bias[cells.position], attraction.size)
+        low, high = attraction <= 0.0, attraction >= 1.0
+        errors[low] = edge_error(looks, self.pair_clicks)[low]
+        errors[high] = 1.0 / np.sqrt(blocks.diagonal[high])  # as if all else were known
+        errors[looks == 0] = np.inf
+        edge = ~free & ~anchor
+        shown = add_up(cells.position, cells.shown * attraction[cells.pair], bias.size)
+        bias_errors[edge] = edge_error(shown, self.position_clicks)[edge]
+        bias_errors[shown == 0.0] = np.inf
+        return errors, bias_errors, blocks.left_out
+
+    def sentences(self) -> list[str]:
+        """Say what the log does not tell, and what was done with it."""
+        found = ["Clicks tell products of attraction and position bias: the largest bias is 1."]
+        n_parts = int(self.part.max(initial=-1)) + 1
+        if n_parts > 1:
+            groups = (np.flatnonzero(self.part == part) + 1 for part in range(n_parts))
+            listed = "; ".join(", ".join(map(str, group)) for group in groups)
+            found.append(
+                "No clicked pair was shown at positions of different groups, so that bias can be "
+                f"compared within each only, where the largest is 1: positions {listed}."
+            )
+        silent = np.flatnonzero(self.position_clicks == 0) + 1
+        if silent.size:
+            listed = ", ".join(map(str, silent))
+            found.append(f"No click at position {listed}: bias 0, which is an edge.")
+        if self.several_lists:
+            what = {
+                "share": "their clicks were taken for equal parts of one choice",
+                "first": "the first click was taken for the choice",
+                "leave out": "they were left out",
+            }[self.several]
+            found.append(
+                f"{self.several_lists} of {self.counts.n_impressions} lists have more than one "
+                f"click, which this model does not allow: {what}, and the likelihood is of that."
+            )
+        return found
+
+    def _parts(self) -> tuple[Ints, Ints]:
+        """Number the sets of positions that clicked pairs link; -1 for those without a click."""
+        cells, n_positions = self.counts.cells, self.counts.n_positions
+        kept = (self.pair_clicks[cells.pair] > 0) & (self.position_clicks[cells.position] > 0)
+        pair, position = cells.pair[kept], cells.position[kept]
+        shape = (self.counts.n_pairs, n_positions)
+        seen = csr_array((np.ones(pair.size), (pair, position)), shape=shape)
+        links: Any = seen.T @ seen  # whose type its stubs cannot tell
+        _, found = connected_components(links, directed=False)
+        part = np.full(n_positions, -1)
+        clicked = self.position_clicks > 0
+        part[clicked] = np.unique(found[clicked], return_inverse=True)[1]
+        of_pair = np.full(self.counts.n_pairs, -1)
+        of_pair[pair] = part[position]
+        return part, of_pair
+
+    def _largest(self, bias: Floats) -> NDArray[np.bool_]:
+        """Return where the largest bias of each part is, the first of equal ones."""
+        found = np.zeros(bias.size, dtype=np.bool_)
+        for part in range(int(self.part.max(initial=-1)) + 1):
+            mine = np.flatnonzero(self.part == part)
+            found[mine[np.argmax(bias[mine])]] = True
+        return found
+
+    def _scaled(self, attraction: Floats, bias: Floats) -> tuple[Floats, Floats]:
+        """Scale each part so that its largest bias is 1."""
+        largest = np.ones(int(self.part.max(initial=-1)) + 2)  # the last is for -1
+        for part in range(largest.size - 1):
+            largest[part] = bias[self.part == part].max()
+        return attraction * largest[self.part_of_pair], bias / largest[self.part]
 
 
-def _check_identified(owner: str, counts: Floats, reference: int) -> None:
-    """Clicked cells must link all items and positions that have clicks to the reference."""
-    clicked = counts > 0
-    positions = np.arange(counts.shape[1]) == reference
-    while True:
-        items = clicked[:, positions].any(axis=1)
-        reached = positions | clicked[items].any(axis=0)
-        if (reached == positions).all():
-            break
-        positions = reached
-    apart = np.flatnonzero(clicked.any(axis=0) & ~positions)
-    if apart.size:
-        lost = np.flatnonzero(clicked[:, apart].any(axis=1))
-        rule = (
-            f"clicks must link every position to the reference {reference}: an item clicked at "
-            "both, or a chain of such items; show the same items at several positions"
-        )
-        got = f"positions {apart.tolist()} with items {lost.tolist()} apart"
-        raise invalid(owner, rule, got)
+def _ratio(clicks: Floats, weights: Floats) -> Floats:
+    """Return clicks / weights, at most 1; 0 without clicks."""
+    ratio: Floats = np.divide(clicks, weights, out=np.zeros_like(clicks), where=clicks > 0.0)
+    return np.minimum(ratio, 1.0)
+
+
+def _weigh(
+    items: NDArray[np.int32], times: Floats, attraction: Floats, bias: Floats, weights: Floats
+) -> float:
+    """Add 1 / D to the cells of each list; return minus the sum of log D."""
+    total = 0.0
+    for row in range(items.shape[0]):
+        d = 1.0
+        for position in range(items.shape[1]):
+            pair = items[row, position]
+            if pair >= 0:
+                d += attraction[pair] * bias[position]
+        total -= times[row] * math.log(d)
+        for position in range(items.shape[1]):
+            pair = items[row, position]
+            if pair >= 0:
+                weights[pair, position] += times[row] / d
+    return total
+
+
+def _inform(
+    items: NDArray[np.int32],
+    times: Floats,
+    attraction: Floats,
+    bias: Floats,
+    query: Ints,
+    first: Ints,
+    offset: Ints,
+    inner: Floats,
+    diagonal: Floats,
+    cross: Floats,
+    corner: Floats,
+) -> None:
+    """Add minus the second derivatives in log α and log λ: those of log D, p − p p' and −p p'."""
+    width = items.shape[1]
+    shares = np.zeros(width)
+    for row in range(items.shape[0]):
+        n, d = times[row], 1.0
+        for position in range(width):
+            pair = items[row, position]
+            shares[position] = attraction[pair] * bias[position] if pair >= 0 else 0.0
+            d += shares[position]
+        if items[row, 0] < 0:
+            continue
+        number = query[items[row, 0]]
+        size = first[number + 1] - first[number]
+        for k in range(width):
+            pair, p = items[row, k], shares[k] / d
+            if pair < 0:
+                continue
+            diagonal[pair] += n * p * (1.0 - p)
+            cross[pair, k] += n * p
+            corner[k, k] += n * p
+            line = offset[number] + (pair - first[number]) * size - first[number]
+            for j in range(width):
+                both = n * p * shares[j] / d
+                cross[pair, j] -= both
+                corner[k, j] -= both
+                if j != k and items[row, j] >= 0 and offset[number] >= 0:
+                    inner[line + items[row, j]] -= both

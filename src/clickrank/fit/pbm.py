@@ -1,252 +1,243 @@
-"""Attraction and examination of the position-based model, from clicks counted by cell.
-
-A cell is an item at a position. In x = log θ and y = log κ the likelihood of the counts is concave,
-so that Newton's method finds its maximum from anywhere; items are eliminated first, which leaves
-one small system for the positions. All of it is a handful of array operations a step: nothing to
-compile, well below a millisecond for a page of counts.
-"""
+"""The position-based model from a log of many queries: one examination for all of them."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlog1py, xlogy
 
+from clickrank.clickmodels import PBM
 from clickrank.errors import invalid
-from clickrank.types import Floats, Ints
+from clickrank.fit.base import (
+    Clicks,
+    Fit,
+    add_up,
+    at_edge,
+    by_rows,
+    cells_of,
+    edge_error,
+    typical_rate,
+)
+from clickrank.fit.dctr import of_clicks
+from clickrank.fit.pbm_problem import Problem
+from clickrank.logs import Cells, Counts, Sessions
+from clickrank.logs.counts import NOTHING
+from clickrank.types import Floats, Ints, number, whole
 
-#: Views that each item is taken to have had more, clicked as the typical item is there.
-ITEM_WEIGHT = 1.0
-#: Clicks that each position is taken to have had where as many were to be expected.
-POSITION_WEIGHT = 0.5
-#: Misses added to each cell that was shown and, for θ < 1, to each item: no click rate is 1.
-CELL_MISSES = 0.01
-_MOST_STEPS = 100
-#: Twice the log-likelihood left to gain; one more step leaves about the square of it.
-_CONVERGED = 1e-5
-#: What sums of counts may be off by, beside themselves.
-_ROUNDING = 1e-13
+SOLVERS = ("newton", "em")
+#: A view counts at least as so much of a look, however few clicks its position has.
+LEAST_LOOKED = 0.1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class PBMFit:
-    """What `pbm_fit` found.
+class PBMFit(Fit):
+    """What `fit_pbm` found.
 
     Parameters
     ----------
-    attraction
-        θ of each item, beside the first position; for items not shown that of the typical item.
-    examination
-        κ of each position, 1 at the first. It may be above 1.
-    attraction_error, examination_error
-        Standard errors of log θ and log κ, both taken as unknown: a factor of about exp(± 2 errors)
-        either way. Infinite for items not shown.
-    inherited_error
-        The part of the items' errors that comes from that of κ; 0 for items not shown.
-    linked
-        Whether clicks tell a position's κ: a chain of items that were shown at several positions
-        and clicked leads from it to the first. Where not, κ and the θ of items shown only there are
-        held by the shrinkage alone, and only their products mean something.
-    objectives
-        What was minimised, before the first step and after each but the last, below rounding.
-    converged
-        Whether the last step was below the tolerance.
+    examination, examination_error
+        κ of each position, at most 1, with standard errors: 0 where κ is 1 by definition, infinite
+        where the log says nothing.
+    part
+        Positions of the same number are linked: their examinations can be compared. -1 for those
+        without a click.
     """
 
-    attraction: Floats
+    name = "pbm"
+    position_fields = ("examination",)
+
     examination: Floats
-    attraction_error: Floats
     examination_error: Floats
-    inherited_error: Floats
-    linked: NDArray[np.bool_]
-    objectives: Floats
-    converged: bool
+    part: Ints
+
+    def model(self, query: str | None = None) -> PBM:
+        """Return the click model of one query over its items, in the order of its pairs."""
+        pairs, n_positions = self._pairs(query)
+        return PBM(self.attraction[pairs], self.examination[:n_positions])
+
+    def click_probabilities(self, sessions: Sessions) -> Floats:
+        """Return the probability of a click at each position of each list."""
+        return by_rows(
+            sessions, np.empty(sessions.items.shape), lambda items, _: self._rates(items)
+        )
+
+    def log_probabilities(self, sessions: Sessions) -> Floats:
+        """Return the log-probability of the clicks on each list."""
+
+        def of_lists(items: Ints, clicks: Clicks) -> Floats:
+            total: Floats = of_clicks(self._rates(items), clicks).sum(axis=1)
+            return total
+
+        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+
+    def _rates(self, items: Ints) -> Floats:
+        examined = self.examination[: items.shape[1]]
+        return np.where(items == NOTHING, 0.0, self.attraction[items] * examined)
 
 
-def pbm_fit(views: ArrayLike, clicks: ArrayLike) -> PBMFit:
-    """Estimate attraction and examination: the maximum of the shrunk likelihood of the counts.
+def fit_pbm(
+    counts: Counts,
+    *,
+    shrinkage: float = 0.0,
+    solver: str = "newton",
+    tolerance: float = 1e-9,
+    steps: int = 10_000,
+) -> PBMFit:
+    """Estimate attractions and examination: the maximum of the likelihood of the observed cells.
 
-    Σ_ik S_ik log θ_i κ_k + F_ik log(1 - θ_i κ_k), with κ = 1 at the first position, S clicks and F
-    misses. What is added so that a maximum exists whatever the counts, is unique and finite: to
-    each item one view, spread over the positions as its own and clicked as the typical item is
-    there; to each position but the first half a click, where half a click was to be expected; to
-    each cell shown, and to each item where κ = 1, 0.01 misses. A typical click rate is the mean
-    over items, each counting with n / (n + 1) for its n views, so that it is not that of the few
-    that are shown most.
+    Σ S_ik log θ_i κ_k + F_ik log(1 − θ_i κ_k) over pairs i and positions k that were shown
+    together, S clicks and F misses, with 0 ≤ θ ≤ 1 and 0 ≤ κ ≤ 1. A cell never shown says nothing.
+    Clicks tell products only: the largest κ is set to 1.
 
-    No step lowers this likelihood. Many items with a view or two each can bias it, as any maximum
-    likelihood; the shrinkage has no bias of its own for lists chosen at random.
+    One step of expectation maximisation is
+
+        θ_i ← Σ_k (S_ik + F_ik θ_i (1 − κ_k) / (1 − θ_i κ_k)) / n_i
+
+    and the same for κ_k. It never lowers the likelihood, but may take 10⁵ steps.
+
+    **Source**: chuklin2015, chapter 4 (the steps); gauthier2022, section 1.1.1 (the model).
+
+    **Differences**: 1. Newton's method on κ, with the θ eliminated, goes to the limit in some 10
+    steps; ``solver="em"`` takes the steps above. 2. The source starts both at fixed values and
+    stops after some steps; the maximum does not depend on the start but for what is not
+    identified.
 
     Parameters
     ----------
-    views
-        How often each item was shown at each position, (n_items, n_positions).
-    clicks
-        And how often it was clicked there.
+    counts
+        The log; lists need not be known.
+    shrinkage
+        Looks that each pair is taken to have had more: views over its positions as its own are,
+        clicked there as the typical pair is (`shrunk`).
+    solver
+        "newton" or "em".
+    tolerance
+        Newton's steps end when no more than this can be gained; those of EM when a step gained
+        less.
+    steps
+        The most steps.
 
     Examples
     --------
-    >>> fit = pbm_fit(views=[[2000, 1000], [1000, 2000]], clicks=[[600, 150], [200, 200]])
+    >>> lists, clicks = [[0, 1], [1, 0]] * 50, [[1, 1], [0, 1], [1, 0], [1, 0], [0, 0]] * 20
+    >>> fit = fit_pbm(Counts.of_lists(lists, clicks))
     >>> fit.attraction.round(2), fit.examination.round(2)
-    (array([0.3, 0.2]), array([1. , 0.5]))
+    (array([0.6, 0.6]), array([1.  , 0.67]))
     """
-    shown, clicked = _counts(views, clicks)
-    n_items = shown.shape[0]
-    totals = shown.sum(axis=1)
-    rows = np.flatnonzero(totals)
-    problem = _Problem(shown[rows], clicked[rows])
-    x, y, objectives, converged = problem.solved()
-    own, inherited, variance_y = problem.variances(x, y)
-    weights = totals[rows] / (totals[rows] + 1.0)
-    typical = np.exp(x) @ weights / weights.sum() if rows.size else 0.5
-    attraction, error = np.full(n_items, typical), np.full(n_items, np.inf)
-    attraction[rows], error[rows] = np.exp(x), np.sqrt(own + inherited)
-    inherited_error = np.zeros(n_items)
-    inherited_error[rows] = np.sqrt(inherited)
+    more = number("fit_pbm", "shrinkage", shrinkage, 0.0)
+    if solver not in SOLVERS:
+        raise invalid("fit_pbm", f"solver must be one of {', '.join(SOLVERS)}", solver)
+    tolerance = number("fit_pbm", "tolerance", tolerance, 0.0)
+    most = whole("fit_pbm", "steps", steps, 1)
+    cells, n_positions = cells_of("fit_pbm", counts), counts.n_positions
+    shown, clicked = cells.shown.astype(np.float64), cells.clicked.astype(np.float64)
+    if more > 0.0:
+        shown, clicked = shrunk(counts, cells, np.arange(n_positions), more)
+    by_pair = add_up(cells.pair, clicked, counts.n_pairs)
+    by_position = add_up(cells.position, clicked, n_positions)
+    # Without a click at it, θ or κ is 0, and its misses say nothing of the other.
+    kept = (by_pair[cells.pair] > 0) & (by_position[cells.position] > 0)
+    pairs, positions = np.flatnonzero(by_pair), np.flatnonzero(by_position)
+    problem = Problem(
+        np.searchsorted(pairs, cells.pair[kept]),
+        np.searchsorted(positions, cells.position[kept]),
+        clicked[kept],
+        (shown - clicked)[kept],
+    )
+    solve = problem.newton if solver == "newton" else problem.em
+    x, y, path, converged = solve(tolerance, most)
+    errors_x, errors_y = problem.errors(x, y)
+    theta, kappa = np.exp(x), np.exp(y)
+    attraction, examination = np.zeros(counts.n_pairs), np.zeros(n_positions)
+    attraction[pairs], examination[positions] = theta, kappa
+    # At an edge the curvature says nothing: errors there are those of rates of so many looks.
+    looks = add_up(cells.pair, shown * examination[cells.position], counts.n_pairs)
+    error = edge_error(looks, by_pair)
+    inside = x < 0.0
+    error[pairs[inside]] = (theta * errors_x)[inside]
+    liked = add_up(cells.position, shown * attraction[cells.pair], n_positions)
+    examination_error = edge_error(liked, by_position)
+    examination_error[positions] = kappa * errors_y
+    examination_error[liked == 0.0] = np.inf
+    unseen = looks == 0.0
+    error[unseen] = np.inf
+    attraction[unseen] = typical_rate(looks[~unseen], by_pair[~unseen])
+    part = np.full(n_positions, -1)
+    part[positions] = problem.part
+    rates = attraction[cells.pair] * examination[cells.position]
+    misses = cells.shown - cells.clicked
     return PBMFit(
+        counts,
         attraction,
-        np.exp(y),
         error,
-        np.sqrt(variance_y),
-        inherited_error,
-        _linked(shown > 0, clicked.sum(axis=1) > 0),
-        np.array(objectives),
+        float((xlogy(cells.clicked, rates) + xlog1py(misses, -rates)).sum()),
+        path,
         converged,
+        (*_of_positions(part), *at_edge(attraction, looks)),
+        examination,
+        examination_error,
+        part,
     )
 
 
-class _Curvature(NamedTuple):
-    """The objective around a point."""
+def shrunk(
+    counts: Counts, cells: Cells, column_position: Ints, more: float
+) -> tuple[Floats, Floats]:
+    """Return displays and clicks of pairs at columns with the views of the shrinkage.
 
-    slope_x: Floats
-    slope_y: Floats
-    of_items: Floats  # second derivatives in x, which are on the diagonal
-    part: Floats  # those in x and y, beside the item's
-    of_positions: Floats  # what those in y are when x follows
+    Each pair gets ``more`` looks, over its columns as its own views are, clicked as the typical
+    pair is there. A view where people look half as often counts half: else what is taken for the
+    same shrinkage would be less in models that know of it than in those that do not. How often
+    people look comes from the position alone, and rare columns lean on their position, so that
+    models with more columns get no more and no less.
 
-
-class _Problem:
-    """The loss of the counts of items that were shown, and Newton's steps on it."""
-
-    def __init__(self, views: Ints, clicks: Ints) -> None:
-        seen = views > 0
-        # Cells not shown are moved far from a click rate of 1, where they count for nothing.
-        self.offset = np.where(seen, 0.0, -50.0)
-        overall = (clicks.sum() + 0.5) / (views.sum() + 1.0)
-        typical = (clicks / (views + 1.0)).sum(axis=0) + overall
-        typical /= (views / (views + 1.0)).sum(axis=0) + 1.0
-        more = ITEM_WEIGHT * views / views.sum(axis=1, keepdims=True)
-        self.views = views + more
-        self.clicks = clicks + more * typical
-        self.misses = np.where(seen, self.views - self.clicks + CELL_MISSES, 0.0)
-        self.item_clicks = self.clicks.sum(axis=1)
-        self.position_clicks = self.clicks.sum(axis=0) + POSITION_WEIGHT
-
-    def solved(self) -> tuple[Floats, Floats, list[float], bool]:
-        """Return the minimum and the losses on the way."""
-        x = np.log(self.item_clicks / (self.views.sum(axis=1) + CELL_MISSES))
-        expected = np.exp(x) @ self.views + POSITION_WEIGHT
-        y = np.minimum(np.log(self.position_clicks / expected), 0.0)  # every click rate below 1
-        y[0] = 0.0
-        losses = [self.loss(x, y)]
-        for _ in range(_MOST_STEPS):
-            step_x, step_y, decrement = self.step(x, y)
-            size = self._reach(x, y, step_x, step_y)
-            # Below the rounding of the loss no step can be judged; the last one is good.
-            if decrement < max(_CONVERGED, 1e-15 * abs(losses[-1])) and size == 1.0:
-                return x + step_x, y + step_y, losses, True
-            loss = self.loss(x + size * step_x, y + size * step_y)
-            while not loss <= losses[-1] - 0.1 * size * decrement:
-                size *= 0.5
-                if size < 1e-9:  # no decrease to be seen
-                    return x, y, losses, False
-                loss = self.loss(x + size * step_x, y + size * step_y)
-            x, y = x + size * step_x, y + size * step_y
-            losses.append(loss)
-        return x, y, losses, False
-
-    def loss(self, x: Floats, y: Floats) -> float:
-        """Return the negative of the shrunk log-likelihood; infinite outside its domain."""
-        z = x[:, None] + y + self.offset
-        if z.size and (z.max() >= 0.0 or x.max() >= 0.0):
-            return np.inf
-        total = self.item_clicks @ x + self.position_clicks[1:] @ y[1:]
-        total += (self.misses * np.log(-np.expm1(z))).sum()
-        total += CELL_MISSES * np.log(-np.expm1(x)).sum()
-        return float(POSITION_WEIGHT * np.exp(y[1:]).sum() - total)
-
-    def curvature(self, x: Floats, y: Floats) -> _Curvature:
-        """Return the slopes and the second derivatives, items eliminated."""
-        odds = 1.0 / np.expm1(-(x[:, None] + y + self.offset))  # p / (1 - p)
-        bend = self.misses * odds
-        odds_alone = 1.0 / np.expm1(-x)
-        alone = CELL_MISSES * odds_alone
-        pull = POSITION_WEIGHT * np.exp(y)
-        slope_x = self.item_clicks - bend.sum(axis=1) - alone
-        slope_y = self.position_clicks - bend.sum(axis=0) - pull
-        bend *= 1.0 + odds
-        alone *= 1.0 + odds_alone
-        of_items = bend.sum(axis=1) + alone
-        part = bend / of_items[:, None]
-        # What is left for the positions is minus what each pair of them shares, and on the diagonal
-        # the sum of that and of what holds each: no difference of large numbers, which would lose
-        # a weak link between positions of many views.
-        shared = bend.T @ part
-        np.fill_diagonal(shared, 0.0)
-        held = (shared.sum(axis=1) + alone @ part + pull) * (1.0 + _ROUNDING)
-        return _Curvature(slope_x, slope_y, of_items, part, np.diag(held) - shared)
-
-    def step(self, x: Floats, y: Floats) -> tuple[Floats, Floats, float]:
-        """Return Newton's step, with y[0] held, and twice the decrease to expect."""
-        slope_x, slope_y, of_items, part, of_positions = self.curvature(x, y)
-        step_y = np.zeros_like(y)
-        step_y[1:] = np.linalg.solve(of_positions[1:, 1:], (slope_y - slope_x @ part)[1:])
-        step_x = slope_x / of_items - part @ step_y
-        return step_x, step_y, float(slope_x @ step_x + slope_y[1:] @ step_y[1:])
-
-    def variances(self, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the variances of x with y known, what y's add to them, and those of y."""
-        _, _, of_items, part, of_positions = self.curvature(x, y)
-        inverse = np.zeros((y.size, y.size))
-        inverse[1:, 1:] = np.linalg.inv(of_positions[1:, 1:])
-        inherited = np.maximum(((part @ inverse) * part).sum(axis=1), 0.0)
-        return 1.0 / of_items, inherited, np.diag(inverse).copy()
-
-    def _reach(self, x: Floats, y: Floats, step_x: Floats, step_y: Floats) -> float:
-        """Return how much of a step stays well within the domain, at most 1."""
-        rate = (step_x[:, None] + step_y) / -(x[:, None] + y + self.offset)
-        most = max(rate.max(initial=0.0), (step_x / -x).max(initial=0.0))
-        return 1.0 if most <= 0.9 else float(0.9 / most)
+    Parameters
+    ----------
+    counts
+        The log.
+    cells
+        Displays and clicks by pair and column; the columns of the position-based model are
+        positions.
+    column_position
+        The position of each column.
+    more
+        Looks to add to each pair.
+    """
+    plain = counts.cells
+    overall = (plain.clicked.sum() + 0.5) / (plain.shown.sum() + 1.0)
+    by_position = _typical(plain, counts.n_positions, np.full(counts.n_positions, overall))
+    typical = _typical(cells, column_position.size, by_position[column_position])
+    looked = np.maximum(by_position / by_position.max(), LEAST_LOOKED)
+    looks = cells.shown * looked[column_position[cells.position]]
+    views = more * cells.shown / add_up(cells.pair, looks, counts.n_pairs)[cells.pair]
+    clicks = views * typical[cells.position]
+    return cells.shown + views, cells.clicked + clicks
 
 
-def _linked(seen: NDArray[np.bool_], clicked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the positions that clicked items shown at several of them link to the first."""
-    links = seen[clicked].astype(np.float64)
-    shared = links.T @ links > 0  # positions that have such an item in common
-    linked: NDArray[np.bool_] = np.arange(seen.shape[1]) == 0
-    while True:
-        reached = linked | (shared[linked].sum(axis=0) > 0)
-        if (reached == linked).all():
-            return linked
-        linked = reached
+def _typical(cells: Cells, n_columns: int, usual: Floats) -> Floats:
+    """Return the click rate of the typical pair at each column, with one view at the usual rate."""
+    weight = add_up(cells.position, cells.shown / (cells.shown + 1.0), n_columns)
+    return (add_up(cells.position, cells.clicked / (cells.shown + 1.0), n_columns) + usual) / (
+        weight + 1.0
+    )
 
 
-def _counts(views: ArrayLike, clicks: ArrayLike) -> tuple[Ints, Ints]:
-    """Check the counts."""
-    arrays = np.asarray(views), np.asarray(clicks)
-    for name, array in zip(("views", "clicks"), arrays, strict=True):
-        if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind not in "iu":
-            rule = f"{name} must be whole numbers, a row an item and a column a position"
-            raise invalid("pbm_fit", rule, array.tolist())
-    shown, clicked = (array.astype(np.int64) for array in arrays)
-    if shown.shape != clicked.shape:
-        rule = f"clicks must have the shape of views {shown.shape}"
-        raise invalid("pbm_fit", rule, clicked.shape)
-    wrong = (clicked < 0) | (clicked > shown)
-    if wrong.any():
-        i, k = (int(n) for n in np.argwhere(wrong)[0])
-        rule = f"clicks[{i}, {k}] must be between 0 and views[{i}, {k}] ({shown[i, k]})"
-        raise invalid("pbm_fit", rule, int(clicked[i, k]))
-    return shown, clicked
+def _of_positions(part: Ints) -> list[str]:
+    """Say what the log does not tell of positions."""
+    sentences = [
+        "Clicks tell products of attraction and examination: the largest examination is 1."
+    ]
+    n_parts = int(part.max(initial=-1)) + 1
+    if n_parts > 1:
+        groups = (np.flatnonzero(part == number) + 1 for number in range(n_parts))
+        listed = "; ".join(", ".join(map(str, group)) for group in groups)
+        sentences.append(
+            "No clicked pair was shown at positions of different groups, so that examination can "
+            f"be compared within each only, where the largest is 1: positions {listed}."
+        )
+    silent = np.flatnonzero(part < 0) + 1
+    if silent.size:
+        listed = ", ".join(map(str, silent))
+        sentences.append(f"No click at position {listed}: examination 0, which is an edge.")
+    return sentences

@@ -26,7 +26,7 @@ from clickrank.fit.base import (
     typical_rate,
 )
 from clickrank.fit.dctr import of_clicks
-from clickrank.fit.pbm_log import SOLVERS, shrunk
+from clickrank.fit.pbm import SOLVERS, shrunk
 from clickrank.fit.pbm_problem import Problem
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells

@@ -1,8 +1,9 @@
 """What the counts of a stream say: estimates, intervals, the best list, what exploring cost.
 
 Clicks are read by the position-based model: a click on item i at position k has probability
-θ_i κ_k, with κ = 1 at the first position; see `clickrank.fit.pbm_fit`. Every number here follows
-from counts by item and position, so that a report costs the same after any number of impressions.
+θ_i κ_k, with κ = 1 at the first position; see `clickrank.fit.fit_pbm_page`. Every number here
+follows from counts by item and position, so that a report costs the same after any number of
+impressions.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from clickrank.fit import PBMFit, pbm_fit
+from clickrank.fit import PBMPageFit, fit_pbm_page
 from clickrank.types import Floats, Ints
 from clickrank.wire import ItemReport, PositionReport, Report, ShadowReport
 
@@ -73,7 +74,7 @@ class Best:
     def __init__(self, views: Ints, clicks: Ints) -> None:
         """Estimate."""
         self.n_items = views.shape[0]
-        self._fit = pbm_fit(views, clicks)
+        self._fit = fit_pbm_page(views, clicks)
         self._known = attraction(self._fit, views, clicks)
         self._shown = views.sum(axis=1) > 0
 
@@ -87,7 +88,7 @@ def report(name: str, context: str, items: Sequence[str], retired: Flags, counts
 
     *estimate, low, high* of an item: the mean and the 2.5 % and 97.5 % quantiles of its Beta
     distribution, see `attraction`. That has the weight of its clicks, by the standard error of
-    `pbm_fit`, which counts in that κ is estimated too, and that of what the other items are like.
+    `fit_pbm_page`, which counts in that κ is estimated too, and that of what other items are like.
     It is not exact: the standard error is that of large samples, and what other items are like is
     taken as known. In simulations 92 to 95 % of the intervals hold the truth, over items; an item
     very unlike the others needs views to be told from them. Items not shown have no estimate.
@@ -113,7 +114,7 @@ def report(name: str, context: str, items: Sequence[str], retired: Flags, counts
     **Complexity**: some milliseconds for 20 items, 50 for 1,000 and a few seconds for 100,000.
     """
     views, clicks = counts.views, counts.clicks
-    fit = pbm_fit(views, clicks)
+    fit = fit_pbm_page(views, clicks)
     known = attraction(fit, views, clicks)
     best = _best(fit, known, views.sum(axis=1) > 0, ~retired)
     settled = counts.settled
@@ -172,7 +173,7 @@ def _quantiles(known: Attraction, items: Ints, low: float, high: float) -> tuple
     return ends[0], ends[1]
 
 
-def _best(fit: PBMFit, known: Attraction, shown: Flags, active: Flags) -> Ints:
+def _best(fit: PBMPageFit, known: Attraction, shown: Flags, active: Flags) -> Ints:
     """Return the best list at the estimates, as item numbers."""
     items = np.flatnonzero(active)
     order = np.lexsort((-known.mean[items], ~shown[items]))  # stable
@@ -191,7 +192,7 @@ def _best(fit: PBMFit, known: Attraction, shown: Flags, active: Flags) -> Ints:
     return best
 
 
-def _told(fit: PBMFit) -> Flags:
+def _told(fit: PBMPageFit) -> Flags:
     """Return the positions whose examination the clicks tell."""
     return fit.linked & (fit.examination_error <= LARGEST_EXAMINATION_ERROR)
 
@@ -209,7 +210,7 @@ class Attraction(NamedTuple):
         return self.alpha / (self.alpha + self.beta)
 
 
-def attraction(fit: PBMFit, views: Ints, clicks: Ints) -> Attraction:
+def attraction(fit: PBMPageFit, views: Ints, clicks: Ints) -> Attraction:
     """Return what the clicks say of each item, beginning from what the other items are like.
 
     The highest of many estimates is too high: by luck, and more so if few views are behind it.
@@ -280,7 +281,7 @@ def _items(
     return reports
 
 
-def _positions(fit: PBMFit, views: Ints, clicks: Ints) -> list[PositionReport]:
+def _positions(fit: PBMPageFit, views: Ints, clicks: Ints) -> list[PositionReport]:
     columns = zip(
         views.sum(axis=0).tolist(),
         clicks.sum(axis=0).tolist(),
@@ -294,19 +295,19 @@ def _positions(fit: PBMFit, views: Ints, clicks: Ints) -> list[PositionReport]:
     ]
 
 
-def _value(fit: PBMFit, known: Attraction, views: Ints) -> float:
+def _value(fit: PBMPageFit, known: Attraction, views: Ints) -> float:
     """Return the clicks to expect of these views."""
     return float(known.mean @ views @ fit.examination)
 
 
-def _regret(fit: PBMFit, known: Attraction, views: Ints, best: Ints) -> float:
+def _regret(fit: PBMPageFit, known: Attraction, views: Ints, best: Ints) -> float:
     always = np.zeros_like(views)
     places = np.arange(best.size)
     always[best, places] = views.sum(axis=0)[places]
     return max(_value(fit, known, always) - _value(fit, known, views), 0.0)
 
 
-def _shadow(fit: PBMFit, known: Attraction, counts: Counts) -> ShadowReport | None:
+def _shadow(fit: PBMPageFit, known: Attraction, counts: Counts) -> ShadowReport | None:
     own, page = counts.own_views, counts.page_views
     if own is None or page is None or not page.any():
         return None

@@ -180,7 +180,7 @@ def test_refuses_what_the_log_never_shows() -> None:
 
 def test_refuses_too_small_an_effective_sample() -> None:
     assert "effective sample size" in refusal(ListIPS(), logged(60, 0), TARGET)
-    assert "in 0 of 5" in refusal(Replay(propensities="uniform"), logged(5, 1), TARGET)
+    assert "of 5 impressions 0" in refusal(Replay(propensities="uniform"), logged(5, 1), TARGET)
 
 
 def test_refuses_propensities_that_do_not_fit() -> None:

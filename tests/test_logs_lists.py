@@ -12,11 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from clickrank.advice.commands import _counts, diagnose, whatif
 from clickrank.cli import app
+from clickrank.commands.advice import _counts, diagnose, whatif
+from clickrank.commands.evaluate import evaluate
+from clickrank.commands.logs import read
 from clickrank.errors import InvalidValue
-from clickrank.evaluate.commands import evaluate
-from clickrank.logs import Impressions, Log, commands, lists, open_log
+from clickrank.logs import Impressions, Log, lists, open_log
 from clickrank.logs.report import Malformed
 from tests.test_logs import LISTS, rows_of, write
 
@@ -192,5 +193,5 @@ def test_evaluate_says_what_it_leaves_out(tmp_path: Path) -> None:
 
 def test_commands_have_the_same_filters() -> None:
     shared = {"min_displays", "min_items", "top_queries", "positions"}
-    for command in (commands.read, evaluate, diagnose, whatif):
+    for command in (read, evaluate, diagnose, whatif):
         assert shared <= set(inspect.signature(command).parameters), command.__name__

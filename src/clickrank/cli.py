@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from clickrank.advice import commands as advice_commands
+from clickrank.commands import advice as advice_commands
+from clickrank.commands import evaluate as evaluate_commands
+from clickrank.commands import logs as log_commands
 from clickrank.errors import ClickRankError, InvalidValue, invalid
-from clickrank.evaluate import commands as evaluate_commands
-from clickrank.logs import commands as log_commands
 from clickrank.serve import commands as service_commands
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clickrank.errors import invalid
-from clickrank.logs.commands import (
+from clickrank.commands.logs import (
     AsJson,
     FirstPosition,
     LogColumns,
@@ -26,6 +25,7 @@ from clickrank.logs.commands import (
     TopQueries,
     open_given,
 )
+from clickrank.errors import invalid
 
 if TYPE_CHECKING:
     from rich.console import Console

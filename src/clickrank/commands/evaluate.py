@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clickrank.errors import CannotEvaluate, InvalidValue, invalid
-from clickrank.logs.commands import (
+from clickrank.commands.logs import (
     AsJson,
     FirstPosition,
     LogColumns,
@@ -22,6 +21,7 @@ from clickrank.logs.commands import (
     Positions,
     open_given,
 )
+from clickrank.errors import CannotEvaluate, InvalidValue, invalid
 
 if TYPE_CHECKING:
     from clickrank.evaluate import Evaluation, Settings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,19 +12,17 @@ from typer.core import TyperGroup
 from clickrank.commands import advice as advice_commands
 from clickrank.commands import evaluate as evaluate_commands
 from clickrank.commands import logs as log_commands
+from clickrank.commands.terminal import INTERRUPTED, PICTURES, AsJson, print_json
+from clickrank.commands.terminal import console as terminal
 from clickrank.errors import ClickRankError, InvalidValue, invalid
 from clickrank.serve import commands as service_commands
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from clickrank.clickmodels import ClickModel
     from clickrank.policies import Policy
     from clickrank.simulate import Comparison
 
 FAILED = 2
-PICTURES = (".png", ".pdf", ".svg")
-INTERRUPTED = 130  # as the shell counts a process ended by Ctrl-C
 PBM_EXAMPLE = {"attraction": [0.45, 0.35, 0.25, 0.15, 0.05], "examination": [0.9, 0.6, 0.3]}
 
 
@@ -51,7 +48,6 @@ app = typer.Typer(
     cls=_Group, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Threads = Annotated[
     int | None, typer.Option(help="Runs to play at once.", show_default="one a core")
 ]
@@ -82,7 +78,7 @@ def policies(as_json: AsJson = False) -> None:
 
     entries = policy_entries()
     if as_json:
-        _print_json(entries)
+        print_json(entries)
         return
     rows = [(e.name, e.summary, e.assumes.text(), e.parameters_text()) for e in entries]
     _print_table(("policy", "what it does", "assumes", "parameters"), rows)
@@ -95,7 +91,7 @@ def models(as_json: AsJson = False) -> None:
 
     entries = model_entries()
     if as_json:
-        _print_json(entries)
+        print_json(entries)
         return
     rows = [(e.name, e.summary, e.reward, e.parameters_text()) for e in entries]
     _print_table(("model", "how people click", "reward", "parameters"), rows)
@@ -192,9 +188,9 @@ def compare(
         found.plot(plot)
     if as_json:
         facts = {"model": repr(clicks), "horizon": rounds, "runs": count, "seed": seed}
-        _print_json({**facts, **_comparison_facts(found, skipped), "interrupted": interrupted})
+        print_json({**facts, **_comparison_facts(found, skipped), "interrupted": interrupted})
     else:
-        console = _console()
+        console = terminal()
         console.print(
             f"{clicks!r}, {rounds:,} rounds, {count:,} runs, seed {seed}", highlight=False
         )
@@ -245,7 +241,7 @@ def reproduce(
     from clickrank.experiments.reproduce import with_data
     from clickrank.simulate import Comparison
 
-    console = _console()
+    console = terminal()
     if list_only:
         rows = []
         for e in select(target, list_experiments()):
@@ -261,7 +257,7 @@ def reproduce(
         for note in found.notes:
             console.print(note, highlight=False, markup=False)
         return
-    errors = _console(stderr=True)
+    errors = terminal(stderr=True)
 
     def say(text: str) -> None:
         errors.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -332,14 +328,6 @@ def _numbers(option: str, text: str | None) -> list[float] | None:
         raise InvalidValue(rule) from None
 
 
-def _console(stderr: bool = False) -> Console:
-    from rich.console import Console
-
-    stream = sys.stderr if stderr else sys.stdout
-    # A pipe has no width; tables need some.
-    return Console(file=stream, width=None if stream.isatty() else 120)
-
-
 def _print_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     from rich.markup import escape
     from rich.table import Table
@@ -348,11 +336,4 @@ def _print_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Non
     table.columns[0].no_wrap = True  # names are there to be copied
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
-    _console().print(table)
-
-
-def _print_json(value: object) -> None:
-    import msgspec
-
-    text = msgspec.json.encode(value)
-    typer.echo(msgspec.json.format(text, indent=2).decode())
+    terminal().print(table)

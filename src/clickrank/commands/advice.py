@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clickrank.commands.logs import (
-    AsJson,
     FirstPosition,
     LogColumns,
     LogEngine,
@@ -25,6 +24,8 @@ from clickrank.commands.logs import (
     TopQueries,
     open_given,
 )
+from clickrank.commands.terminal import INTERRUPTED, PICTURES, AsJson, print_json
+from clickrank.commands.terminal import console as terminal
 from clickrank.errors import invalid
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from clickrank.advice.tables import Grid
     from clickrank.logs import Counts
 
-PICTURES = (".png", ".pdf", ".svg")
-INTERRUPTED = 130  # as the shell counts a process ended by Ctrl-C
 PATIENCE = 60.0  # seconds for a policy that was not asked for by name
 
 Models = Annotated[
@@ -94,9 +93,9 @@ def diagnose(
     if out is not None:
         write_page(out, diagnosis_page(found, ", ".join(log), _command()))
     if as_json:
-        _print_json(found.facts())
+        print_json(found.facts())
         return
-    console = _console()
+    console = terminal(width=150)
     sure = found.tells_positions and found.tells_items
     if not sure:
         _print_all(console, "", found.verdict()[:1])
@@ -191,9 +190,9 @@ def whatif(
     if plot is not None and found.outcomes[0].played.earnings:
         whatif_figure(found.outcomes[0], plan.horizon).savefig(plot)
     if as_json:
-        _print_json({**found.facts(), "report": str(path)})
+        print_json({**found.facts(), "report": str(path)})
     else:
-        console = _console()
+        console = terminal(width=150)
         for outcome in found.outcomes:
             _print_grid(console, earning_grid(found, outcome))
             _print_grid(console, query_grid(found, outcome))
@@ -255,7 +254,7 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def _say(text: str) -> None:
-    _console(stderr=True).print(text, highlight=False, markup=False, soft_wrap=True)
+    terminal(stderr=True, width=150).print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def _print_grid(console: Console, grid: Grid) -> None:
@@ -269,21 +268,6 @@ def _print_all(console: Console, title: str, sentences: Sequence[str]) -> None:
         console.print(f"[bold]{title}[/]")
     for sentence in sentences:
         console.print(f"  {sentence}" if title else sentence, highlight=False, markup=False)
-
-
-def _console(stderr: bool = False) -> Console:
-    from rich.console import Console
-
-    stream = sys.stderr if stderr else sys.stdout
-    # A pipe has no width; tables need some.
-    return Console(file=stream, width=None if stream.isatty() else 150)
-
-
-def _print_json(value: object) -> None:
-    import msgspec
-
-    text = msgspec.json.encode(value)
-    typer.echo(msgspec.json.format(text, indent=2).decode())
 
 
 def _command() -> str:

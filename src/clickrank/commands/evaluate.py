@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from clickrank.commands.logs import (
-    AsJson,
     FirstPosition,
     LogColumns,
     LogEngine,
@@ -21,6 +19,8 @@ from clickrank.commands.logs import (
     Positions,
     open_given,
 )
+from clickrank.commands.terminal import AsJson, print_json
+from clickrank.commands.terminal import console as terminal
 from clickrank.errors import CannotEvaluate, InvalidValue, invalid
 
 if TYPE_CHECKING:
@@ -138,13 +138,13 @@ def evaluate(
         result = run(logs, targets, names, settings)
     except CannotEvaluate as reason:
         if as_json:
-            _print_json({"refused": str(reason)})
+            print_json({"refused": str(reason)})
         else:
             typer.echo(f"The log cannot tell. {reason}")
         raise typer.Exit(CANNOT_TELL) from None
     about = f"{policy or ranking}, {len(logs)} {'query' if len(logs) == 1 else 'queries'}"
     if as_json:
-        _print_json({"target": policy or ranking, "propensities": found, **result.to_dict()})
+        print_json({"target": policy or ranking, "propensities": found, **result.to_dict()})
     else:
         _show(about, result, settings)
     if not result.estimates:
@@ -209,11 +209,9 @@ def _check_list(names: list[str], log: Impressions, n_queries: int) -> None:
 
 
 def _show(about: str, result: Evaluation, settings: Settings) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    # A pipe has no width; tables need some.
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    console = terminal()
     what = "clicks a list" if settings.reward == "clicks" else "lists with a click"
     learned = f", learned from {result.learned_from:,} before" if result.learned_from else ""
     console.print(
@@ -258,9 +256,3 @@ def _show(about: str, result: Evaluation, settings: Settings) -> None:
 
 def _text(interval: Any) -> str:
     return "" if interval is None else f"{interval.low:.4g} to {interval.high:.4g}"
-
-
-def _print_json(facts: dict[str, Any]) -> None:
-    import msgspec
-
-    typer.echo(msgspec.json.format(msgspec.json.encode(facts), indent=2).decode())

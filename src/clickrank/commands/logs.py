@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clickrank.commands.terminal import AsJson, print_json
+from clickrank.commands.terminal import console as terminal
 from clickrank.errors import invalid
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from clickrank.logs.log import Log
 
 LogFiles = Annotated[
@@ -55,7 +54,6 @@ LogEngine = Annotated[str, typer.Option("--engine", help="duckdb or pyspark.")]
 LogMemory = Annotated[
     str, typer.Option("--memory", help="What DuckDB may hold before it writes to the disk.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -123,25 +121,14 @@ def read(
                 opened.save(out, **filters)
     except NothingLeft as error:
         if error.problems:
-            _console(stderr=True).print(problems_table(error.problems))
+            terminal(stderr=True).print(problems_table(error.problems))
         raise
     if as_json:
-        import msgspec
-
-        text = msgspec.json.encode(report.as_dict())
-        typer.echo(msgspec.json.format(text, indent=2).decode())
+        print_json(report.as_dict())
         return
-    console = _console()
+    console = terminal()
     console.print(report.table())
     for remark in report.remarks:
         console.print(remark, highlight=False, markup=False)
     if report.problems:
         console.print(problems_table(report.problems))
-
-
-def _console(stderr: bool = False) -> Console:
-    from rich.console import Console
-
-    # A pipe has no width; tables need some.
-    terminal = (sys.stderr if stderr else sys.stdout).isatty()
-    return Console(width=None if terminal else 120, stderr=stderr)

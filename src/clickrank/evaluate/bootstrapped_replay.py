@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.base import rewards_of
-from clickrank.evaluate.intervals import Interval, above, few_notes, with_trials
+from clickrank.evaluate.intervals import Interval
 from clickrank.evaluate.replay import Replay, pairs_to_replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target
@@ -95,8 +95,8 @@ class BootstrappedReplay(Replay):
         least = max(self.least_effective, 1)
         if counts.min() < least:
             raise CannotEvaluate(
-                f"Too little overlap: the policy chose the list that was shown in only "
-                f"{counts.min():.0f} impressions of a drawn log; at least {least:g} are needed."
+                f"Too little overlap: of a drawn log only {counts.min():.0f} impressions can be "
+                f"kept, and at least {least:g} are needed."
             )
         values = sums / counts
         value = float(values.mean())
@@ -104,22 +104,4 @@ class BootstrappedReplay(Replay):
         error = float(values.std(ddof=1)) * math.sqrt(1.0 + 1.0 / self.resamples)
         half = float(stdtrit(self.resamples - 1, 0.5 + self.level / 2)) * error
         interval = Interval(value - half, value + half)
-        with_clicks = int((real > 0.0).sum())
-        page = self.most(pairs)
-        interval = with_trials(interval, value, with_clicks, real.size, page, self.level)
-        notes += few_notes(with_clicks)
-        return Estimate(
-            estimator=self.name,
-            value=value,
-            interval=interval,
-            gain=value - float(own.mean()),
-            gain_interval=above(value, interval, own, self.level),
-            bernstein=None,
-            level=self.level,
-            n=n,
-            effective_size=float(real.size),
-            largest_weight=n / real.size,
-            with_clicks=with_clicks,
-            assumes=self.assumes,
-            notes=tuple(notes),
-        )
+        return self.told(value, interval, real, own, pairs, notes)

@@ -12,7 +12,7 @@ import numpy as np
 from clickrank._jit import kernel_for
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.base import COVERED, ERRORS, Estimator, rewards_of
-from clickrank.evaluate.intervals import above, bootstrap, few_notes, with_trials
+from clickrank.evaluate.intervals import Interval, above, bootstrap, few_notes, with_trials
 from clickrank.evaluate.propensities import Source, known_policy, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target, UniformLists
@@ -89,10 +89,21 @@ class Replay(Estimator):
         interval = bootstrap(
             rewards[:, None], lambda means: means[..., 0], self.level, self.repeats, self.seed
         )
-        value, with_clicks = float(rewards.mean()), int((rewards > 0.0).sum())
+        return self.told(float(rewards.mean()), interval, rewards, own, pairs, notes)
+
+    def told(
+        self,
+        value: float,
+        interval: Interval,
+        kept: Floats,
+        own: Floats,
+        pairs: Sequence[tuple[Impressions, Target | Policy]],
+        notes: list[str],
+    ) -> Estimate:
+        """Return the result; ``kept`` are the rewards of the impressions kept, ``own`` of all."""
+        with_clicks = int((kept > 0.0).sum())
         most = self.most(pairs)
-        interval = with_trials(interval, value, with_clicks, rewards.size, most, self.level)
-        notes += few_notes(with_clicks)
+        interval = with_trials(interval, value, with_clicks, kept.size, most, self.level)
         return Estimate(
             estimator=self.name,
             value=value,
@@ -102,11 +113,11 @@ class Replay(Estimator):
             bernstein=None,
             level=self.level,
             n=own.size,
-            effective_size=float(rewards.size),
-            largest_weight=own.size / rewards.size,
+            effective_size=float(kept.size),
+            largest_weight=own.size / kept.size,
             with_clicks=with_clicks,
             assumes=self.assumes,
-            notes=tuple(notes),
+            notes=(*notes, *few_notes(with_clicks)),
         )
 
     def replayed(

@@ -3,8 +3,8 @@
     python benchmarks/delay.py --write docs/delayed-feedback.md
 
 Plays every policy that learns on one position-based page, or one of the same numbers with
-multinomial logit clicks if it assumes these, with feedback at once, some rounds late, and in
-batches. All meet the same users.
+multinomial logit clicks if it assumes these alone, or on the first position alone if it assumes
+one, with feedback at once, some rounds late, and in batches. All meet the same users.
 """
 
 from __future__ import annotations
@@ -56,11 +56,15 @@ def names() -> list[str]:
 
 def row(name: str, rounds: int, runs: int, threads: int | None = None) -> str:
     """Play one policy at all delays; return its line of the table."""
-    logit = "mnl" in POLICIES[name].assumes.click_models
+    assumed = POLICIES[name].assumes.click_models
+    logit = "mnl" in assumed and "pbm" not in assumed
     # Any attractions are linear in as many features as items.
     attraction = LinearAttraction(np.eye(len(ATTRACTION)), ATTRACTION)
     model = (MNL if logit else PBM)(attraction, EXAMINATION)
     label = f"`{name}` †" if logit else f"`{name}`"
+    if POLICIES[name].assumes.positions == "one":
+        model = model.first_positions(1)
+        label += " ‡"
     try:
         spec = cr.policy(name, model=model, horizon=rounds)
     except DoesNotApply as reason:  # it must be told what this page does not have

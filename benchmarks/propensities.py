@@ -34,7 +34,7 @@ def make(name: str, rounds: int) -> Learner:
         spec = policy(name, scores=[0.5, *(i / ITEMS for i in range(1, ITEMS))])
     else:
         spec = by_name(cls)(model, 10_000)
-    learner = Learner(spec, ITEMS, POSITIONS, seed=0)
+    learner = Learner(spec, ITEMS, model.n_positions, seed=0)
     play(learner, model, rounds, seed=0)
     return learner
 
@@ -46,7 +46,7 @@ def measure(learner: Learner, repeats: int) -> tuple[float, str]:
     for seed in range(repeats):
         begin = time.thread_time()
         found = learner.propensities(seed)
-        found.of_shown(list(range(POSITIONS)))
+        found.of_shown(list(range(learner.n_positions)))
         best = min(best, time.thread_time() - begin)
     return 1e3 * best, "exact" if found.exact else f"± {found.error:.4f}"
 

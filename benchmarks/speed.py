@@ -46,6 +46,7 @@ FLOORS = {
     "kl-comb-ucb": 4.0,
     "epsilon-greedy": 1.5,
     "grab": 2.0,
+    "osub": 1.0,
     "s-grab": 3.0,
     "toprank": 1.0,
     "unirank": 2.5,
@@ -57,6 +58,7 @@ FLOORS = {
     "epoch-ucb": 0.5,
     "epoch-ucb-w": 0.5,
     "epoch-ts": 1.5,
+    "epoch-ts-unknown": 100.0,
     "epoch-ucb-unknown": 100.0,
     "epoch-ucb-star": 100.0,
     "mnl-bandit": 2.0,
@@ -241,6 +243,8 @@ def measure_rounds(plan: Plan, bar: Progress) -> list[Speed]:
                 if name in SMALL_ONLY and size is not plan.sizes[0]:
                     continue
                 users = model if kind(name) is PBM else MNL(model.attraction, model.examination)
+                if POLICIES[name].assumes.positions == "one":
+                    users = users.first_positions(1)
                 times = {"ours": ours(name, users, size.horizon, repeat)}
                 if name in NUMPY_POLICIES:
                     times["numpy"] = theirs(name, model, size.numpy_horizon, repeat)

@@ -18,6 +18,12 @@ BROWSING = np.array(
 #: Of the dynamic Bayesian network model: of each item, and going on without being satisfied.
 ITEM_SATISFACTION = np.array([0.05, 0.9, 0.2, 0.95, 0.5, 0.5])
 CONTINUATION = 0.8
+#: Items of odd number are clicked most at the last position, the others at the first.
+MATRIX = np.where(
+    np.arange(6)[:, None] % 2 == 1,
+    np.outer(ATTRACTION, EXAMINATION[::-1]),
+    np.outer(ATTRACTION, EXAMINATION),
+)
 
 
 def random_lists(n: int, rng: np.random.Generator, n_items: int = 6, width: int = 4) -> Ints:
@@ -43,6 +49,8 @@ def drawn_clicks(
         return attracted.astype(np.uint8)
     if model == "pbm":
         return (attracted & (rng.random(lists.shape) < EXAMINATION)).astype(np.uint8)
+    if model == "click-matrix":
+        return (rng.random(lists.shape) < MATRIX[lists, np.arange(width)]).astype(np.uint8)
     if model == "mnl":
         weight = attraction[lists] * EXAMINATION
         shares = np.cumsum(weight, axis=1) / (1.0 + weight.sum(axis=1, keepdims=True))

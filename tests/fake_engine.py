@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
@@ -86,7 +85,9 @@ class FakeEngine:
 
     async def rank(self, name: str, request: s.RankRequest) -> s.Impression:
         if name == "slow":
+            print("asked", flush=True)
             await asyncio.sleep(1.0)
+            print("answers", flush=True)
         self._find(name)
         self.calls.append(("rank", name, request))
         return e.IMPRESSION
@@ -149,7 +150,7 @@ def slow_app() -> Any:
 
         async def say_closed() -> None:
             await close()
-            print(f"closed at {time.time()}", flush=True)
+            print("closed", flush=True)
 
         engine.close = say_closed  # type: ignore[method-assign]
         return engine

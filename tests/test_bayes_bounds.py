@@ -69,6 +69,21 @@ def test_narrower_priors_have_lower_bounds() -> None:
     assert spread == sorted(spread, reverse=True)
 
 
+def test_priors_that_say_nothing() -> None:
+    """As α and β go to 0 the bound grows as √log(1/(α + β)); showing each item once stops that."""
+    for bound, lost in ((dctr_bayes_bound, 6), (cascade_bayes_bound, 5)):
+        vague = [bound(Beta(w, w), 5, 3, 500) for w in (1e-3, 1e-30, 1e-100, 1e-300)]
+        assert vague == sorted(vague)
+        main = [each - 2 * 5 for each in vague]  # without 2 L δ n
+        growth = math.sqrt(math.log1p(500 / 2e-300) / math.log1p(500 / 2e-30))
+        assert main[3] / main[1] == pytest.approx(growth, rel=1e-12)
+        # One observation of each item is a prior of one view more, for the clicks that it cost.
+        known = bound(Beta(0.5, 0.5), 5, 3, 500)
+        once = bound(Beta(1e-300, 1e-300), 5, 3, 500, shown_once=True)
+        assert once == pytest.approx(known + lost, rel=1e-12)
+        assert once < vague[0]
+
+
 def test_without_guarantee_the_bound_is_infinite() -> None:
     wide = Beta(1.0, 1.0)  # 1/2 + √(log 500 / 6) > 1
     assert dcm_bayes_bound(wide, 30, [0.5, 0.5], 500) == math.inf

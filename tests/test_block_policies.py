@@ -290,7 +290,7 @@ def test_leader_from_any_counts_and_after_any_changes() -> None:
             sizes = np.cumsum([0, *map(len, subsets)])
             assert state.starts[: sizes.size].tolist() == sizes.tolist()
             assert state.n_blocks[0] == len(subsets)
-            assert state.key[0] == leader_key(state.leader)
+            assert state.key[0] == leader_key(state.leader, state.labels)
             twin = twin_of(state, t, k)
             last = subsets[-1]
             circles += any(twin.dominates(i, j) for i in last for j in last)

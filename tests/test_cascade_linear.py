@@ -8,6 +8,7 @@ import pytest
 from clickrank._rng import streams
 from clickrank.clickmodels import Cascade, LinearAttraction
 from clickrank.errors import DoesNotApply, InvalidValue
+from clickrank.numerics.pseudo_inverse import factor_pseudo_inverse
 from clickrank.policies import CascadeLinTS, CascadeLinUCB, Learner, policy
 from clickrank.policies.linear import fit, perturb
 from clickrank.types import Floats, scratch_fields
@@ -108,6 +109,16 @@ def test_weights_are_those_of_ridge_regression(sigma: float) -> None:
     assert inverse.T @ inverse == pytest.approx(np.linalg.inv(gram), rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize(("rank", "size"), [(0, 3), (1, 4), (3, 5), (5, 5), (1, 1)])
+def test_pseudo_inverse(rank: int, size: int) -> None:
+    x = np.random.default_rng(rank).normal(size=(rank, size))
+    gram = x.T @ x
+    factor = np.zeros((size, size))
+    factor_pseudo_inverse(np.tril(gram), np.zeros((size, size)), factor)
+    want = np.linalg.pinv(gram, rcond=1e-12, hermitian=True)
+    assert factor.T @ factor == pytest.approx(want, rel=1e-9, abs=1e-11)
+
+
 def test_draws_have_the_mean_and_covariance_of_the_posterior() -> None:
     learner, seen, _ = fitted(0.5, 60)
     fit(learner.params, learner.state)
@@ -150,6 +161,37 @@ def test_a_better_item_never_seen_is_explored() -> None:
     assert shown == {0, 1, 2}
 
 
+def test_the_square_as_bonus_stays_with_a_bad_list() -> None:
+    """What the program of li2019's authors does where the first items happen to be clicked.
+
+    After s clicks in s views item 0 has 1 + c/s, and the others nothing: S† does not know them.
+    With the norm, and the identity in M, an unknown item has min(c, 1) = 1.
+    """
+    lists = {}
+    for bonus in ("square", "norm"):
+        spec = CascadeLinUCB(np.eye(3), horizon=1000, bonus=bonus)  # type: ignore[arg-type]
+        learner = Learner(spec, 3, 1, seed=0)
+        rng = np.random.default_rng(0)
+        ranking, memo = learner.rank()
+        learner.update(ranking, memo, [1])
+        lists[bonus] = {int(ranking[0])}
+        for _ in range(300):
+            ranking, memo = learner.rank()
+            lists[bonus].add(int(ranking[0]))
+            learner.update(ranking, memo, [int(rng.random() < 0.3)])
+    assert len(lists["square"]) == 1
+    assert len(lists["norm"]) == 3
+
+
+def test_width_of_the_square() -> None:
+    """About 9, as in li2019's experiments."""
+    widths = []
+    for horizon in (500_000, 2_000_000, 5_000_000):
+        spec = CascadeLinUCB(np.eye(5), horizon=horizon, bonus="square")  # type: ignore[arg-type]
+        widths.append(spec.params(5, 2).width)
+    assert widths == pytest.approx([8.59, 9.03, 9.31], abs=0.01)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -157,6 +199,7 @@ def test_a_better_item_never_seen_is_explored() -> None:
         ({"width": -1.0}, "CascadeLinUCB: width must be a number of at least 0"),
         ({"horizon": 0}, "CascadeLinUCB: horizon must be a whole number"),
         ({"width": 1.0, "sigma": 0.0}, "CascadeLinUCB: sigma must be above 0"),
+        ({"width": 1.0, "bonus": "root"}, "CascadeLinUCB: bonus must be 'norm' or 'square'"),
     ],
 )
 def test_parameters(settings: dict[str, Any], message: str) -> None:

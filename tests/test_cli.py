@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -14,10 +15,12 @@ from typer.testing import CliRunner
 
 import clickrank
 import clickrank.experiments
+from clickrank.catalogue import assumptions_of
 from clickrank.cli import app
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.experiments import Reproduction, Scale
-from clickrank.policies import POLICIES
+from clickrank.policies import POLICIES, Assumes
+from clickrank.serve.policies import policy_infos
 from clickrank.simulate import Comparison, Result
 
 # `clickrank.simulate` is the function; the package of that name is found here.
@@ -73,6 +76,32 @@ def test_the_command_line_alone_loads_nothing_heavy() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_every_assumption_is_listed() -> None:
+    """A policy that assumes one thing more is listed with other words, whatever the thing is."""
+    nothing = Assumes()
+    more: dict[str, list[Any]] = {
+        "click_models": [("pbm",), ("pbm", "cascade")],
+        "known": [("examination",)],
+        "horizon": [True],
+        "features": [True],
+        "priors": [True],
+        "positions": ["first", "decreasing", "one"],
+        "equal_satisfaction": [True],
+    }
+    assert set(more) == {field.name for field in dataclasses.fields(Assumes)}
+    texts = {assumptions_of(nothing).text()}
+    for field, values in more.items():
+        for value in values:
+            listed = assumptions_of(dataclasses.replace(nothing, **{field: value}))
+            assert getattr(listed, field) == (list(value) if isinstance(value, tuple) else value)
+            assert listed.text() not in texts, field
+            texts.add(listed.text())
+    words = set(run("policies").stdout.replace(",", " ").split())
+    for info, cls in zip(policy_infos(), POLICIES.values(), strict=True):
+        assert info.assumes == assumptions_of(cls.assumes).text()
+        assert set(info.assumes.replace(",", " ").split()) <= words
+
+
 def test_policies_lists_every_policy() -> None:
     table = run("policies").stdout
     entries = json.loads(run("policies", "--json").stdout)
@@ -80,7 +109,12 @@ def test_policies_lists_every_policy() -> None:
     for name, entry in zip(POLICIES, entries, strict=True):
         assert name in table
         assert entry["summary"]
-        assert set(entry["assumes"]) == {"click_models", "known", "horizon", "features", "priors"}
+        assert entry["assumes"] == json.loads(
+            json.dumps(dataclasses.asdict(POLICIES[name].assumes))
+        )
+    warned = [e["name"] for e in entries if e["cautions"]]
+    assert {"thompson", "bayes-ucb", "dcm-kl-ucb"} <= set(warned)
+    assert 'observe="first-click"' in table
     ucb = next(e for e in entries if e["name"] == "pbm-ucb")
     assert ucb["assumes"]["known"] == ["examination"]
     assert ucb["parameters"] == [
@@ -238,7 +272,10 @@ def test_reproduce_prints_tables_and_the_path(
     for text in ("bc-mp-ts-locks", "pbm-ts", "95 % interval", f"Report: {tmp_path}/index.html"):
         assert text in result.stdout
     assert "[1/2] lagree-2016/figure-1a" in result.stderr
-    assert "nothing left to simulate" in run(*arguments).stderr
+    assert "undecided so far" in result.stdout
+    again = run(*arguments, "--json")
+    assert "nothing left to simulate" in again.stderr
+    assert json.loads(again.stdout) == json.loads((tmp_path / "claims.json").read_text())
 
 
 def test_reproduce_interrupted_exits_with_130(

@@ -25,6 +25,9 @@ def test_every_policy_has_a_row() -> None:
         cells = line.strip("| ").split(" | ")[2:]
         assert len(cells) == len(delay.COLUMNS), line
         assert all(cell.fullmatch(text) for text in cells), line
+    # On the page of the others unless a policy assumes multinomial logit clicks alone.
+    assert "†" in rows["mnl-bandit"]
+    assert "†" not in rows["toprank"]
 
 
 def test_script_replaces_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

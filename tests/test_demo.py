@@ -87,9 +87,11 @@ def test_it_starts_and_ends(checkout: Path) -> None:
             demo._create(client)  # as after a restart: it goes on with the ranker as it is
             assert client.ranker("demo").n_items == len(demo.ATTRACTION) + 1
         assert httpx.delete(f"{address}/v1/rankers/demo").status_code == 204
-        time.sleep(2 * demo.PAUSE)
+        assert started.stderr is not None
+        while "No more simulated visitors" not in (line := started.stderr.readline()):
+            assert line, "the service has ended"
         assert httpx.get(f"{address}/readyz").status_code == 200
-        assert "No more simulated visitors" in stop(started)
+        stop(started)
     assert (checkout / "clickrank.db").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
@@ -12,15 +13,19 @@ from scipy.sparse import csr_matrix
 
 from clickrank._rng import streams
 from clickrank.beta import Beta
+from clickrank.bounds import linear_lower_bound, linear_upper_bound
+from clickrank.clickmodels import DCM, PBM, LinearAttraction
 from clickrank.errors import InvalidValue, MissingExtra
 from clickrank.experiments import Experiment, Scale, judged, list_experiments, reproduce
-from clickrank.experiments.cells import ManyCell, cells
+from clickrank.experiments.cells import ManyCell, cells, played_on
 from clickrank.experiments.estimate import estimate, like_mslr
 from clickrank.experiments.judged import instance
 from clickrank.experiments.listing import select
-from clickrank.experiments.models import DRAWINGS, draw_instances, drawing
+from clickrank.experiments.models import DRAWINGS, draw_instances, draw_linear, drawing
+from clickrank.experiments.references import reference_lines
 from clickrank.experiments.runner import by_model
-from clickrank.experiments.sources import Drawn, Judged
+from clickrank.experiments.sources import Drawn, Judged, Linear
+from clickrank.experiments.upper_bounds import upper_bounds
 from clickrank.policies import ThompsonSampling
 from clickrank.priors import JudgedQueries
 from clickrank.simulate import Result
@@ -95,8 +100,7 @@ id = "bound"
 text = "The bound holds."
 source = "stated in the text"
 policies = ["thompson"]
-low = 1.0
-high = inf
+window = "more"
 """
 
 
@@ -215,6 +219,114 @@ def test_a_wrong_sweep_is_told_by_file(
         list_experiments(tmp_path / "papers")
 
 
+LINEAR = """
+title = "Linear"
+bound = "linear"
+[linear]
+name = "pbm"
+items = 6
+features = 3
+parameters = { examination = [1.0, 0.5] }
+draws = 4
+[sweep]
+label = "L"
+points = [{ at = 6, items = 6 }, { at = 9, items = 9, features = 4 }]
+[[policies]]
+name = "recurrank"
+[scale.quick]
+horizon = 50
+runs = 1
+models = 3
+[scale.paper]
+horizon = 200
+runs = 1
+"""
+
+
+def test_linear_models_along_an_axis(experiments: list[Experiment], tmp_path: Path) -> None:
+    """Each place has its own items and features, the first models of each, and its own bound."""
+    (tmp_path / "papers" / "nobody-2000" / "linear.toml").write_text(LINEAR)
+    found = next(e for e in list_experiments(tmp_path / "papers") if e.figure_id == "linear")
+    scale = found.figure.scale["quick"]
+    players = played_on(found, scale, tmp_path)
+    sizes = {}
+    for spec, instances in players:
+        assert list(instances) == ["0", "1", "2"]
+        features = [instance.model.features for instance in instances.values()]
+        sizes[spec.curve] = {(f.n_items, f.n_features) for f in features}
+    assert sizes == {"recurrank L=6": {(6, 3)}, "recurrank L=9": {(9, 4)}}
+    assert upper_bounds(players, scale) == {
+        "recurrank L=6": linear_upper_bound(6, 2, 3, 50),
+        "recurrank L=9": linear_upper_bound(9, 2, 4, 50),
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("{ at = 6, items = 6 }", "{ at = 6, alpha = 1 }", "points must give items or features"),
+        ("{ at = 6, items = 6 }", "{ at = 6 }", "points must give items or features"),
+        ("features = 3\n", "features = 3\northogonal = true\n", "as many as items"),
+        ('bound = "linear"', 'bound = "bayes"', "the bound 'bayes' needs drawn models"),
+        ("[linear]", "[drawn]", "Object contains unknown field|needs a sweep of linear models"),
+    ],
+)
+def test_a_wrong_sweep_of_linear_models(
+    experiments: list[Experiment], tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    path = tmp_path / "papers" / "nobody-2000" / "linear.toml"
+    assert old in LINEAR
+    path.write_text(LINEAR.replace(old, new))
+    with pytest.raises(InvalidValue, match=rf"linear.toml.*({message})"):
+        list_experiments(tmp_path / "papers")
+
+
+def test_quick_runs_of_li2019_are_the_beginning_of_the_papers() -> None:
+    """Confidence levels and widths are those of the paper's number of rounds at every scale."""
+    checked = 0
+    for experiment in list_experiments():
+        figure = experiment.figure
+        if experiment.paper_id != "li-2019" or figure.sweep is not None:
+            continue
+        rounds = figure.scale["paper"].horizon
+        assert figure.scale["quick"].horizon < rounds
+        for spec in figure.policies:
+            if spec.name == "toprank":
+                assert spec.settings["failure"] == pytest.approx(rounds**-0.5, rel=1e-12)
+            elif spec.name != "cascade-lin-ts" and "width" not in spec.settings:
+                assert spec.settings["horizon"] == rounds, spec.curve
+            checked += 1
+    assert checked >= 30
+
+
+def test_orthogonal_features_tell_nothing() -> None:
+    source = Linear(
+        name="dctr", items=5, features=5, orthogonal=True, parameters={"n_positions": 2}, draws=2
+    )
+    one, two = (instance.model for instance in draw_linear(source, seed=0).values())
+    assert np.array_equal(one.features.values, np.eye(5))
+    assert not np.array_equal(one.attraction, two.attraction)
+
+
+def test_bounds_for_linear_models_are_drawn_where_they_tell_something() -> None:
+    """The upper one from some 900,000 rounds on with the pages of li2019; the lower one always."""
+    examination = [1 / k for k in range(1, 11)]
+    rng = np.random.default_rng(0)
+    attraction = LinearAttraction.normalised(rng.normal(size=(10_000, 4)), rng.normal(size=4))
+    rounds = np.array([1e4, 1e5, 1e6, 5e6])
+    models = {"": PBM(attraction, examination)}
+    (upper,), _ = reference_lines(["recurrank-upper"], models, rounds)
+    assert upper.x.tolist() == [1e6, 5e6]
+    none, reasons = reference_lines(["recurrank-upper"], models, rounds[:2])
+    assert not none
+    assert "above all" in reasons[0]
+    alone = {"": PBM(LinearAttraction(np.eye(100), np.linspace(0, 1, 100)), examination)}
+    (lower,), _ = reference_lines(["linear-lower"], alone, rounds)
+    assert lower.y[2] == pytest.approx(linear_lower_bound(10, 100, 1_000_000))
+    _, reasons = reference_lines(["linear-lower"], {"": PBM([0.5, 0.2], [1.0])}, rounds)
+    assert "model must have features" in reasons[0]
+
+
 JUDGED = Judged(
     positions=10, one_in=3, attraction=[0.0, 0.2, 0.4, 0.8, 1.0], targets=[0.0, 0.25, 0.5, 0.75, 1]
 )
@@ -230,6 +342,37 @@ def test_a_list_is_a_third_of_the_documents_at_most(documents: int, positions: i
     assert it.prior is not None
     np.testing.assert_allclose(it.prior.mean, 0.3)
     np.testing.assert_allclose(it.prior.weight, 10.0)
+
+
+def test_a_judged_query_of_other_clicks_and_its_tempered_prior() -> None:
+    grades = np.array([0, 1, 2, 3, 4, 0])
+    alike = np.tile(np.linspace(0.1, 0.6, 6), (10, 1))
+    it = instance(replace(JUDGED, name="dcm", satisfaction=0.25, one_in=2), grades, alike)
+    assert isinstance(it.model, DCM)
+    assert it.model.satisfaction.tolist() == [0.25] * 3
+    assert it.tempered is not None
+    np.testing.assert_allclose(it.tempered.weight, 1.0)  # ten rankers that agree are one
+    np.testing.assert_allclose(it.tempered.mean, np.linspace(0.1, 0.6, 6))
+    over_all = instance(JUDGED, grades, alike, votes=4.0).tempered
+    assert over_all is not None
+    np.testing.assert_allclose(over_all.weight, 4.0)
+
+
+def test_ndcg_by_hand() -> None:
+    grades = np.array([0, 2, 1, 4])
+    best = 15 + 3 / math.log2(3) + 1 / 2
+    shown = 3 + 0 + 15 / 2  # items 1, 0, 3
+    found = judged.ndcg(grades, np.array([0.8, 0.9, 0.1, 0.5]), 3)
+    assert found == pytest.approx(shown / best)
+    assert judged.ndcg(grades, grades.astype(np.float64), 3) == 1.0
+    assert judged.ndcg(grades, grades.astype(np.float64), 9) == 1.0  # a list of all documents
+    assert math.isnan(judged.ndcg(np.zeros(3, np.int64), np.zeros(3), 2))
+    good = instance(JUDGED, grades, np.array([[0.1, 0.6, 0.3, 0.9]] * 10))
+    nothing = instance(JUDGED, np.zeros(4, np.int64), np.full((10, 4), 0.5))
+    text = judged.rankers_quality({"1": good, "2": nothing})
+    assert "over 1 queries" in text
+    assert "1.000 for their mean score" in text
+    assert judged.rankers_quality({"2": nothing}) == ""
 
 
 def test_what_is_drawn_shares_no_numbers_with_runs() -> None:
@@ -304,7 +447,7 @@ def write_fold(folder: Path, n_queries: int, seed: int) -> None:
 
 def test_judged_queries_of_a_folder_take_the_place_of_the_example(tmp_path: Path) -> None:
     write_fold(tmp_path / "MSLR" / "Fold1", 20, seed=0)
-    (shipped,) = select("004/figure-4", list_experiments())
+    (shipped,) = select("004/figure-4-cascade", list_experiments())
     policies = [p for p in shipped.figure.policies if p.name in ("thompson", "ensemble")]
     small = replace(shipped, figure=replace(shipped.figure, policies=policies), claims=[])
     out = tmp_path / "out"
@@ -336,15 +479,15 @@ def test_judged_queries_of_a_folder_take_the_place_of_the_example(tmp_path: Path
 
 
 def test_a_folder_without_judged_queries_is_told(tmp_path: Path) -> None:
-    (shipped,) = select("004/figure-4", list_experiments())
+    (shipped,) = select("004/figure-4-cascade", list_experiments())
     with pytest.raises(InvalidValue, match=r"--data must be a folder with train.txt and test.txt"):
-        reproduce("004/figure-4", out=tmp_path, experiments=[shipped], data=tmp_path / "nowhere")
+        reproduce("004/figure-4-cascade", out=tmp_path, experiments=[shipped], data=tmp_path)
 
 
 def test_without_the_extra_the_rest_is_reproduced(
     experiments: list[Experiment], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (shipped,) = select("004/figure-4", list_experiments())
+    (shipped,) = select("004/figure-4-cascade", list_experiments())
     said: list[str] = []
     judged._instances.cache_clear()
     monkeypatch.setitem(sys.modules, "lightgbm", None)  # as if it were not installed

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from clickrank.clickmodels import DCM, MNL, PBM, ClickModel
+from clickrank.errors import CannotEvaluate
 from clickrank.evaluate import (
     CascadeDR,
     DirectMethod,
@@ -16,6 +17,7 @@ from clickrank.evaluate import (
     ListIPS,
     Mixture,
     PositionBasedIPS,
+    PseudoInverse,
     Replay,
     RewardInteractionIPS,
     Target,
@@ -86,6 +88,8 @@ CASES: list[tuple[WeightingEstimator, list[str], list[str]]] = [
     (ItemPositionIPS(), ["pbm", "dctr"], ["cascade", "dcm", "mnl"]),
     (PositionBasedIPS(examination=[1.8, 1.0, 1.2], propensities=LOGGING), ["pbm"], ["dctr", "dcm"]),
     (DocumentIPS(propensities=LOGGING), ["dctr"], ["pbm", "cascade"]),
+    # Of a cascade, whether there is a click follows from the one item that is left out: a sum.
+    (PseudoInverse(propensities=LOGGING), ["pbm", "dctr", "cascade"], []),
 ]
 UNBIASED = [(e, m) for e, good, _ in CASES for m in good]
 BIASED = [(e, m) for e, _, bad in CASES for m in bad]
@@ -112,6 +116,36 @@ def test_biased_where_its_assumption_fails(estimator: WeightingEstimator, model:
         for target in TARGETS.values()
     ]
     assert np.abs(off).max() > 0.01
+
+
+def test_pseudo_inverse_is_biased_where_rewards_are_no_sum() -> None:
+    """By some thousandths, while exact expectations are off by 1e-12 at most."""
+    estimator = PseudoInverse(propensities=LOGGING)
+    for model in ("dcm", "mnl"):
+        for target in TARGETS.values():
+            found = expectation(estimator, MODELS[model], target)
+            assert abs(found - true_value(MODELS[model], target)) > 5e-4
+
+
+def test_pseudo_inverse_needs_a_combination_of_what_was_shown_and_its_policy() -> None:
+    """A log of three lists tells the value of any list that is a combination of them, no other."""
+    few = Mixture([[0, 1, 2], [1, 0, 2], [0, 1, 3]], N_ITEMS)
+    log, chance = everything(MODELS["pbm"], few)
+    target = Mixture([[1, 0, 3]], N_ITEMS)  # the second and the third, less the first
+    terms = PseudoInverse(propensities=few).terms(log, target)
+    found = float(chance @ terms.values.sum(axis=1))
+    assert found == pytest.approx(true_value(MODELS["pbm"], target), abs=1e-12)
+    assert [terms.full.min(), terms.low] == pytest.approx([-3.0, -9.0])
+    for wanted in ([1, 2, 0], [3, 1, 2]):
+        with pytest.raises(CannotEvaluate, match="no combination"):
+            PseudoInverse(propensities=few).terms(log, Mixture([wanted], N_ITEMS))
+    with pytest.raises(CannotEvaluate, match="shown together") as refused:
+        PseudoInverse().terms(log, target)
+    for source in ("uniform", "estimated"):  # in Python, and on the command line
+        assert f'propensities="{source}"' in str(refused.value)
+        assert f"--propensities {source}" in str(refused.value)
+    same = PseudoInverse(propensities="estimated").terms(log, target)  # each list as often
+    np.testing.assert_allclose(same.full, terms.full, atol=1e-9)
 
 
 @pytest.mark.parametrize("model", ["pbm", "cascade", "dcm"])

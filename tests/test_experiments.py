@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import threading
@@ -10,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
@@ -18,11 +20,13 @@ from clickrank.experiments import ahead as ahead_module
 from clickrank.experiments import cells as cells_module
 from clickrank.experiments import movielens as movielens_module
 from clickrank.experiments import runner as runner_module
+from clickrank.experiments.across import judged_across
 from clickrank.experiments.ahead import compiled_ahead
 from clickrank.experiments.cells import Cell, ManyCell, cells, runs_by_model
+from clickrank.experiments.evidence import Decision, Evidence, Verdict
 from clickrank.experiments.listing import DATA, PAPERS, read, select
 from clickrank.experiments.models import build_model, load_model, models_of
-from clickrank.experiments.runner import collect, joined
+from clickrank.experiments.runner import Outcome, collect, joined
 from clickrank.experiments.sources import ModelSet
 from clickrank.experiments.spec import Figure, PolicySpec
 from clickrank.policies import POLICIES, Oracle, Policy, TopRank
@@ -131,12 +135,14 @@ def test_shipped_experiments_are_complete(
             assert ran == list(range(scale.runs * count))
         paths = [cell.path for curve in parts.values() for cell in curve]
         assert len(set(paths)) == len(paths)
-    assert not [path for path in files(tmp_path) if not path.name.startswith("scores-")]
+    kept = ("scores-", "data-")  # what data came to, in case that it goes away
+    assert not [path for path in files(tmp_path) if not path.name.startswith(kept)]
 
 
 def test_a_paper_is_found_by_its_alias() -> None:
     names = [e.name for e in select("001", list_experiments())]
-    assert names == [f"lagree-2016/figure-{f}" for f in ("1a", "1b", "1b-long", "2")]
+    expected = [f"lagree-2016/figure-{f}" for f in ("1a", "1b", "1b-long", "2")]
+    assert names == [*expected, "lagree-2016/robustness"]
     assert select("001/figure-2", list_experiments())[0].name == "lagree-2016/figure-2"
 
 
@@ -453,6 +459,7 @@ parameters.n_positions = 2
 """
 PANELS = """
 title = "Panels"
+references = ["unirank-upper"]
 differences = ["All panels."]
 
 [[panels]]
@@ -548,6 +555,52 @@ def test_panels_are_figures_on_shared_settings(panels: Path) -> None:
     assert select("n/parts-b", [first, second]) == [second]
 
 
+@pytest.mark.parametrize(
+    ("panels_asked", "decisions", "expected"),
+    [
+        ("{ least = 1 }", ["holds", "undecided"], "holds"),
+        ("{ least = 2 }", ["holds", "undecided"], "undecided"),
+        ("{ least = 2 }", ["holds", "fails"], "fails"),
+        ("{ least = 1, most = 1 }", ["holds", "undecided"], "undecided"),
+        ("{ least = 1, most = 1 }", ["holds", "holds"], "fails"),
+        ("{ least = 1, most = 1 }", ["holds", "fails"], "holds"),
+    ],
+)
+def test_a_claim_may_be_that_it_holds_in_a_number_of_panels(
+    panels: Path, panels_asked: str, decisions: list[Decision], expected: str
+) -> None:
+    file = panels / "nobody-2000" / "expected.toml"
+    head = EXPECTED[: EXPECTED.index("[[claims]]")]
+    claim = PANEL_CLAIM.replace("FIGURE", '"parts"')
+    file.write_text(f"{head}{claim}panels = {panels_asked}\n")
+    known = list_experiments(panels)
+    outcomes = [
+        Outcome(e, TINY, Evidence({}, {}), [(e.claims[0], Verdict(d, "measured 1"))])
+        for e, d in zip(known, decisions, strict=True)
+    ]
+    for outcome in judged_across(outcomes, known):
+        verdict = outcome.verdicts[0][1]
+        assert (verdict.outcome, verdict.so_far) == (expected, False)
+        assert f"holds in {decisions.count('holds')} and" in verdict.measured
+    # A panel that was not run is undecided.
+    (alone,) = judged_across(outcomes[:1], known)
+    assert alone.verdicts[0][1].so_far
+
+
+def test_figures_are_compared_with_each_other(panels: Path, tmp_path: Path) -> None:
+    file = panels / "nobody-2000" / "expected.toml"
+    head = EXPECTED[: EXPECTED.index("[[claims]]")]
+    claim = PANEL_CLAIM.replace("FIGURE", '"partsa"').replace('"order"', '"panel-ratio"')
+    there = 'policy = "eager"\nwindow = "more"\nover = "parts-b"'
+    file.write_text(head + claim.replace('policies = ["eager", "uniform"]', there))
+    known = list_experiments(panels)
+    done = reproduce(out=tmp_path, scale=TINY, experiments=known)
+    assert "in parts-b" in done.outcomes[0].verdicts[0][1].measured
+    file.write_text(file.read_text().replace('over = "parts-b"', 'over = "parts-c"'))
+    with pytest.raises(InvalidValue, match="over must be one of partsa, parts-b, got 'parts-c'"):
+        list_experiments(panels)
+
+
 def test_a_claim_can_name_some_panels(panels: Path) -> None:
     file = panels / "nobody-2000" / "expected.toml"
     head = EXPECTED[: EXPECTED.index("[[claims]]")]
@@ -586,6 +639,7 @@ def test_panels_run_with_counted_positions_and_mismatches(panels: Path, tmp_path
     assert second.results["eager"].runs == 3
     assert first.complete
     assert "stopped at round 100" in done.report.read_text()
+    assert done.report.read_text().count("regret on the first 1 positions.") == 1  # no bounds there
 
 
 def test_a_grid_is_drawn_as_a_map(papers: Path, tmp_path: Path) -> None:
@@ -596,7 +650,9 @@ def test_a_grid_is_drawn_as_a_map(papers: Path, tmp_path: Path) -> None:
     cells = [f"pb-lb step_size={x} precision=0.5" for x in ("0", "0.5", "1")]
     assert list(outcome.results) == ["uniform", cells[0], cells[2]]  # one in two
     assert outcome.complete
-    assert outcome.evidence.grid == frozenset(cells)
+    assert list(outcome.evidence.grid.items()) == list(
+        zip(cells, [(0.0, 0.5), (0.5, 0.5), (1.0, 0.5)], strict=True)
+    )
     page = done.report.read_text()
     assert page.count("<svg") == 1
     assert "Mean regret of pb-lb at the horizon" in page
@@ -613,7 +669,7 @@ def test_a_grid_of_unknown_parameters_is_an_error(papers: Path, tmp_path: Path) 
 def test_a_claim_about_a_grid_needs_one(papers: Path) -> None:
     folder = papers / "nobody-2000"
     claim = EXPECTED[EXPECTED.index("[[claims]]") :].replace('"order"', '"spread"')
-    claim = claim.replace('policies = ["pbm-ucb", "eager"]', "factor = 2.0")
+    claim = claim.replace('policies = ["pbm-ucb", "eager"]', 'window = "more"')
     (folder / "expected.toml").write_text(EXPECTED + claim.replace('"less"', '"wide"'))
     with pytest.raises(InvalidValue, match=r"claim 'wide': tiny must have a grid"):
         list_experiments(papers)
@@ -649,6 +705,51 @@ def test_the_report_shows_all_there_is(tiny: list[Experiment], tmp_path: Path) -
         "Numba",
     ):
         assert text in page
+
+
+def test_a_shorter_run_than_the_papers_says_so_far_everywhere(
+    tiny: list[Experiment], tmp_path: Path
+) -> None:
+    """The page, its counts, the terminal and the JSON; at the paper's horizon none of them does."""
+    for scale, words in (("quick", " so far"), ("paper", "")):
+        done = reproduce(out=tmp_path / scale, scale=scale, experiments=tiny)
+        (claim, verdict) = done.outcomes[0].verdicts[0]
+        assert verdict.words == f"{verdict.outcome}{words}"
+        page = done.report.read_text().split('<table class="overview">')[1]
+        assert page.count(f">{verdict.words}</span>") == 1
+        assert page.count(f">1 {verdict.words}</span>") == 1
+        console = Console(record=True, width=120, file=io.StringIO())
+        console.print(done.claims_table())
+        assert ("so far" in console.export_text()) == bool(words)
+        (fact,) = json.loads((tmp_path / scale / "claims.json").read_text())
+        assert fact == json.loads(json.dumps(done.claims()[0]))
+        assert (fact["claim"], fact["verdict"]) == (claim.id, verdict.words)
+        assert (fact["rounds"], fact["simulated_rounds"]) == (400, 200 if words else 400)
+
+
+def test_a_sweep_does_not_take_rounds_and_a_time_needs_the_papers(papers: Path) -> None:
+    file = papers / "nobody-2000" / "expected.toml"
+    file.write_text(EXPECTED.replace('kind = "order"', 'kind = "time-ratio"'))
+    with pytest.raises(InvalidValue, match="milliseconds must be given"):
+        list_experiments(papers)
+    file.write_text(EXPECTED + "rounds = 0\n")
+    with pytest.raises(InvalidValue, match="rounds must be at least 1"):
+        list_experiments(papers)
+
+
+def test_times_of_other_programs_are_shown_apart(panels: Path, tmp_path: Path) -> None:
+    folder = panels / "nobody-2000"
+    text = PANELS.replace("mismatch = true", "mismatch = true\nmilliseconds = 5.0")
+    (folder / "parts.toml").write_text(text)
+    head = EXPECTED[: EXPECTED.index("[[claims]]")]
+    claim = PANEL_CLAIM.replace("FIGURE", '"partsa"').replace('"order"', '"time-ratio"')
+    (folder / "expected.toml").write_text(head + claim)
+    known = [e for e in list_experiments(panels) if e.claims]
+    page = reproduce(out=tmp_path, scale=TINY, experiments=known).report.read_text()
+    assert "What is marked <em>history</em>" in page
+    assert "fact of history" in page
+    assert "1 history" in page
+    assert "<h3>Claims</h3>" not in page
 
 
 def test_the_report_keeps_other_experiments_of_the_folder(papers: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import sqlite3
 import subprocess
 import sys
 import time
@@ -46,8 +47,8 @@ async def visit(engine: Engine, number: str, clicked: int = 1) -> None:
     await engine.click(number, Clicks(shown.items[:clicked], final=True))
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    deadline = time.monotonic() + seconds
+async def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120.0
     while not condition():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.02)
@@ -75,24 +76,33 @@ def folded(url: str) -> int:
 
 def test_a_full_disk(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'store.db'}"
-    # SQLite says the same of its own limit as of a disk's; each connection has one.
-    limit = {"pages": 2**30}
+    # SQLite says the same of its own limit as of a disk's. Each connection has one, those too that
+    # the writer holds all the time.
+    limit = 2**30
+    seen: dict[int, Any] = {}
 
-    def set_limit(connection: Any, *_: Any) -> None:
-        connection.execute(f"PRAGMA max_page_count = {limit['pages']}").close()
+    def checked_out(connection: Any, *_: Any) -> None:
+        seen[id(connection)] = connection
+        connection.execute(f"PRAGMA max_page_count = {limit}").close()
+
+    def set_limit(pages: int) -> None:
+        nonlocal limit
+        limit = pages
+        for connection in [*seen.values()]:
+            with contextlib.suppress(sqlite3.ProgrammingError):  # it was closed
+                checked_out(connection)
 
     async def scene() -> list[str]:
         async with opened(url) as engine:
             store = engine._access.database
             for connections in (store.engine, store.at_once):
-                event.listen(connections, "checkout", set_limit)
+                event.listen(connections, "checkout", checked_out)
             await engine.create(new_ranker())
             await visit(engine, "before-the-disk-is-full")
             done = ["before-the-disk-is-full"]
 
             def fill(connection: sa.Connection) -> None:
-                limit["pages"] = connection.exec_driver_sql("PRAGMA page_count").scalar_one() + 2
-                set_limit(connection.connection.dbapi_connection)
+                set_limit(connection.exec_driver_sql("PRAGMA page_count").scalar_one() + 2)
 
             await asyncio.wrap_future(engine.writer.run(fill))
 
@@ -104,7 +114,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
             with pytest.raises(Unavailable, match="full"):
                 await visit_until_full()
             assert "full" in str(await engine.ready())
-            limit["pages"] = 2**30
+            await asyncio.wrap_future(engine.writer.run(lambda _: set_limit(2**30)))
             for number in range(20):
                 await visit(engine, f"after-{number:05d}")
             assert await engine.ready() is None
@@ -317,24 +327,28 @@ def test_what_one_worker_retires_no_other_shows() -> None:
             await one.create(new_ranker())
             gone: set[str] = set()
             over = False
+            looks = 0
 
-            async def look() -> int:
-                count = 0
+            async def look() -> None:
+                nonlocal looks
                 while not over:
                     before = set(gone)  # what had been retired when the request was sent
                     shown = await two.rank("shop", RankRequest())
                     assert not before & set(shown.items)
-                    count += 1
-                return count
+                    looks += 1
+
+            async def look_more() -> None:
+                enough = looks + 20
+                await until(lambda: looks > enough or any(one.done() for one in looking))
 
             looking = [asyncio.ensure_future(look()) for _ in range(4)]
             for item in ITEMS[:3]:
-                await asyncio.sleep(0.3)
+                await look_more()
                 await one.retire_items("shop", RetiredItems([item]))
                 gone.add(item)
-            await asyncio.sleep(0.3)
+            await look_more()
             over = True
-            assert sum(await asyncio.gather(*looking)) > 20
+            await asyncio.gather(*looking)
 
     asyncio.run(scene())
     on_record(url)
@@ -372,7 +386,7 @@ def test_a_database_that_goes_and_comes_back() -> None:
                 assert "database cannot be used" in str(await engine.ready())
                 await asyncio.to_thread(start_postgres)
                 count = len(done)
-                await until(lambda: len(done) > count + 50, 30.0)  # noqa: B023
+                await until(lambda: len(done) > count + 50)  # noqa: B023
                 assert await engine.ready() is None
             over = True
             await asyncio.gather(*visitors)

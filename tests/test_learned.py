@@ -180,8 +180,8 @@ def test_candidates_that_cannot_be() -> None:
     ):
         with pytest.raises(InvalidValue, match=message):
             learned.rank(rng, candidates)
-    with pytest.raises(InvalidValue, match=r"grab cannot choose from candidates; .* pb-mhb, "):
-        Learned(cr.policy("grab"), 4, 2).rank(rng, [0, 1, 2])
+    with pytest.raises(InvalidValue, match=r"pmed cannot choose from candidates; .* pb-mhb, "):
+        Learned(cr.policy("pmed"), 4, 2).rank(rng, [0, 1, 2])
     with pytest.raises(InvalidValue, match=r"at least n_positions \(2\) items must not be retired"):
         Learned(DCTR, 3, 2, retired=[0, 1])
     with pytest.raises(InvalidValue, match="retired must hold items between 0 and 2"):
@@ -204,7 +204,8 @@ def test_statistics_that_do_not_fit() -> None:
 def test_which_policies_take_candidates() -> None:
     assert {"pb-mhb", "thompson", "uniform", "epoch-ucb-w"} <= set(candidate_policies())
     assert takes_candidates(DCTR)
-    assert not takes_candidates(POLICIES["toprank"])
+    assert takes_candidates(POLICIES["toprank"])
+    assert not takes_candidates(POLICIES["bubblerank"])
 
 
 def test_ranking_and_folding_at_the_same_time() -> None:

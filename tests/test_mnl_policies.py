@@ -11,7 +11,14 @@ import pytest
 from scipy import stats
 
 from clickrank._rng import streams
-from clickrank.bounds import mnl_lower_bound, mnl_lower_rate
+from clickrank.bounds import (
+    geometric_deviation,
+    mnl_bandit_rate,
+    mnl_lower_bound,
+    mnl_lower_rate,
+    mnl_unknown_rate,
+    mnl_upper_bound,
+)
 from clickrank.clickmodels import MNL
 from clickrank.errors import InvalidValue
 from clickrank.policies import EpochTS, EpochUCB, Learner, policy
@@ -363,6 +370,67 @@ def test_bound_grows_as_printed() -> None:
     for wrong in ([0.5, 0.5], [0.0, 1.0], [1.5]):
         with pytest.raises(InvalidValue, match="position_bias"):
             mnl_lower_bound(wrong, 8, 100)
+
+
+def test_upper_bound_has_the_constants_of_the_proof() -> None:
+    """Proposition 8, appendix C.1, written out for J = 5, K = 2, λ = (0.8, 0.4), T = 1,000."""
+    early = (9 * 3 + 14 * 10 / 0.4 * math.log(5 * 1e6 / 2)) * (math.log(1000) + 1)
+    printed = early + math.sqrt(192 * 0.8**2 * math.log(5 * 1e6) * 5 * 1000 / 0.4)
+    assert mnl_upper_bound([0.8, 0.4], 5, 1000, as_printed=True) == pytest.approx(printed)
+    ours = 5 * 3 + early + math.sqrt(192 * 0.8**2 * math.log(5 * 1e6) * 5 * 1000) / 0.4
+    assert mnl_upper_bound([0.4, 0.8], 5, 1000) == pytest.approx(ours)
+    equal = [mnl_upper_bound([1.0, 1.0], 5, 1000, as_printed=p) for p in (True, False)]
+    assert equal[1] - equal[0] == pytest.approx(15)
+    for horizon in (10, 10**4, 10**8):
+        assert mnl_upper_bound([1.0, 0.8], 8, horizon) > mnl_lower_bound([1.0, 0.8], 8, horizon)
+    growth = mnl_upper_bound([1.0, 0.5], 8, 4 * 10**14) / mnl_upper_bound([1.0, 0.5], 8, 10**14)
+    assert growth == pytest.approx(2.0, rel=0.03)  # √T, but for logarithms
+
+
+def test_the_last_step_of_the_proof_needs_biases_of_one() -> None:
+    """Σ α of the items shown in an epoch may exceed its mean length, 1 + Σ λα; Σ λα may not."""
+    attraction, bias = np.ones(6), np.full(6, 0.1)
+    length = 1 + float(bias @ attraction)
+    assert attraction.sum() > length
+    assert bias @ attraction < length
+    assert bias.min() * attraction.sum() < length
+
+
+def test_sums_of_geometric_counts_deviate_as_rarely_as_stated() -> None:
+    """Theorem 3, eq. 7, by the exact distribution: the sum is negative binomial."""
+    for n, mean in ((1, 1.0), (10, 0.3), (200, 0.05), (50, 1.0)):
+        total = stats.nbinom(n, 1 / (1 + mean))
+        for level in (3.0, 20.0, 1000.0):
+            far = geometric_deviation([mean] * n, level)
+            center = n * mean
+            chance = total.sf(math.floor(center + far)) + total.cdf(math.ceil(center - far) - 1)
+            assert chance <= 2 / level
+    with pytest.raises(InvalidValue, match="geometric_deviation: means"):
+        geometric_deviation([1.5], 2.0)
+
+
+def test_rates_as_printed() -> None:
+    assert mnl_unknown_rate(5, 2, 100) == pytest.approx(4 * math.sqrt(math.log(5e4) * 500))
+    want = math.sqrt(1000 * math.log(1e5)) + 10 * math.log(1000) ** 2
+    assert mnl_bandit_rate(5, 2, 100) == pytest.approx(want)
+
+
+def test_pbm_ucb_underestimates_attractions() -> None:
+    """Section 6 of grant2020: with λ for examination, clicks per view tend to α/(1 + Σ λα)."""
+    ranking = np.array([2, 1])
+    expected = MODEL.click_probabilities(ranking) / MODEL.position_bias
+    weight = float((MODEL.position_bias * MODEL.attraction[ranking]).sum())
+    np.testing.assert_allclose(expected, MODEL.attraction[ranking] / (1.0 + weight), rtol=1e-12)
+    spec = policy("pbm-ucb", examination=MODEL.position_bias)
+    learner = Learner(spec, 3, 2, seed=0)
+    rng = np.random.default_rng(0)
+    rounds = 20_000
+    for _ in range(rounds):
+        learner.update(ranking, learner.rank()[1], MODEL.sample(ranking, rng))
+    found = learner.statistics()
+    mean = found["clicks"].reshape(3, -1).sum(axis=1)[ranking] / (rounds * MODEL.position_bias)
+    np.testing.assert_allclose(mean, expected, rtol=0.05)  # five standard errors
+    assert (mean < 0.7 * MODEL.attraction[ranking]).all()
 
 
 def test_position_bias_must_fit() -> None:

@@ -11,8 +11,6 @@ from clickrank.policies import POLICIES, Learner, policy
 #: How to make the policies that must be told more than a click model knows.
 MAKE: dict[str, Make] = {
     "ensemble": lambda model, horizon: policy("ensemble", scores=model.attraction),
-    # With the ceiling it learns too little in the rounds of the checks.
-    "epoch-ucb-unknown": lambda model, horizon: policy("epoch-ucb-unknown", ceiling=False),
 }
 
 
@@ -71,9 +69,17 @@ def test_policies_say_which_order_of_positions_they_assume() -> None:
     last = PBM([0.5, 0.4, 0.3], [0.2, 0.5, 0.9])
     for name, applies in {
         "toprank": [decreasing],
-        "pb-mhb": [decreasing, first],
+        "pb-mhb": [decreasing, first, last],
         "grab": [decreasing, first, last],
     }.items():
         spec = policy(name, horizon=10)
         for model in (decreasing, first, last):
             assert (spec.why_not(model) is None) == (model in applies), (name, model.examination)
+    paper = policy("pb-mhb", unit_position="first")
+    assert [paper.why_not(model) is None for model in (decreasing, first, last)] == [
+        True,
+        True,
+        False,
+    ]
+    assert paper.assumes.positions == "first"
+    assert policy("pb-mhb").assumes.positions == "any"

@@ -125,7 +125,7 @@ def test_ties_by_value_are_those_that_are_drawn() -> None:
 def played(name: str, rounds: int, **settings: Any) -> Learner:
     model = matched_model(POLICIES[name], 6, 3)
     spec = cr.policy(name, model=model, horizon=400, **settings)
-    learner = Learner(spec, 6, 3, seed=0)
+    learner = Learner(spec, 6, model.n_positions, seed=0)
     play(learner, model, rounds, seed=1)
     return learner
 
@@ -306,7 +306,7 @@ def test_every_policy_states_what_a_long_run_shows(name: str) -> None:
     model = matched_model(POLICIES[name], 6, 3)
     spec = MAKE.get(name, by_name(POLICIES[name]))(model, 400)
     for rounds in (0, 3, 20, 150, 400):
-        learner = Learner(spec, 6, 3, seed=0)
+        learner = Learner(spec, 6, model.n_positions, seed=0)
         play(learner, model, rounds, seed=rounds)
         for _ in range(rounds % 4):
             learner.rank()

@@ -71,12 +71,34 @@ def test_candidates() -> None:
     for _ in range(20):
         shown = ranker.rank(candidates=["e", "a", "c", "d"])
         assert set(shown.items) <= {"a", "c", "d", "e"}
-    with pytest.raises(InvalidValue, match="items must be in the catalogue, got 'x'"):
+    with pytest.raises(InvalidValue, match="candidates must be in the catalogue, got 'x'"):
         ranker.rank(candidates=["a", "b", "c", "x"])
     with pytest.raises(InvalidValue, match=r"at least n_positions \(3\) candidates"):
         ranker.rank(candidates=["a", "b"])
-    with pytest.raises(InvalidValue, match="toprank cannot choose from candidates; those that can"):
-        made("toprank", horizon=100).rank(candidates=["a", "b", "c"])
+    with pytest.raises(InvalidValue, match="bubblerank cannot choose from candidates; those"):
+        made("bubblerank", horizon=100).rank(candidates=["a", "b", "c"])
+    with pytest.raises(InvalidValue, match="candidates must be a sequence of distinct ids"):
+        ranker.rank(candidates=["a", "b", "c", "c"])
+
+
+def test_candidates_that_are_retired_are_named_by_the_callers_ids() -> None:
+    ranker = made()
+    ranker.retire_items(["c"])
+    for call in (ranker.rank, ranker.propensities):
+        with pytest.raises(
+            InvalidValue, match=r"Ranker: candidates must not be retired, got \['c'\]"
+        ):
+            call(candidates=["a", "b", "c", "d"])
+
+
+def test_a_double_click_counts_once() -> None:
+    once, twice = made(), made()
+    for ranker, times in ((once, 1), (twice, 2)):
+        shown = ranker.rank()
+        ranker.update(shown.id, [shown.items[0]] * times + [shown.items[1]])
+    first, second = once._contexts[""].everything(), twice._contexts[""].everything()
+    assert first["clicks"].sum() == 2
+    assert all(np.array_equal(array, second[name]) for name, array in first.items())
 
 
 def test_clicks_that_cannot_be_change_nothing() -> None:
@@ -88,8 +110,8 @@ def test_clicks_that_cannot_be_change_nothing() -> None:
     before = ranker._contexts[""].everything()
     for call, message in (
         (lambda: ranker.update(shown.id, [missing]), "clicked must be items shown"),
-        (lambda: ranker.update(shown.id, [shown.items[0]] * 2), "items must be .* distinct ids"),
-        (lambda: ranker.update(shown.id, "a"), "items must be a sequence of distinct ids"),
+        (lambda: ranker.update(shown.id, "a"), "clicked must be a sequence of ids, .* got 'a'"),
+        (lambda: ranker.update(shown.id, [1.5]), "clicked must be a sequence of ids"),  # type: ignore[list-item]
         (lambda: ranker.update("x-1"), "id must be that of a list it has chosen, got 'x-1'"),
         (lambda: ranker.update(shown.id + "0"), "id must be that of a list it has chosen"),
         (lambda: ranker.update(7), "id must be that of a list it has chosen, got 7"),  # type: ignore[arg-type]
@@ -278,8 +300,8 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_policy_that_starts_anew_learns_from_what_still_counts() -> None:
-    """GRAB folds its log anew, over items that are left; of others nothing is lost for good."""
-    ranker, users = made("grab"), np.random.default_rng(0)
+    """PMED folds its log again, over items that are left; of others nothing is lost for good."""
+    ranker, users = made("pmed"), np.random.default_rng(0)
     visit(ranker, 80, users)
     learned = ranker._contexts[""].statistics()
     ranker.retire_items(["c"])
@@ -365,9 +387,27 @@ def test_page_on_changing_items_says_what_each_policy_does() -> None:
         if name in ("oracle", "uniform", "greedy", "ensemble"):
             continue
         # A memo that travels is what lists on their way count by.
-        none = np.zeros((0, 2), dtype=np.int64)
+        none = np.zeros((0, 6), dtype=np.int64)
         spec = object.__new__(POLICIES[name])
-        size = 0 if name == "pmed" else 2
-        travels = spec.memos_for(none[:, :size], np.arange(3)) is not None
+        size = 0 if name == "pmed" else 6
+        travels = spec.memos_for(none[:, :size], np.arange(3), 3) is not None
         assert flying.startswith("count") == travels, name
-        assert change.startswith("starts anew") == (not travels), name
+        assert change.startswith("starts again") == (not travels), name
+
+
+def test_the_best_item_goes_where_people_look() -> None:
+    """On a page whose last position is looked at most; the default policy need not be told."""
+    ranker = made(seed=3)
+    rng = np.random.default_rng(0)
+    attraction, examination = (
+        dict(zip("abcde", (0.8, 0.5, 0.3, 0.2, 0.1), strict=True)),
+        (0.1, 0.4, 1),
+    )
+    best = 0
+    for t in range(1500):
+        shown = ranker.rank()
+        seen = zip(shown.items, examination, strict=True)
+        clicked = [item for item, looked in seen if rng.random() < attraction[str(item)] * looked]
+        ranker.update(shown.id, clicked)
+        best += t >= 1000 and list(shown.items) == ["c", "b", "a"]
+    assert best > 400

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from clickrank.catalogue import policy_entries
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.policies import POLICIES
 
@@ -35,6 +36,13 @@ def test_commands_run(line: str, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+
+
+def test_the_table_of_policies_lists_what_they_assume() -> None:
+    for entry in policy_entries():
+        row = re.search(rf"^\| `{entry.name}` \|.*$", README, re.MULTILINE)
+        assert row is not None, entry.name
+        assert row[0].split(" | ")[2].partition(";")[0] == entry.assumes.text()
 
 
 def test_requests_are_those_of_the_page_on_serving() -> None:
@@ -77,3 +85,9 @@ def test_sources_are_in_the_bibliography() -> None:
         cited |= set(re.findall(r"\b[a-z]+\d{4}\b", source.group(1)))
     assert cited <= known
     assert len(cited) >= 5
+
+
+def test_every_source_is_in_the_bibliography_once() -> None:
+    keys = re.findall(r"^\| (\w+\d{4}\w?) \|", (ROOT / "docs/bibliography.md").read_text(), re.M)
+    assert len(keys) == len(set(keys))
+    assert {"combes2014", "gauthier2021", "gauthier2021a"} <= set(keys)

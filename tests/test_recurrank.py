@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -30,13 +32,19 @@ def page(kind: str) -> PBM:
     return PBM(attraction, EXAMINATION)
 
 
-@pytest.mark.parametrize("elimination", ["proof", "printed"])
+@pytest.mark.parametrize(
+    "options",
+    [{"elimination": "proof"}, {"elimination": "printed"}, {"variant": "program"}],
+    ids=str,
+)
 @pytest.mark.parametrize(("delay", "batch"), [(0, 1), (30, 7)])
 @pytest.mark.parametrize("kind", ["sphere", "line", "twins", "apart"])
-def test_same_rankings_as_its_twin(kind: str, delay: int, batch: int, elimination: str) -> None:
+def test_same_rankings_as_its_twin(
+    kind: str, delay: int, batch: int, options: dict[str, Any]
+) -> None:
     """Late feedback too: the plan is made anew, and what an ended instance asked for is ignored."""
     users = page(kind)
-    spec = cr.policy("recurrank", model=users, failure=1.0, elimination=elimination)
+    spec = cr.policy("recurrank", model=users, failure=1.0, **options)
     learner = Learner(spec, users.n_items, 3)
     twin = RecurRankTwin(spec, users.n_items, EXAMINATION)
     ours, theirs = streams(3, 0), streams(3, 0)
@@ -75,6 +83,23 @@ def test_views_of_each_phase() -> None:
     played = phases_played(learner, users, 33)
     assert played[0][1].tolist() == wanted.tolist()
     assert played[1][1].sum() == 1
+
+
+def test_phases_of_the_program() -> None:
+    """4^ℓ d log(2 |𝒜| K ℓ (ℓ + 1) / δ) rounds, evenly, and the clicks of all phases count."""
+    users = page("apart")
+    spec = RecurRank(users.features, failure=1.0, variant="program")
+    learner = Learner(spec, 4, 3, seed=0)
+    first = int(4 * 4 * np.log(2 * 4 * 3 * 2))
+    assert learner.state.needed[0, :4].sum() == first
+    assert np.ptp(learner.state.needed[0, :4]) <= 1
+    played = phases_played(learner, users, 5000)
+    assert played[0][1].sum() == first
+    assert played[1][1].sum() == int(4**2 * 4 * np.log(2 * 4 * 3 * 6))
+    assert learner.state.end[0] == 3  # never split, though the items are far apart
+    shown = np.sum([views for _, views in played], axis=0)
+    chosen = learner.state.chosen[0, : learner.state.support[0]]
+    assert learner.state.views[0, : chosen.size].tolist() == shown[chosen].tolist()
 
 
 def test_a_certain_order_is_found() -> None:
@@ -148,6 +173,8 @@ def test_refused() -> None:
         RecurRank(Features(np.eye(3)), failure=0.0)
     with pytest.raises(InvalidValue, match="RecurRank: elimination must be 'proof' or 'printed'"):
         RecurRank(Features(np.eye(3)), horizon=9, elimination="none")  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue, match="RecurRank: variant must be 'paper' or 'program'"):
+        RecurRank(Features(np.eye(3)), horizon=9, variant="authors")  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="RecurRank: features must be of 4 items, got 3"):
         Learner(RecurRank(Features(np.eye(3)), horizon=9), 4, 2)
 
@@ -177,6 +204,20 @@ def test_dropped_items_may_leave() -> None:
         learner.update(ranking, memo, clicks)
         other.update(renumbered, same, clicks)
     assert _ > 500
+
+
+def test_past_views_go_with_their_items() -> None:
+    """With the settings of the authors' program, where the views of earlier phases count."""
+    users = page("sphere")
+    spec = RecurRank(users.features, failure=1.0, variant="program")
+    learner = Learner(spec, 40, 3, seed=0)
+    phases_played(learner, users, 3000)
+    left = learner.state.order[: learner.state.alive[0]]
+    assert left.size < 40
+    origin = np.random.default_rng(0).permutation(np.union1d(left, np.arange(10)))
+    _, state = change_catalogue(spec, learner.state, users.features.values[origin], origin)
+    assert learner.state.past[0].sum() > 500
+    assert state.past.tolist() == learner.state.past[:, origin].tolist()
 
 
 def test_new_numbers_alone_change_nothing() -> None:

@@ -463,7 +463,8 @@ def test_an_export_ends_when_nobody_listens(served: Served) -> None:
     served.engine.export = endless  # type: ignore[method-assign]
 
     async def receive() -> dict[str, Any]:
-        await asyncio.sleep(0.01)
+        while made < 10:
+            await asyncio.sleep(0)
         return {"type": "http.disconnect"}
 
     sent = served.client.ask(receive, "/v1/rankers/shop/log.parquet", "GET")

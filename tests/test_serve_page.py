@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from clickrank import wire
 from clickrank.cli import app
 from clickrank.serve import definitions, engine, limits, memory, writer
 from clickrank.serve.metrics import Metrics
+from tests.ports import free_port
 from tests.stores import postgres_url
 
 ROOT = Path(__file__).parent.parent
@@ -64,9 +64,7 @@ class Shell:
         script.parent.mkdir()
         script.write_text(f"#!{sys.executable}\n{SCRIPT}")
         script.chmod(0o755)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self._database = database
         self._folder = folder

@@ -18,7 +18,7 @@ from clickrank.serve.engine import Engine
 from clickrank.serve.odds import Odds
 from clickrank.store import Database
 from clickrank.store.state import Standing
-from clickrank.store.tables import impressions
+from clickrank.store.tables import impressions, snapshots, streams
 from clickrank.wire import Clicks, RankerChange, RankRequest
 from tests.stores import BACKENDS, store_url
 from tests.test_engine import ITEMS, new, run
@@ -114,12 +114,8 @@ def test_a_log_from_before_is_brought_up_to_date(url: str) -> None:
     """Impressions of the first version of the tables stay, without propensities."""
     database = Database(url)
     try:
-        folder = Path(clickrank.__file__).parent / "store" / "migrations"
-        config = Config()
-        config.set_main_option("script_location", str(folder))
         with database.writing() as connection:
-            config.attributes["connection"] = connection
-            command.upgrade(config, "0001")
+            upgrade_to(connection, "0001")
             columns = [
                 column["name"] for column in sa.inspect(connection).get_columns("impressions")
             ]
@@ -131,6 +127,33 @@ def test_a_log_from_before_is_brought_up_to_date(url: str) -> None:
         assert [tuple(row) for row in rows] == [("an-old-one", None)]
     finally:
         database.close()
+
+
+def test_snapshots_of_other_statistics_are_made_again(url: str) -> None:
+    """Only those stay that stand for impressions which are no longer in the log."""
+    database = Database(url)
+    try:
+        with database.writing() as connection:
+            upgrade_to(connection, "0002")
+            add(connection)
+            connection.execute(sa.update(streams).values(base_seq=7))
+            for seq in (7, 8, 9):
+                row = {"stream_id": 1, "seq": seq, "version": 1, "at": 0, "statistics": b""}
+                connection.execute(sa.insert(snapshots).values(row))
+        database.upgrade()
+        with database.reading() as connection:
+            assert connection.scalars(sa.select(snapshots.c.seq)).all() == [7]
+    finally:
+        database.close()
+
+
+def upgrade_to(connection: sa.Connection, revision: str) -> None:
+    """Bring the tables to an earlier version."""
+    config = Config()
+    folder = Path(clickrank.__file__).parent / "store" / "migrations"
+    config.set_main_option("script_location", str(folder))
+    config.attributes["connection"] = connection
+    command.upgrade(config, revision)
 
 
 def add(connection: sa.Connection) -> None:

@@ -146,15 +146,12 @@ def test_a_stop_waits_for_requests_and_closes_the_engine() -> None:
 
         thread = threading.Thread(target=ask)
         thread.start()
-        time.sleep(0.3)  # it takes a second
+        assert line_of(started) == "asked"  # it takes a second to answer
         started.send_signal(signal.SIGTERM)
         thread.join()
-        answered = time.time()
-        out, err = started.communicate(timeout=10)
+        out, err = started.communicate(timeout=60)
         assert answers[0].status_code == 200
-        closed, ended = out.splitlines()
-        assert float(closed.removeprefix("closed at ")) > answered - 0.5
-        assert ended == "ended"
+        assert out.splitlines() == ["answers", "closed", "ended"]
         assert started.returncode == 0
         assert err == ""
 

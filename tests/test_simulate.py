@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from itertools import permutations, product
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 import clickrank as cr
 from clickrank._select import match_by_rank
 from clickrank.errors import ClickRankError, DoesNotApply, InvalidValue, UnknownName
-from clickrank.simulate.run import recording_rounds
+from clickrank.simulate.run import Job, recording_rounds
 from clickrank.types import IntStatistic
 
 MODEL = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
@@ -146,21 +145,31 @@ def test_delay_equals_a_queue_in_python() -> None:
         assert result.regret[0, -1] == pytest.approx(regret, abs=1e-9), (delay, batch)
 
 
+#: Waits until a run has ended before it presses Ctrl-C. Processor time does not depend on what
+#: else the machine does: a second on each thread is more than a second.
 INTERRUPTED = """
 import os, signal, threading, time
 import numpy as np
 import clickrank as cr
+from clickrank.simulate import run
+signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup would have it ignored
 model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
 cr.simulate("uniform", model, 10)  # compiled before the clock starts
-pressed = []
+pressed, ended, play = [], threading.Event(), run.Job.play
+def play_and_say(*arguments, **options):
+    played = play(*arguments, **options)
+    if "horizon" not in options:  # else it was compiled only
+        ended.set()
+    return played
+run.Job.play = play_and_say
 def press():
-    time.sleep(1.0)
-    pressed.append(time.perf_counter())
+    ended.wait()
+    pressed.append(time.process_time())
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=press).start()
-result = cr.simulate("uniform", model, 1_000_000, runs=10_000, seed=0)
-waited = time.perf_counter() - pressed[0]
-assert waited < 1.0, waited
+result = cr.simulate("uniform", model, 1_000_000, runs=10_000, seed=0, threads=2)
+waited = time.process_time() - pressed[0]
+assert waited < 2 * 1.0, waited
 assert result.interrupted and 0 < result.runs < 10_000, result.runs
 again = cr.simulate("uniform", model, 1_000_000, runs=10_000, run_ids=result.run_ids[:2])
 assert np.array_equal(result.regret[:2], again.regret)
@@ -170,7 +179,7 @@ print("stopped")
 
 def test_ctrl_c_returns_the_finished_runs_within_a_second() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300
     )
     assert done.stdout == "stopped\n", done.stderr
 
@@ -315,11 +324,12 @@ def test_bad_input(change: dict[str, Any], kind: type[Exception], message: str) 
     assert str(caught.value) == message
 
 
-def test_nothing_runs_unless_every_policy_applies() -> None:
-    begin = time.perf_counter()
+def test_nothing_runs_unless_every_policy_applies(monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[Any] = []
+    monkeypatch.setattr(Job, "play", lambda *args, **options: played.append(args))
     with pytest.raises(DoesNotApply):
-        cr.compare(["uniform", "pbm-ucb"], cr.clickmodels.Cascade([0.5, 0.4], 2), 10**12)
-    assert time.perf_counter() - begin < 5
+        cr.compare(["uniform", "pbm-ucb"], cr.clickmodels.Cascade([0.5, 0.4], 2), 100)
+    assert played == []
 
 
 def test_a_mismatch_can_be_allowed() -> None:

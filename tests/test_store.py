@@ -13,6 +13,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from clickrank.errors import InvalidValue
+from clickrank.serve.definitions import without_items
 from clickrank.store import Database, compact, verify
 from clickrank.store.definition import Definition
 from clickrank.store.feedback import Answer, NewFeedback, record_feedback
@@ -35,6 +36,7 @@ from clickrank.store.rankers import (
 from clickrank.store.snapshots import put_snapshot
 from clickrank.store.state import load
 from clickrank.store.tables import impressions, metadata, snapshots
+from clickrank.wire import RetiredItems
 from tests.stores import BACKENDS, store_url
 
 ITEMS = ["a", "b", "c", "d"]
@@ -252,8 +254,11 @@ def test_a_click_between_reading_and_moving_is_not_lost(database: Database) -> N
     assert learned.clicks.sum() == 1
 
 
-def played(log: Log, n: int, begin: int = 0, seed: int = 0) -> None:
-    """Play visitors on what the log says at the time, final after a while."""
+def played(log: Log, n: int, begin: int = 0, seed: int = 0, likes: set[str] | None = None) -> None:
+    """Play visitors on what the log says at the time, final after a while.
+
+    They click at random, or on all that they like.
+    """
     rng = np.random.default_rng(seed)
     ranker = log.ranker
     for i in range(begin, begin + n):
@@ -262,7 +267,8 @@ def played(log: Log, n: int, begin: int = 0, seed: int = 0) -> None:
         ranking, memo = standing.learned.rank(rng)
         shown = {"items": ranking.tolist(), "memo": memo.tolist(), "state_seq": standing.seq}
         log.show(log.impression(f"number-{i}", **shown))
-        names = [ranker.definition.items[k] for k in ranking if rng.random() < 0.4]
+        names = [ranker.definition.items[k] for k in ranking]
+        names = [x for x in names if (rng.random() < 0.4 if likes is None else x in likes)]
         log.click(f"number-{i}", names, final=True)
         if i % 7 == 0:
             log.fold(now=2)
@@ -271,9 +277,9 @@ def played(log: Log, n: int, begin: int = 0, seed: int = 0) -> None:
     log.fold(now=2)
 
 
-@pytest.mark.parametrize("policy", ["pb-mhb", "bubblerank"])
+@pytest.mark.parametrize("policy", ["pb-mhb", "bubblerank", "grab", "toprank", "unirank"])
 def test_fold_equals_snapshot(database: Database, policy: str) -> None:
-    settings = {"horizon": 1000} if policy == "bubblerank" else {}
+    settings = {"horizon": 1000} if policy in ("bubblerank", "toprank") else {}
     log = Log(database, definition(policy, **settings))
     played(log, 45)
     log.snapshot()
@@ -281,11 +287,11 @@ def test_fold_equals_snapshot(database: Database, policy: str) -> None:
     assert found.problems == []
     assert (found.streams, found.impressions, found.snapshots) == (1, 45, 2)
     # Other items: what can be carried is, the rest is folded anew, and both are the fold.
-    since = {} if policy == "pb-mhb" else {"since": 2}
+    since = {"since": 2} if policy == "bubblerank" else {}
     log.change(items=[*ITEMS, "e"], **since)
     played(log, 30, begin=45, seed=1)
     log.snapshot()
-    since = {} if policy == "pb-mhb" else {"since": 3}
+    since = {"since": 3} if policy == "bubblerank" else {}
     log.change(retired=[1], **since)
     played(log, 30, begin=75, seed=2)
     log.snapshot()
@@ -295,6 +301,44 @@ def test_fold_equals_snapshot(database: Database, policy: str) -> None:
     with database.reading() as connection:
         query = sa.select(impressions.c["items"]).where(impressions.c.version == 3)
         assert not any("1" in row[0] for row in connection.execute(query))
+
+
+def test_a_policy_that_has_dropped_an_item_goes_on_without_it(database: Database) -> None:
+    """Each stream starts again only if it must, at the first list chosen without the item."""
+    features = np.eye(4).tolist()
+    log = Log(database, definition("recurrank", features=features, failure=1.0))
+
+    def retire(item: str) -> None:
+        made = without_items(log.ranker, RetiredItems([item]))
+        log.change(**{name: getattr(made, name) for name in made.__struct_fields__})
+
+    def state() -> dict[str, Any]:
+        with database.reading() as connection:
+            row = log.ranker
+            found = load(connection, row.definition, row.version, log.stream())
+        return found.learned.statistics()
+
+    played(log, 40, likes={"a", "b"})
+    assert state()["alive"].tolist() == [2]
+    log.snapshot()
+    retire("d")
+    before = state()
+    played(log, 10, begin=40, likes={"a", "b"})
+    assert state()["views"].sum() == before["views"].sum() + 10
+    log.snapshot()
+    retire("a")  # which is shown: the next lists are chosen from nothing, without it
+    played(log, 1, begin=50, likes={"b"})
+    assert state()["began.with"].tolist() == [1, 2]
+    assert (state()["phase"].max(), state()["views"].sum()) == (1, 1)
+    played(log, 20, begin=51, likes={"b"})
+    log.snapshot()
+    found = verify(database)
+    assert (found.problems, found.snapshots) == ([], 2)
+    # The snapshot from before is carried too, and gives the same.
+    with database.writing() as connection:
+        connection.execute(sa.delete(snapshots).where(snapshots.c.seq > 50))
+    assert verify(database).problems == []
+    assert state()["began.with"].tolist() == [1, 2]
 
 
 def test_verify_finds_what_is_wrong(database: Database) -> None:

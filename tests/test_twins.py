@@ -1,5 +1,6 @@
 """Kernels show the same rankings as their naive twins, round by round, with the same seed."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,11 @@ MODELS = {
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
 def test_same_rankings(name: str, settings: dict[str, Any], model: str) -> None:
     users = MODELS[model]
+    if POLICIES[name].assumes.positions == "one":
+        users = users.first_positions(1)
+    settings = {
+        key: value(users.n_items) if callable(value) else value for key, value in settings.items()
+    }
     if "position_bias" in POLICIES[name].assumes.known:  # which stands in for examination
         settings = {"position_bias": users.examination, **settings}
     if name in FEATURES:
@@ -82,3 +88,18 @@ def compare_lazy_with_fresh(spec: Policy, users: ClickModel, rounds: int) -> Non
 def test_every_policy_that_learns_has_a_twin() -> None:
     own = {n for n, cls in POLICIES.items() if cls.__module__.startswith("clickrank.policies")}
     assert own - set(TWINS) == {"oracle", "uniform", "greedy", "ensemble"}  # they learn nothing
+
+
+def _told(cls: type[Policy]) -> set[str]:
+    """Return the parameters that the cases take from the click models, which differ."""
+    return {*cls.assumes.known, "features", *(["horizon"] if cls.assumes.horizon else [])}
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_every_parameter_is_moved_from_its_default(name: str) -> None:
+    """A twin that ignores a parameter, or a kernel that does, would agree at the default alone."""
+    cases = [settings for case, settings in CASES if case == name]
+    for field in dataclasses.fields(POLICIES[name]):
+        if field.name not in _told(POLICIES[name]):
+            values = [settings.get(field.name, field.default) for settings in cases]
+            assert any(value != field.default for value in values), field.name

@@ -241,8 +241,8 @@ def test_positions_out_of_order_are_played_and_doubted(poor: WhatIf) -> None:
     field, _ = players(group, ["toprank", "pb-mhb", "uniform"], 100)
     doubts = {p.name: p.doubts for p in field}
     assert "examination decreases" in doubts["toprank"]
-    assert "1 of 1 queries" in doubts["pb-mhb"]
-    assert doubts["uniform"] == ""
+    assert "1 of 1 queries" in doubts["toprank"]
+    assert doubts["pb-mhb"] == doubts["uniform"] == ""
 
 
 def test_queries_of_different_models_are_told_apart(poor: WhatIf) -> None:

@@ -70,7 +70,7 @@ def test_a_change_while_folding_is_folded_by_the_new_policy(
         step = settled_after(*given)
         if step.logged:
             read.set()
-            changed.wait(10)
+            changed.wait(300)
         return step
 
     async def test(engine: Engine) -> None:
@@ -78,7 +78,7 @@ def test_a_change_while_folding_is_folded_by_the_new_policy(
         shown = await engine.rank("shop", RankRequest())
         monkeypatch.setattr(folder, "settled_after", slow)
         await engine.click(shown.id, Clicks(shown.items[:1], final=True))
-        await asyncio.get_running_loop().run_in_executor(None, read.wait, 10)
+        await asyncio.get_running_loop().run_in_executor(None, read.wait, 300)
         await engine.change("shop", RankerChange(policy="grab"))
         await engine.rank("shop", RankRequest())
         changed.set()

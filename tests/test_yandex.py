@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from clickrank import fit
-from clickrank.experiments.listing import DATA
+from clickrank.experiments.listing import DATA, PAPERS
 from clickrank.experiments.yandex import (
     Counts,
     cascade_attraction,
@@ -132,6 +132,37 @@ def test_the_published_parameters_are_reproduced_in_all_queries() -> None:
         assert found.examination[number] == pytest.approx(
             published[query]["kappas"], abs=1e-4, rel=0
         )
+
+
+def test_published_examination_is_divided_by_its_largest_entry() -> None:
+    """The text divides by the first; in all ten queries of the experiments these are the same."""
+    published = published_parameters()
+    largest = {query: int(np.argmax(table["kappas"])) for query, table in published.items()}
+    assert all(max(table["kappas"]) == 1.0 for table in published.values())
+    assert sum(place != 0 for place in largest.values()) == 6
+    used = json.loads((DATA / "yandex-pbm.json").read_text())
+    assert all(largest[label.removeprefix("query-")] == 0 for label in used)
+
+
+def test_the_tenth_query_is_the_twelfth_most_frequent() -> None:
+    """What the differences of the experiments say: the others are the nine most frequent."""
+    counts = published_counts(cut=False)
+    shown = np.bincount(counts.pair_query[counts.cells.pair], weights=counts.cells.shown)
+    frequent = [f"query-{counts.queries[number]}" for number in np.argsort(-shown)]
+    used = list(json.loads((DATA / "yandex-pbm.json").read_text()))
+    assert used == [*frequent[:9], frequent[11]]
+    text = (PAPERS / "gauthier-2022" / "settings.toml").read_text(encoding="utf-8")
+    assert text.count("query 8107157 is the twelfth") == 10
+
+
+def test_the_range_of_cascade_attractions_is_as_said() -> None:
+    """The same file has two ranges: that of all items, which the claim is about, and of ten."""
+    tables = json.loads((DATA / "yandex-cascade.json").read_text()).values()
+    smallest = min(min(table["attraction"]) for table in tables)
+    kept = min(sorted(table["attraction"])[-10] for table in tables)
+    text = (PAPERS / "gauthier-2022" / "settings.toml").read_text(encoding="utf-8")
+    assert f"run from {smallest:.4f} to 1.0" in text
+    assert f"from {kept:.4f} on" in text
 
 
 def test_rates_above_one_are_in_the_published_parameters() -> None:

@@ -64,7 +64,7 @@ class Skeleton(Policy):
     """
 
     name = "skeleton"
-    assumes = Assumes()
+    assumes = Assumes(positions="decreasing")
 
     epsilon: float = 0.1
 

@@ -1,8 +1,8 @@
 """The only place that talks to Numba: how kernels are compiled and where machine code is cached.
 
 Numba's disk cache looks at the file of the cached function alone, and misses a change in another
-file that it calls. So the cache lives in a directory named after a hash of everything that is
-compiled: change any kernel and a new directory is used.
+file that it calls. So each function's machine code lives in a directory named after a hash of all
+that is compiled into it: change a kernel, and what calls it is compiled again, and nothing else.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ import re
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numba
 import numpy as np
+from numba.core.caching import FunctionCache
 from numba.core.compiler import Compiler
 from numba.extending import overload
 
+from clickrank._keys import DISPATCHED, Unknown, code_key
 from clickrank._parts import compilers
 
 P = ParamSpec("P")
@@ -60,15 +62,22 @@ def cache_root() -> Path:
 
 @functools.cache
 def fingerprint(*keys: str) -> str:
-    """Hash of all kernel sources, of foreign ones, and of what else decides the machine code."""
+    """Hash of all kernel sources, of foreign ones, and of what else decides simulated numbers."""
     digest = hashlib.sha256()
-    for part in (numba.__version__, np.__version__, sys.version, platform.machine(), *keys):
+    for part in (*_machine(), *keys):
         digest.update(part.encode())
-    digest.update(str(vars(numba.config)["BOUNDSCHECK"]).encode())
     for name, content in _own_sources():
         digest.update(name.encode())
         digest.update(content)
     return digest.hexdigest()[:16]
+
+
+def _machine() -> list[str]:
+    """Return what decides the machine code of every kernel."""
+    settings = vars(numba.config)  # which its type stubs do not list
+    names = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
+    versions = [numba.__version__, np.__version__, sys.version, platform.machine()]
+    return versions + [str(settings[name]) for name in names]
 
 
 @functools.cache
@@ -119,7 +128,7 @@ class _Kernel(Generic[P, R]):
     def __init__(self, function: Callable[P, R], **options: bool) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
-        self._options = options
+        self.targetoptions = options  # as Numba calls them
         called: Any = _njit(_PartCompiler, no_cpython_wrapper=True, **options)(function)
         self._numba_type_ = called._numba_type_  # what Numba takes this object for
         self._from_kernels = called  # which its type does not keep alive
@@ -129,12 +138,12 @@ class _Kernel(Generic[P, R]):
 
     @functools.cached_property
     def _from_python(self) -> Callable[P, R]:
-        return _njit(_WholeCompiler, **self._options)(self.py_func)
+        return _njit(_WholeCompiler, **self.targetoptions)(self.py_func)
 
 
-def kernel_for(function: Callable[P, R], *sources: str | None) -> Callable[P, R]:
-    """Compile a function that calls the kernels of these sources, as `source_key` names them."""
-    keys = None if None in sources else tuple(sorted({key for key in sources if key}))
+def kernel_for(function: Callable[P, R], *codes: str | None) -> Callable[P, R]:
+    """Compile a function that calls the kernels of these codes, as `code_of` names them."""
+    keys = None if None in codes else tuple(sorted({key for key in codes if key}))
     with _LOCK:  # one kernel for all threads, and one of them at a time with Numba's settings
         return _compiled(function, keys)
 
@@ -146,13 +155,58 @@ _LOCK = threading.Lock()
 def _compiled(function: Callable[..., Any], keys: tuple[str, ...] | None) -> Callable[..., Any]:
     if keys is None:
         return _njit(_WholeCompiler)(function)
-    settings = vars(numba.config)  # which its type stubs do not list
+    settings = vars(numba.config)
     before = settings["CACHE_DIR"]
-    settings["CACHE_DIR"] = str(cache_root() / fingerprint(*keys))
+    cache: Any = _Cache
+    settings["CACHE_DIR"] = str(cache_root() / _key(function, *_machine(), *keys))
     try:
-        return _njit(_WholeCompiler, cache=True)(function)
+        compiled: Any = _njit(_WholeCompiler, cache=True)(function)
+        if not settings["DISABLE_JIT"]:
+            compiled._cache = cache(function)
     finally:
         settings["CACHE_DIR"] = before
+    found: Callable[..., Any] = compiled
+    return found
+
+
+class _Cache(FunctionCache):
+    """Machine code on disk, by the types of the arguments and by the fields of NamedTuples.
+
+    Numba recognises a NamedTuple's class by its name alone. But machine code finds a field by its
+    place, and would read one for another after two have changed places.
+    """
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        numbas: Any = super()
+        return (*numbas._index_key(sig, codegen), tuple(_fields_in(sig)))
+
+
+def _fields_in(types: Any) -> Iterator[tuple[str, ...]]:
+    """Return the fields of the NamedTuples among Numba's types, and of those within them."""
+    for one in types:
+        yield tuple(getattr(one, "fields", ()))
+        if isinstance(one, numba.types.BaseTuple):
+            yield from _fields_in(one)
+
+
+def _key(function: object, *parts: str) -> str:
+    how = [(_PACKAGE / name).read_bytes() for name in ("_jit.py", "_parts.py")]
+    try:
+        return code_key(function, *parts, *how)
+    except Unknown:  # none of clickrank's own kernels
+        return fingerprint(*parts)
+
+
+def code_of(source: str | None, *kernels: object) -> str | None:
+    """Name the machine code of kernels with a hash of all that is compiled into it.
+
+    ``source`` is what `source_key` says of the class that they belong to. For classes that are not
+    clickrank's own it is part of the name: they may call what no key here describes.
+    """
+    try:
+        return None if source is None else code_key(source, *kernels)
+    except Unknown:
+        return fingerprint(source or "")
 
 
 def entry_point(compiled: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Callable[P, R]:
@@ -229,6 +283,7 @@ def generic(
 
     It returns None for what it does not know. For ``lean``, see `lean_kernel`.
     """
+    DISPATCHED.setdefault(stub, []).append(dispatch.__code__)
     # Not strict: the dispatcher has no annotations, the kernels have.
     options: Any = {**_OPTIONS, "_nrt": not lean, "pipeline_class": _PartCompiler}
     overload(stub, jit_options=options, strict=False)(dispatch)

@@ -9,7 +9,15 @@ from typing import Any
 import msgspec
 
 from clickrank.clickmodels import CLICK_MODELS
-from clickrank.policies import POLICIES
+from clickrank.policies import POLICIES, Assumes
+
+#: What a policy assumes of the order in which positions are looked at.
+_POSITIONS = {
+    "any": [],
+    "first": ["the first position looked at most"],
+    "decreasing": ["each position looked at more than the next"],
+    "one": ["one position"],
+}
 
 
 class Parameter(msgspec.Struct):
@@ -25,19 +33,23 @@ class Parameter(msgspec.Struct):
 
 
 class Assumptions(msgspec.Struct):
-    """What a policy takes for granted; see `clickrank.policies.Assumes`."""
+    """What a policy takes for granted: all fields of `clickrank.policies.Assumes`."""
 
     click_models: list[str]
     known: list[str]
     horizon: bool
     features: bool
     priors: bool
+    positions: str
+    equal_satisfaction: bool
 
     def text(self) -> str:
         """Return it in a few words."""
         words = [f"{' or '.join(self.click_models)} clicks" if self.click_models else "any clicks"]
         words += [f"known {name}" for name in self.known]
         words += ["horizon"] * self.horizon + ["features"] * self.features
+        words += _POSITIONS[self.positions]
+        words += ["clicks that satisfy equally"] * self.equal_satisfaction
         words += ["takes priors"] * self.priors
         return ", ".join(words)
 
@@ -58,6 +70,7 @@ class PolicyEntry(Entry, kw_only=True):
     """A policy."""
 
     assumes: Assumptions
+    cautions: list[str] = []
 
 
 class ModelEntry(Entry, kw_only=True):
@@ -67,6 +80,11 @@ class ModelEntry(Entry, kw_only=True):
     is_a: list[str]
 
 
+def assumptions_of(assumes: Assumes) -> Assumptions:
+    """Return what a policy takes for granted, as it is listed."""
+    return msgspec.convert(dataclasses.asdict(assumes), Assumptions)
+
+
 def policy_entries() -> list[PolicyEntry]:
     """Return all registered policies by name."""
     return [
@@ -74,7 +92,8 @@ def policy_entries() -> list[PolicyEntry]:
             name=name,
             summary=_summary(cls),
             parameters=_parameters(cls),
-            assumes=msgspec.convert(dataclasses.asdict(cls.assumes), Assumptions),
+            assumes=assumptions_of(cls.assumes),
+            cautions=list(cls.cautions),
         )
         for name, cls in POLICIES.items()
     ]

@@ -18,7 +18,10 @@ from clickrank.errors import ClickRankError, InvalidValue, invalid
 from clickrank.serve import commands as service_commands
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from clickrank.clickmodels import ClickModel
+    from clickrank.experiments.reproduce import Reproduction
     from clickrank.policies import Policy
     from clickrank.simulate import Comparison
 
@@ -82,6 +85,13 @@ def policies(as_json: AsJson = False) -> None:
         return
     rows = [(e.name, e.summary, e.assumes.text(), e.parameters_text()) for e in entries]
     _print_table(("policy", "what it does", "assumes", "parameters"), rows)
+    concerned: dict[str, list[str]] = {}
+    for entry in entries:
+        for caution in entry.cautions:
+            concerned.setdefault(caution, []).append(entry.name)
+    for caution, names in concerned.items():
+        text = f"{', '.join(names)}: {caution}"
+        terminal().print(text, highlight=False, markup=False)
 
 
 @app.command()
@@ -220,8 +230,9 @@ def reproduce(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for experiments on data: judged queries (train.txt, test.txt), as a fold "
-            "of MSLR-WEB30K, or MovieLens's ratings.csv."
+            help="A folder or a file for experiments on data: a folder with judged queries "
+            "(train.txt, test.txt), as a fold of MSLR-WEB30K, or with MovieLens's ratings.csv; or "
+            "the log of KDD Cup 2012, training.txt, or its folder."
         ),
     ] = None,
     list_only: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
@@ -229,17 +240,18 @@ def reproduce(
         bool, typer.Option("--estimate", help="Say what it would cost, measured on a sample.")
     ] = False,
     threads: Threads = None,
+    as_json: AsJson = False,
 ) -> None:
     """Run the papers' experiments again, and check what the papers claim.
 
-    Results are saved as they finish: after an interruption the same command does the rest.
+    Results are saved as they finish: after an interruption the same command does the rest. With
+    --json the claims and verdicts are printed, as they are in OUT/claims.json.
     """
     from clickrank.experiments import list_experiments
     from clickrank.experiments import reproduce as run
+    from clickrank.experiments.datasets import with_data
     from clickrank.experiments.estimate import estimate
     from clickrank.experiments.listing import select
-    from clickrank.experiments.reproduce import with_data
-    from clickrank.simulate import Comparison
 
     console = terminal()
     if list_only:
@@ -252,7 +264,7 @@ def reproduce(
         _print_table(("experiment", "what it shows", *heads, "claims"), rows)
         return
     if only_estimate:
-        found = estimate(select(target, with_data(list_experiments(), data)), scale, out)
+        found = estimate(with_data(select(target, list_experiments()), data), scale, out)
         console.print(found.table())
         for note in found.notes:
             console.print(note, highlight=False, markup=False)
@@ -264,14 +276,23 @@ def reproduce(
 
     out.mkdir(parents=True, exist_ok=True)  # or fail now, not after the first curve
     done = run(target, scale=scale, out=out, threads=threads, say=say, data=data)
+    if as_json:
+        print_json(done.claims())
+    else:
+        _print_reproduction(console, done)
+    if done.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _print_reproduction(console: Console, done: Reproduction) -> None:
+    from clickrank.simulate import Comparison
+
     for outcome in done.outcomes:
         console.print(f"\n[bold]{outcome.experiment.name}[/]: {outcome.experiment.figure.title}")
         if outcome.results:
             console.print(Comparison(outcome.results).summary().table())
     console.print(done.claims_table())
     console.print(f"Report: {done.report}", highlight=False, markup=False, soft_wrap=True)
-    if done.interrupted:
-        raise typer.Exit(INTERRUPTED)
 
 
 log_commands.add_commands(app)

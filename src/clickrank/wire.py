@@ -162,6 +162,7 @@ class Ranker(msgspec.Struct):
     takes_candidates: bool
     takes_priors: bool
     log_propensities: bool = False
+    warnings: list[str] = []  # what to know of its policy with these settings
 
 
 class RankerPage(msgspec.Struct):
@@ -402,6 +403,7 @@ class PolicyInfo(msgspec.Struct):
     settings: list[Setting]
     takes_candidates: bool
     takes_priors: bool
+    cautions: list[str] = []  # what to know before choosing it
 
 
 class Policies(msgspec.Struct):

@@ -7,7 +7,6 @@ import contextlib
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,15 +16,10 @@ from typing import Any
 
 import httpx
 
+from tests.ports import free_port
+
 CLI = "from clickrank.cli import app; app()"
 START_SECONDS = 60.0
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
 
 
 class Service:

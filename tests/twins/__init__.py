@@ -10,6 +10,7 @@ from tests.twins import (
     assignment_policies,
     block_policies,
     cascade_policies,
+    combes_2014,
     gauthier_2022_mcmc,
     general_clicks,
     grant_2020,
@@ -30,6 +31,7 @@ TWINS: dict[str, type[Twin]] = {
     **gauthier_2022_mcmc.TWINS,
     **komiyama_2017.TWINS,
     **cascade_policies.TWINS,
+    **combes_2014.TWINS,
     **kveton_2022.TWINS,
     **grant_2020.TWINS,
     **li_2019.TWINS,
@@ -37,10 +39,13 @@ TWINS: dict[str, type[Twin]] = {
     **grant_2020_unknown.TWINS,
 }
 
-#: Settings that each policy is compared with, by policy; without an entry, its defaults alone.
+#: Settings that each policy is compared with, by policy; without an entry, its defaults alone. One
+#: that depends on the number of items is a function of it.
 SETTINGS: dict[str, list[dict[str, Any]]] = {
+    **lagree_2016.SETTINGS,
     **block_policies.SETTINGS,
     **cascade_policies.SETTINGS,
+    **combes_2014.SETTINGS,
     **general_clicks.SETTINGS,
     **gauthier_2022_mcmc.SETTINGS,
     **kveton_2022.SETTINGS,

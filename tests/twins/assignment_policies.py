@@ -10,7 +10,7 @@ import numpy as np
 
 from clickrank.policies import Policy
 from clickrank.types import Floats, Ints
-from tests.twins.base import Twin, index_by_bisection
+from tests.twins.base import Twin, index_by_bisection, shuffled_sort
 
 TIE = 1e-11  # sums closer than this are tied
 
@@ -22,21 +22,25 @@ def exploration(s: float) -> float:
 def best_list(
     value: Callable[[int, int], float], n_items: int, n_positions: int, rng: np.random.Generator
 ) -> list[int]:
-    """The list with the largest sum; a small random bonus for every item if lists are tied."""
+    """The list with the largest sum; if lists are tied, a small random bonus for every item, which
+    counts with a random weight for every position."""
     cells = [[value(item, k) for k in range(n_positions)] for item in range(n_items)]
 
-    def total(chosen: Sequence[int], bonus: Sequence[float]) -> float:
+    def total(chosen: Sequence[int], bonus: Sequence[float], weights: Sequence[float]) -> float:
         terms = [cells[item][k] for k, item in enumerate(chosen)]
-        terms += [bonus[item] * (k + 1) / n_positions for k, item in enumerate(chosen)]
+        terms += [bonus[item] * weights[k] for k, item in enumerate(chosen)]
         return math.fsum(terms)
 
     lists = [list(p) for p in itertools.permutations(range(n_items), n_positions)]
-    bonus = [0.0] * n_items
-    totals = sorted((total(chosen, bonus) for chosen in lists), reverse=True)
+    bonus, weights = [0.0] * n_items, [0.0] * n_positions
+    totals = sorted((total(chosen, bonus, weights) for chosen in lists), reverse=True)
     if len(totals) > 1 and totals[0] - totals[1] <= TIE:
         bonus = [float(rng.random()) * TIE / n_positions for _ in range(n_items)]
+        for k in range(n_positions):
+            other = int(rng.random() * (k + 1))
+            weights[k], weights[other] = weights[other], (k + 1) / n_positions
         rng.random(n_items - 1)  # an order of the items, which only matters if bonuses are equal
-    return max(lists, key=lambda chosen: total(chosen, bonus))
+    return max(lists, key=lambda chosen: total(chosen, bonus, weights))
 
 
 class CellTwin(Twin):
@@ -87,21 +91,24 @@ class SGRABTwin(CellTwin):
         super().__init__(spec, n_items, kappa)
         self.leaders: list[list[int]] = []
 
-    def swaps(self, leader: list[int]) -> list[list[int]]:
-        return [[k, other] for k in range(self.n_positions) for other in range(k)]
+    def by_rate(self, leader: list[int], rng: np.random.Generator) -> list[int]:
+        return list(range(self.n_positions))  # in any order: all exchanges are tried
 
-    def replaced(self, leader: list[int]) -> list[int]:
-        return list(range(self.n_positions))
+    def swaps(self, order: list[int]) -> list[list[int]]:
+        return [[k, other] for k in order for other in range(k)]
 
-    def neighbours(self, leader: list[int]) -> list[list[int]]:
+    def replaced(self, order: list[int]) -> list[int]:
+        return order
+
+    def neighbours(self, leader: list[int], order: list[int]) -> list[list[int]]:
         found = []
-        for k, other in self.swaps(leader):
+        for k, other in self.swaps(order):
             swapped = leader.copy()
             swapped[k], swapped[other] = leader[other], leader[k]
             found.append(swapped)
         for item in range(self.n_items):
             if item not in leader:
-                found += [[*leader[:k], item, *leader[k + 1 :]] for k in self.replaced(leader)]
+                found += [[*leader[:k], item, *leader[k + 1 :]] for k in self.replaced(order)]
         return found
 
     def period(self) -> int:
@@ -112,7 +119,7 @@ class SGRABTwin(CellTwin):
         led = self.leaders.count(leader)
         if led % self.period() == 0:
             return leader, leader
-        lists = [leader, *self.neighbours(leader)]
+        lists = [leader, *self.neighbours(leader, self.by_rate(leader, rng))]
         sums = [
             math.fsum(self.index(item, k, led + 1) for k, item in enumerate(chosen))
             for chosen in lists
@@ -126,14 +133,15 @@ class SGRABTwin(CellTwin):
 
 
 class GRABTwin(SGRABTwin):
-    def by_rate(self, leader: list[int]) -> list[int]:
-        return sorted(range(self.n_positions), key=lambda k: -self.mean(leader[k], k))
+    def by_rate(self, leader: list[int], rng: np.random.Generator) -> list[int]:
+        rates = [self.mean(item, k) for k, item in enumerate(leader)]
+        return shuffled_sort(rates, self.n_positions, rng)
 
-    def swaps(self, leader: list[int]) -> list[list[int]]:
-        return [list(pair) for pair in itertools.pairwise(self.by_rate(leader))]
+    def swaps(self, order: list[int]) -> list[list[int]]:
+        return [list(pair) for pair in itertools.pairwise(order)]
 
-    def replaced(self, leader: list[int]) -> list[int]:
-        return self.by_rate(leader)[-1:]
+    def replaced(self, order: list[int]) -> list[int]:
+        return order[-1:]
 
     def period(self) -> int:
         return self.n_items

@@ -181,5 +181,6 @@ def numbered(subsets: list[list[int]], n_items: int) -> list[int]:
 
 TWINS: dict[str, type[Twin]] = {"toprank": TopRankTwin, "unirank": UniRankTwin}
 SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "unirank": [{}, {"slots": 1024}],
     "toprank": [{}, {"failure": 1.0}, {"doubling": True, "guess": 20}],
 }

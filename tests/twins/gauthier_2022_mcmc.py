@@ -47,29 +47,88 @@ class PBMHBTwin(Twin):
         super().__init__(spec, n_items, kappa)
         self.particle: tuple[list[float], list[float]] | None = None
         alpha, beta = spec.prior.for_items(n_items)  # type: ignore[attr-defined]
-        self.clicks[:, 0] += alpha.astype(np.int64) - 1
-        self.views[:, 0] += (alpha + beta).astype(np.int64) - 2
+        self.prior = [(int(a) - 1, int(b) - 1) for a, b in zip(alpha, beta, strict=True)]
 
     def first(self, item: int, rng: np.random.Generator) -> float:
-        clicks, views = int(self.clicks[item, 0]), int(self.views[item, 0])
-        if views == 0 or self.spec.start == "random":
+        clicks, misses = self.prior[item]
+        if clicks + misses == 0 or self.spec.start == "random":
             return float(rng.random())
-        return beta(clicks + 1.0, views - clicks + 1.0, rng)
+        return beta(clicks + 1.0, misses + 1.0, rng)
+
+    def first_kappa(self, rng: np.random.Generator) -> list[float]:
+        if self.spec.unit_position == "first":
+            return [1.0, *(rng.random() for _ in range(self.n_positions - 1))]
+        kappa = [rng.random() for _ in range(self.n_positions)]
+        return [x / max(kappa) for x in kappa]
 
     def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
         if self.particle is None or self.spec.start == "random":
             theta = [self.first(i, rng) for i in range(self.n_items)]
-            self.particle = theta, [1.0, *(rng.random() for _ in range(self.n_positions - 1))]
-        theta, kappa = self.particle
+            self.particle = theta, self.first_kappa(rng)
+        for _ in range(self.spec.steps):
+            self.step(*self.particle, rng)
+        return sorted_by(*self.particle, rng), []
+
+    def step(self, theta: list[float], kappa: list[float], rng: np.random.Generator) -> None:
         s = self.clicks.tolist()
         f = (self.views - self.clicks).tolist()
-        for _ in range(self.spec.steps):
-            for i in range(self.n_items):
-                theta[i] = self.move(theta[i], s[i], f[i], kappa, rng)
-            for k in range(1, self.n_positions):
-                column = [row[k] for row in s], [row[k] for row in f]
+        for i in range(self.n_items):
+            clicks, misses = self.prior[i]
+            if clicks + misses > 0:  # as many views where everybody looks
+                row = [clicks, *s[i]], [misses, *f[i]], [1.0, *kappa]
+            else:
+                row = s[i], f[i], kappa
+            theta[i] = self.move(theta[i], *row, rng)
+        crossing = -1
+        if self.spec.unit_position == "largest" and self.n_positions > 1:
+            crossing = int(rng.random() * self.n_positions)
+        for k in range(self.n_positions):
+            column = [row[k] for row in s], [row[k] for row in f]
+            if k == crossing:
+                self.cross(k, *column, theta, kappa, rng)
+            elif kappa[k] < 1.0:
                 kappa[k] = self.move(kappa[k], *column, theta, rng)
-        return sorted_by(theta, kappa, rng), []
+
+    def cross(
+        self,
+        k: int,
+        s: list[int],
+        f: list[int],
+        theta: list[float],
+        kappa: list[float],
+        rng: np.random.Generator,
+    ) -> None:
+        """Move κ_k over z in (0, 2): up to 1 it is κ_k / m, beyond it is 2 - m / κ_k."""
+        second = max(y for j, y in enumerate(kappa) if j != k)  # m
+        low = [x * second for x in theta]  # θ where the largest of the others is 1
+        others = [y / second for y in kappa]
+        x = kappa[k] / second
+        z = x if x <= 1.0 else 2.0 - second
+        sigma = float(self.spec.width) / math.sqrt(self.t)
+        new_z = 2.0 * sample_truncated_normal(z / 2.0, sigma / 2.0, rng)
+        new = new_z if new_z <= 1.0 else 1.0 / (2.0 - new_z)
+        needed = math.log(1.0 - rng.random())
+
+        def log_q(y: float, w: float) -> float:
+            edges = ((edge - w) / sigma / math.sqrt(2.0) for edge in (0.0, 2.0))
+            low, high = (math.erf(edge) for edge in edges)
+            return -((y - w) ** 2) / (2.0 * sigma**2) - math.log(high - low)
+
+        def log_pi(y: float) -> float:
+            grown = [t * max(y, 1.0) for t in low]
+            if max(grown) >= 1.0:
+                return -math.inf
+            terms = [a * math.log(y) for a in s]
+            terms += [b * math.log(1.0 - y * t) for b, t in zip(f, low, strict=True)]
+            for (a, b), t in zip(self.prior, grown, strict=True):
+                terms += [a * math.log(t), b * math.log(1.0 - t)]
+            power = self.n_items - self.n_positions + 2
+            return math.fsum([*terms, power * math.log(max(y, 1.0))])
+
+        if needed < log_pi(new) + log_q(z, new_z) - log_pi(x) - log_q(new_z, z):
+            theta[:] = [t * max(new, 1.0) for t in low]
+            kappa[:] = [y / max(new, 1.0) for y in others]
+            kappa[k] = min(new, 1.0)
 
     def move(
         self, x: float, s: list[int], f: list[int], weights: list[float], rng: np.random.Generator
@@ -96,6 +155,10 @@ class PBMHBTwin(Twin):
             return -((y - z) ** 2) / (2.0 * sigma**2) - math.log(high - low)
 
         return sample_truncated_normal(x, sigma, rng), log_q
+
+    def logit_gaussian_printed(self, *args: Any) -> Any:
+        new, _ = self.logit_gaussian(*args)
+        return new, lambda y, z: 0.0
 
     def logit_gaussian(self, x: float, s: Any, f: Any, weights: Any, rng: Any) -> Any:
         sigma = float(self.spec.width) / math.sqrt(self.t)
@@ -229,5 +292,9 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
         {"proposal": "max-pos"},
         {"prior": Beta(4.0, 9.0)},
         {"prior": Beta(2.0, 1.0), "start": "random"},
+        {"unit_position": "first"},
+        {"unit_position": "first", "proposal": "logit-gaussian-printed", "width": 1.0},
+        {"unit_position": "first", "proposal": "max-pos", "prior": Beta(2.0, 3.0)},
+        {"unit_position": "first", "proposal": "pseudo-view", "prior": Beta(2.0, 3.0)},
     ],
 }

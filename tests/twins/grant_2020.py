@@ -1,4 +1,4 @@
-"""Twins of the policies of paper 000 that know the position bias, or do without."""
+"""Twins of the policies of grant2020 that know the position bias, or do without."""
 
 from __future__ import annotations
 

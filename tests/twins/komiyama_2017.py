@@ -75,7 +75,7 @@ class PMEDTwin(Twin):
         n, m = self.n_items, self.n_positions
         x, y = (to_grid(v) for v in estimates(self.clicks, self.views))
         order = shuffled_sort(x, n, rng)
-        places = sorted(range(m), key=lambda k: -y[k])
+        places = shuffled_sort(y, m, rng)
 
         def by_rank(ranks: list[int]) -> list[int]:
             ranking = [0] * m

@@ -158,6 +158,6 @@ _RULES: list[dict[str, Any]] = [
     {"click_model": "dcm", "examination": None, "observe": "first-click"},
 ]
 SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "bayes-ucb": [{"prior": Beta(0.4, 0.7)}, *_RULES],
+    "bayes-ucb": [{"prior": Beta(0.4, 0.7)}, {"failure": 0.1}, {"failure": 0.004}, *_RULES],
     "thompson": [{"prior": Beta(0.4, 1.5)}, {"prior": Beta(0.4, 0.7)}, *_RULES],
 }

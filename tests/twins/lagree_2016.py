@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,10 @@ from tests.twins.base import Twin, index_by_bisection, shuffled_sort
 
 
 class PBMUCBTwin(Twin):
+    spec: Any
+
     def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
+        delta = (1.0 + self.spec.epsilon) * math.log(self.t)
         scores = []
         for item in range(self.n_items):
             n = int(self.views[item].sum())
@@ -23,15 +27,20 @@ class PBMUCBTwin(Twin):
                 continue
             seen = self.seen(item)
             width = math.sqrt(0.5 * n) / seen
-            scores.append(self.clicks[item].sum() / seen + width * math.sqrt(math.log(self.t)))
+            scores.append(self.clicks[item].sum() / seen + width * math.sqrt(delta))
         return self.placed(shuffled_sort(scores, self.n_positions, rng)), []
 
 
 class PBMKLUCBTwin(Twin):
+    spec: Any
+
+    def delta(self) -> float:
+        return float((1.0 + self.spec.epsilon) * math.log(self.t))
+
     def index(self, item: int) -> float:
         if self.views[item].sum() == 0:
             return math.inf
-        return index_by_bisection(self.clicks[item], self.views[item], self.kappa, math.log(self.t))
+        return index_by_bisection(self.clicks[item], self.views[item], self.kappa, self.delta())
 
     def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
         scores = [self.index(item) for item in range(self.n_items)]
@@ -39,6 +48,10 @@ class PBMKLUCBTwin(Twin):
 
 
 class PBMPIETwin(PBMKLUCBTwin):
+    def delta(self) -> float:
+        rounds = self.spec.rounds or 0
+        return float((1.0 + self.spec.epsilon) * math.log(max(rounds, self.t)))
+
     def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
         unstarted = [item for item in range(self.n_items) if self.views[item, 0] == 0]
         if unstarted:
@@ -80,6 +93,8 @@ class PBMTSTwin(Twin):
 
 
 class RBAKLUCBTwin(Twin):
+    spec: Any
+
     def __init__(self, spec: Policy, n_items: int, kappa: Floats) -> None:
         super().__init__(spec, n_items, kappa)
         self.chosen = np.zeros((kappa.size, n_items), dtype=np.int64)
@@ -104,7 +119,10 @@ class RBAKLUCBTwin(Twin):
         n, s = self.chosen[position, item], self.rewards[position, item]
         if n == 0:
             return math.inf
-        return index_by_bisection(np.array([s]), np.array([n]), one, math.log(self.t))
+        delta = math.log(self.t)
+        if delta > 1.0:
+            delta += self.spec.loglog * math.log(delta)
+        return index_by_bisection(np.array([s]), np.array([n]), one, delta)
 
     def update(self, ranking: list[int], memo: list[int], clicks: Ints) -> None:
         self.t += 1
@@ -121,4 +139,12 @@ TWINS: dict[str, type[Twin]] = {
     "bc-mp-ts": BCMPTSTwin,
     "pbm-ts": PBMTSTwin,
     "rba-kl-ucb": RBAKLUCBTwin,
+}
+
+#: 100 is fewer rounds than are played: from there on the exploration grows as by default.
+SETTINGS: dict[str, list[dict[str, Any]]] = {
+    "pbm-ucb": [{}, {"epsilon": 0.5}, {"epsilon": 0.05}],
+    "pbm-kl-ucb": [{}, {"epsilon": 0.5}, {"epsilon": 0.05}],
+    "pbm-pie": [{}, {"rounds": 10_000}, {"rounds": 100, "epsilon": 0.5}, {"epsilon": 0.05}],
+    "rba-kl-ucb": [{}, {"loglog": 3.0}, {"loglog": 0.5}],
 }

@@ -41,6 +41,18 @@ class Instance:
         for item, weight in zip(design.items.tolist(), design.weights.tolist(), strict=True):
             self.needed[item] = math.ceil(weight * total)
             self.data[item] = []
+        if twin.program:
+            self.plan_as_the_program(list(self.needed))
+
+    def plan_as_the_program(self, items: list[int]) -> None:
+        """Each item equally often, on top of what earlier phases have seen."""
+        k, ell = self.twin.n_positions, self.phase
+        inside = 2 * len(self.items) * k * ell * (ell + 1) / self.twin.delta
+        budget = int(4**ell * self.twin.features.shape[1] * math.log(inside))
+        for i, item in enumerate(items):
+            self.data[item] = list(self.twin.past.get(item, []))
+            more = budget // len(items) + (i < budget % len(items))
+            self.needed[item] = len(self.data[item]) + more
 
     def missing(self) -> dict[int, int]:
         return {item: n - len(self.data[item]) for item, n in self.needed.items()}
@@ -67,6 +79,7 @@ class Instance:
     def children(self, salt: int) -> list[Instance]:
         """Lines 5 to 8; as the proof of Lemma 3 has it, or as printed."""
         value = self.estimates()
+        self.twin.past |= self.data
         m, gap = len(self.positions), 2 * 2.0**-self.phase
         order = sorted(self.items, key=lambda item: (-value[item], mixed(item, salt)))
         if self.twin.printed:
@@ -75,7 +88,7 @@ class Instance:
             kept = [a for a in order if sum(value[b] - value[a] >= gap for b in order) < m]
         groups = [[kept[0]]]
         for one, two in itertools.pairwise(kept):
-            if value[one] - value[two] >= gap:
+            if value[one] - value[two] >= gap and not self.twin.program:
                 groups.append([])
             groups[-1].append(two)
         out, start = [], 0
@@ -99,6 +112,8 @@ class RecurRankTwin(Twin):
         self.features = spec.features.values
         self.delta = spec.failure or 1 / math.sqrt(spec.horizon or 1)
         self.printed = spec.elimination == "printed"
+        self.program = spec.variant == "program"
+        self.past: dict[int, list[int]] = {}
         self.instances = [Instance(self, 1, list(range(n_items)), list(range(self.n_positions)))]
 
     def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
@@ -141,5 +156,9 @@ class RecurRankTwin(Twin):
 
 TWINS: dict[str, type[Twin]] = {"recurrank": RecurRankTwin}
 SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "recurrank": [{"failure": 1.0}, {"failure": 1.0, "elimination": "printed"}],
+    "recurrank": [
+        {"failure": 1.0},
+        {"failure": 1.0, "elimination": "printed"},
+        {"failure": 1.0, "variant": "program"},
+    ],
 }

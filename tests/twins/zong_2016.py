@@ -19,8 +19,10 @@ class LinearTwin(Twin):
 
     def __init__(self, spec: Policy, n_items: int, kappa: Floats) -> None:
         super().__init__(spec, n_items, kappa)
-        self.m: Floats = np.eye(self.spec.features.n_features)
-        self.b = np.zeros(self.spec.features.n_features)
+        self.squared = isinstance(self.spec, CascadeLinUCB) and self.spec.bonus == "square"
+        d = self.spec.features.n_features
+        self.m: Floats = np.zeros((d, d)) if self.squared else np.eye(d)
+        self.b = np.zeros(d)
 
     def update(self, ranking: list[int], memo: list[int], clicks: Ints) -> None:
         for item, click in zip(ranking, clicks.tolist(), strict=True):
@@ -32,8 +34,13 @@ class LinearTwin(Twin):
 
     def regression(self) -> tuple[Floats, Floats]:
         """M and θ̂."""
-        theta = np.linalg.solve(self.m, self.b) / self.spec.sigma**2
-        return self.m, theta.astype(np.float64)
+        theta = self.inverse() @ self.b / self.spec.sigma**2
+        return self.m, theta
+
+    def inverse(self) -> Floats:
+        if self.squared:
+            return np.linalg.pinv(self.m, rcond=1e-12, hermitian=True).astype(np.float64)
+        return np.linalg.inv(self.m).astype(np.float64)
 
     def products(self, theta: Floats) -> list[float]:
         """⟨x, θ⟩ of each item; by its features alone, so that equal items are equal."""
@@ -49,14 +56,20 @@ class CascadeLinUCBTwin(LinearTwin):
     def rank(self, rng: np.random.Generator) -> tuple[list[int], list[int]]:
         m, theta = self.regression()
         c, d, sigma = self.spec.width, m.shape[0], self.spec.sigma
-        if c is None:
-            nk = (self.spec.horizon or 0) * self.n_positions
+        t = self.spec.horizon or 0
+        if c is None and self.squared:  # the program of li2019's authors
+            c = math.sqrt(d * math.log((1 + t / d) + 2 * math.log(4 * t))) + 1
+        elif c is None:
+            nk = t * self.n_positions
             c = math.sqrt(d * math.log(1 + nk / d / sigma**2) + 2 * math.log(nk)) / sigma + 1
-        inverse = np.linalg.inv(m)
+        inverse = self.inverse()
         bounds = []
         for x, mean in zip(self.spec.features.values, self.products(theta), strict=True):
             square = sum(a * b for a, b in zip(x.tolist(), (inverse @ x).tolist(), strict=True))
-            bounds.append(min(mean + c * math.sqrt(square), 1.0))
+            if self.squared:
+                bounds.append(math.floor((mean + c * square) * 2**30 + 0.5) / 2**30)
+            else:
+                bounds.append(min(mean + c * math.sqrt(square), 1.0))
         return drawn_sort(bounds, self.n_positions, rng), []
 
 
@@ -83,6 +96,6 @@ TWINS: dict[str, type[Twin]] = {
 }
 FEATURES = dict.fromkeys(TWINS, features_of)
 SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "cascade-lin-ucb": [{}, {"width": 0.7, "sigma": 0.5}],
+    "cascade-lin-ucb": [{}, {"width": 0.7, "sigma": 0.5}, {"bonus": "square"}],
     "cascade-lin-ts": [{"sigma": 0.7}],
 }

@@ -26,7 +26,8 @@ def limits_of(counts: Counts) -> list[str]:
     cells = counts.cells
     if counts.sessions is None:
         found.append(
-            "The log does not say which items were shown together: only dctr and pbm can be "
+            "The log does not say which items were shown together: only models whose clicks at a "
+            "position depend on nothing above it (dctr, pbm, click-matrix) can be "
             "fitted, and clicks at different positions are taken to be independent."
         )
     clicks = np.bincount(cells.position, cells.clicked, counts.n_positions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from clickrank._rng import streams
 from clickrank.checks.playing import HORIZON, Make, assert_same, matched_model, play
 from clickrank.errors import InvalidValue
 from clickrank.policies import Learner, Policy
@@ -12,13 +13,14 @@ from clickrank.ranker import Learned
 from clickrank.types import Ints, numbers_of, statistic_fields
 
 _SMALL, _LARGE, _POSITIONS = 6, 8, 3
-_ROUNDS = 60
+_ROUNDS = 400  # in which policies that wait for proof have some
+_GONE = (1, 4)
 
 
 def check_more_items(cls: type[Policy], make: Make) -> None:
     """Statistics carried to more items are those of the same log with these items from the start.
 
-    A policy that has no `by_item` has its log folded anew; then its memos are what may not fit.
+    If the policy has no `by_item`, only its memos are checked: the log is folded again with those.
     """
     # The small catalogue is the first items of the large one, whose users then are the same.
     model = matched_model(cls, _LARGE, _POSITIONS)
@@ -28,29 +30,58 @@ def check_more_items(cls: type[Policy], make: Make) -> None:
     if cls.by_item is None:
         _check_memos(large, memos)
         return
-    small = Learner(large.relabelled(keep), _SMALL, _POSITIONS)
+    small = Learner(large.relabelled(keep), _SMALL, model.n_positions)
     small.fold(shown, memos, clicks)
     origin = np.append(keep, np.full(_LARGE - _SMALL, -1))
-    made = carried(large, _POSITIONS, small.state, _SMALL, origin)
-    from_the_start = Learner(large, _LARGE, _POSITIONS)
-    from_the_start.fold(shown, memos, clicks)
+    made = carried(large, model.n_positions, small.state, _SMALL, origin)
+    from_the_start = Learner(large, _LARGE, model.n_positions)
+    called = large.memos_for(memos, keep, _LARGE)
+    assert called is not None, f"{cls.__name__}: with by_item its memos must fit more items"
+    from_the_start.fold(shown, called, clicks)
     names = statistic_fields(type(made))
     arrays = {name: getattr(made, name) for name in names}
     assert_same(from_the_start.statistics(), arrays, f"{cls.__name__}: more items changed")
     for name in names:
-        before = getattr(small.state, name).shape
+        before, after = getattr(small.state, name).shape, getattr(made, name).shape
         if name in cls.by_item:
-            fits = getattr(made, name).shape == (_LARGE, *before[1:])
-            fits = fits and before[0] == _SMALL
+            rows, rest = divmod(before[0], _SMALL)
+            fits = rest == 0 and after == (rows * _LARGE, *before[1:])
+        elif name in cls.by_pair:
+            fits = (before, after) == ((_SMALL, _SMALL), (_LARGE, _LARGE))
         else:
-            fits = getattr(made, name).shape == before
-        assert fits, f"{cls.__name__}: by_item is wrong about {name}"
+            fits = before == after or cls.mend is not Policy.mend
+        assert fits, f"{cls.__name__}: by_item or by_pair is wrong about {name}"
+
+
+def check_fewer_items(cls: type[Policy], make: Make) -> None:
+    """Statistics of some items are those that a state of these alone learns from the same lists."""
+    if cls.by_item is None:
+        return
+    model = matched_model(cls, _LARGE, _POSITIONS)
+    policy = make(model, HORIZON)
+    learned = Learned(policy, _LARGE, model.n_positions, _GONE)
+    left = np.setdiff1d(np.arange(_LARGE), _GONE)
+    numbers = numbers_of(left, _LARGE)
+    some = policy.relabelled(left)
+    alone = Learner(some, left.size, model.n_positions)
+    alone.state = carried(some, model.n_positions, learned._learner.state, _LARGE, left)
+    rng = streams(17, 0)
+    for _ in range(_ROUNDS):
+        ranking, memo = learned.rank(rng.policy)
+        clicks = model.sample(ranking, rng.users)
+        learned.learn([ranking], [memo], [clicks])
+        called = policy.memos_for(memo[None], numbers, left.size)
+        assert called is not None, f"{cls.__name__}: with by_item its memos must fit fewer items"
+        alone.fold([numbers[ranking]], called, [clicks])
+    made = carried(some, model.n_positions, learned._learner.state, _LARGE, left)
+    arrays = {name: getattr(made, name) for name in statistic_fields(type(made))}
+    assert_same(alone.statistics(), arrays, f"{cls.__name__}: of fewer items it learned another")
 
 
 def check_candidates(cls: type[Policy], make: Make) -> None:
     """A list of candidates holds these alone, and a list of all is one without candidates."""
     model = matched_model(cls, _SMALL, _POSITIONS)
-    learned = Learned(make(model, HORIZON), _SMALL, _POSITIONS)
+    learned = Learned(make(model, HORIZON), _SMALL, model.n_positions)
     if cls.by_item is None:
         try:
             learned.rank(np.random.default_rng(0), [0, 1, 2, 3])
@@ -63,9 +94,9 @@ def check_candidates(cls: type[Policy], make: Make) -> None:
         for allowed in ([1, 2, 4, 5], [5, 0, 3]):
             ranking, memo = learned.rank(np.random.default_rng(seed), allowed)
             items = ranking.tolist()
-            good = len(set(items)) == _POSITIONS and set(items) <= set(allowed)
+            good = len(set(items)) == model.n_positions and set(items) <= set(allowed)
             assert good, f"{cls.__name__}: {items} of the candidates {allowed}"
-            learned.fold([ranking], [memo], [[0, 1, 0]])
+            learned.fold([ranking], [memo], [[0, 1, 0][: model.n_positions]])
     assert_same(before, learned.statistics(), f"{cls.__name__}: candidates changed")
     _check_all_candidates(cls, learned)
 
@@ -88,7 +119,7 @@ def _check_all_candidates(cls: type[Policy], learned: Learned) -> None:
 def _log(cls: type[Policy], make: Make) -> tuple[Ints, Ints, Ints]:
     """Play some rounds with few items."""
     model = matched_model(cls, _SMALL, _POSITIONS)
-    learner = Learner(make(model, HORIZON), _SMALL, _POSITIONS)
+    learner = Learner(make(model, HORIZON), _SMALL, model.n_positions)
     shown, memos, clicks = zip(*play(learner, model, _ROUNDS, seed=16), strict=True)
     return np.array(shown), np.array(memos), np.array(clicks)
 
@@ -96,8 +127,8 @@ def _log(cls: type[Policy], make: Make) -> tuple[Ints, Ints, Ints]:
 def _check_memos(policy: Policy, memos: Ints) -> None:
     """Numbers of items in memos can be changed and changed back, if they can be changed."""
     order = np.array([3, 0, 4, 1, 5, 2])
-    called = policy.memos_for(memos, order)
+    called = policy.memos_for(memos, order, _SMALL)
     if called is not None:
-        back = policy.memos_for(called, numbers_of(order, _SMALL))
+        back = policy.memos_for(called, numbers_of(order, _SMALL), _SMALL)
         same = np.array_equal(memos, np.asarray(back))
         assert same, f"{type(policy).__name__}: memos_for cannot be undone"

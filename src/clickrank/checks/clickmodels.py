@@ -33,7 +33,14 @@ _REWARDS = ("clicks", "any click", "satisfaction")
 # The constructors' parameters with one entry a position, and the least value each may take.
 _POSITION_EFFECTS = {"examination": 0.0, "satisfaction": 0.0, "position_bias": 0.01}
 # And the others that examples can be made for.
-_OTHERS = ("attraction", "continuation", "examination_after", "item_satisfaction", "n_positions")
+_OTHERS = (
+    "attraction",
+    "continuation",
+    "examination_after",
+    "item_satisfaction",
+    "n_positions",
+    "probabilities",
+)
 
 
 def check_click_model(model: ClickModel) -> None:
@@ -293,6 +300,9 @@ def example_parameters(
         values["continuation"] = float(by_position[-1])
         after = by_position[:, None] ** rng.uniform(0.0, 2.0, (n_positions, n_positions))
         values["examination_after"] = np.tril(after)
+        values["probabilities"] = attraction[:, None] ** rng.uniform(
+            0.0, 2.0, (n_items, n_positions)
+        )
         out.append({name: values[name] for name in wanted})
     return out
 

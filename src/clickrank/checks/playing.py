@@ -12,11 +12,11 @@ from clickrank._jit import kernel_for
 from clickrank._rng import streams
 from clickrank.checks.clickmodels import example_parameters
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
-from clickrank.clickmodels.base import source_of as model_source
+from clickrank.clickmodels.base import code_of as model_code
 from clickrank.policies import Learner, Policy
 from clickrank.policies import policy as make_policy
-from clickrank.policies.base import source_of as policy_source
-from clickrank.simulate.loop import advance, new_progress
+from clickrank.policies.base import code_of as policy_code
+from clickrank.simulate.loop import Progress, advance, new_progress
 from clickrank.types import Ints
 
 #: Builds the policy to check for a click model and a horizon.
@@ -31,7 +31,12 @@ def by_name(cls: type[Policy]) -> Make:
 
 
 def matched_model(cls: type[Policy], n_items: int, n_positions: int) -> ClickModel:
-    """Return an easy click model that the policy assumes: attractions far apart."""
+    """Return an easy click model that the policy assumes: attractions far apart.
+
+    It has one position if the policy assumes that there is one.
+    """
+    if cls.assumes.positions == "one":
+        n_positions = 1
     assumed = CLICK_MODELS[(*cls.assumes.click_models, "pbm")[0]]
     values = example_parameters(assumed, n_items, n_positions, seed=0)[0]
     for name, value in values.items():
@@ -50,9 +55,9 @@ Log = list[tuple[Ints, Ints, Ints]]
 
 
 def learner_for(cls: type[Policy], make: Make) -> tuple[Learner, ClickModel]:
-    """Return a learner of six items and three positions, and its users."""
+    """Return a learner of six items and three positions, or one, and its users."""
     model = matched_model(cls, 6, 3)
-    return Learner(make(model, HORIZON), 6, 3), model
+    return Learner(make(model, HORIZON), 6, model.n_positions), model
 
 
 def play(learner: Learner, model: ClickModel, rounds: int, seed: int) -> Log:
@@ -85,17 +90,38 @@ def rankings_of_run(
     policy_rng: np.random.Generator,
     user_rng: np.random.Generator,
 ) -> Ints:
-    """Play some rounds as `play_with`, in compiled code alone; return the rankings, one a row."""
-    play = kernel_for(advance, policy_source(learner.policy), model_source(model))
+    """Play some rounds as `play_with`, in compiled code; return the rankings, one per row."""
+    return _play(learner, model, rounds, policy_rng, user_rng).rankings
+
+
+def reward_of_run(
+    learner: Learner,
+    model: ClickModel,
+    rounds: int,
+    policy_rng: np.random.Generator,
+    user_rng: np.random.Generator,
+) -> float:
+    """Play some rounds as `play_with`, in compiled code; return the expected reward of all."""
+    return -float(_play(learner, model, rounds, policy_rng, user_rng).total[0])
+
+
+def _play(
+    learner: Learner,
+    model: ClickModel,
+    rounds: int,
+    policy_rng: np.random.Generator,
+    user_rng: np.random.Generator,
+) -> Progress:
+    play = kernel_for(advance, policy_code(learner.policy), model_code(model))
     # With a place for each round, the ring of what is in flight keeps all that was shown.
     progress = new_progress(learner.n_positions, learner.memo_size, delay=0, batch=rounds)
     end, regret = np.array([rounds]), np.zeros(1)
-    rngs = policy_rng, user_rng
+    same = np.arange(learner.n_positions)
     play(
-        learner.params, learner.state, model.params, 0.0, *rngs, progress,
-        rounds, 0, 1, end, regret, learner.n_positions,
+        learner.params, learner.state, model.params, 0.0, policy_rng, user_rng, same,
+        progress, rounds, 0, 1, end, regret, learner.n_positions,
     )  # fmt: skip
-    return progress.rankings
+    return progress
 
 
 def assert_same(one: dict[str, NDArray[Any]], two: dict[str, NDArray[Any]], message: str) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from clickrank._rng import streams
-from clickrank.checks.catalogues import check_candidates, check_more_items
+from clickrank.checks.catalogues import check_candidates, check_fewer_items, check_more_items
 from clickrank.checks.playing import (
     HORIZON,
     Make,
@@ -31,7 +31,9 @@ from clickrank.checks.playing import (
     play_with,
     rankings_of_run,
 )
+from clickrank.checks.positions import check_relabelling_positions
 from clickrank.checks.propensities import check_propensities
+from clickrank.checks.restarts import check_restart
 from clickrank.errors import InvalidValue
 from clickrank.policies import Learner, Policy, Uniform
 from clickrank.simulate import simulate
@@ -47,10 +49,10 @@ def check_valid_rankings(cls: type[Policy], make: Make) -> None:
     """Rankings hold distinct items at every edge shape, with and without clicks."""
     for n_items, n_positions in EDGE_SHAPES:
         model = matched_model(cls, n_items, n_positions)
-        learner = Learner(make(model, HORIZON), n_items, n_positions)
+        learner = Learner(make(model, HORIZON), n_items, model.n_positions)
         for ranking, _, _ in play(learner, model, 60, seed=1):
             items = ranking.tolist()
-            good = len(set(items)) == n_positions and all(0 <= i < n_items for i in items)
+            good = len(set(items)) == model.n_positions and all(0 <= i < n_items for i in items)
             assert good, f"{cls.__name__}: invalid ranking {items} of {n_items} items"
 
 
@@ -160,14 +162,15 @@ def check_bad_feedback(cls: type[Policy], make: Make) -> None:
     play(learner, model, 20, seed=15)
     ranking, memo = learner.rank(np.random.default_rng(0))
     before = learner.arrays()
-    good = np.zeros(3, dtype=np.int64)
+    good = np.zeros(model.n_positions, dtype=np.int64)
     bad: list[tuple[Any, Any, Any]] = [
-        ([0, 0, 1], memo, good),
-        ([0, 1, 99], memo, good),
-        (ranking, memo, [0, 2, 0]),
-        (ranking, memo, [0, 1]),
-        (ranking, memo, [0.5, 0, 0]),
+        ([99, *ranking[1:]], memo, good),
+        (ranking, memo, [2, *good[1:]]),
+        (ranking, memo, good[1:]),
+        (ranking, memo, [0.5, *good[1:]]),
     ]
+    if model.n_positions > 1:
+        bad.append(([0, *np.arange(model.n_positions - 1)], memo, good))  # item 0 twice
     if memo.size:
         bad += [
             (ranking, memo - 10**6, good),
@@ -184,8 +187,8 @@ def check_extreme_clicks(cls: type[Policy], make: Make) -> None:
     for click in (0, 1):
         for n_items, n_positions in ((1, 1), (5, 3), (3, 3)):
             model = matched_model(cls, n_items, n_positions)
-            learner = Learner(make(model, HORIZON), n_items, n_positions)
-            clicks = np.full(n_positions, click, dtype=np.int64)
+            learner = Learner(make(model, HORIZON), n_items, model.n_positions)
+            clicks = np.full(model.n_positions, click, dtype=np.int64)
             rng = np.random.default_rng(12)
             for _ in range(200):
                 ranking, memo = learner.rank(rng)
@@ -199,8 +202,9 @@ def check_relabelling(cls: type[Policy], make: Make) -> None:
     Compared by a normal test for each item and position; with all cells together a false alarm has
     a probability below 1e-6.
     """
-    n_items, n_positions, runs, horizon = 5, 2, 150, 40
-    model = matched_model(cls, n_items, n_positions)
+    n_items, runs, horizon = 5, 150, 40
+    model = matched_model(cls, n_items, 2)
+    n_positions = model.n_positions
     order = np.array([3, 0, 4, 1, 2])
     shown = []
     for labels in (np.arange(n_items), order):
@@ -286,12 +290,15 @@ POLICY_CHECKS: tuple[Callable[[type[Policy], Make], None], ...] = (
     check_save_and_restore,
     check_replay,
     check_lost_scratch,
+    check_restart,
     check_bad_feedback,
     check_extreme_clicks,
     check_more_items,
+    check_fewer_items,
     check_candidates,
     check_propensities,
     check_relabelling,
+    check_relabelling_positions,
     check_delayed_feedback,
     check_learns,
 )

@@ -1,8 +1,10 @@
 """Click models: how people click on a ranked list. One file a model."""
 
+from clickrank.clickmodels.assumptions import Finding, check_assumptions
 from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import CLICK_MODELS, ClickModel, Kernels, register
 from clickrank.clickmodels.cascade import Cascade
+from clickrank.clickmodels.click_matrix import ClickMatrix
 from clickrank.clickmodels.dbn import DBN
 from clickrank.clickmodels.dcm import DCM
 from clickrank.clickmodels.dctr import DCTR
@@ -19,8 +21,11 @@ __all__ = [
     "PBM",
     "UBM",
     "Cascade",
+    "ClickMatrix",
     "ClickModel",
+    "Finding",
     "Kernels",
     "LinearAttraction",
+    "check_assumptions",
     "register",
 ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clickrank._jit import code_of as key_of_code
 from clickrank._jit import generic, kernel_for, named_tuple_class, source_key, tell_apart
 from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
 from clickrank.errors import DoesNotApply, invalid
@@ -47,6 +49,9 @@ class ClickModel(abc.ABC):
     reward: ClassVar[str]
     #: Names of the click models of which this one is a special case, itself included.
     is_a: ClassVar[tuple[str, ...]]
+    #: Whether the order of the positions is part of the model, as where people read from the top.
+    #: Not so if each position has parameters of its own and no position comes before another.
+    reads_in_order: ClassVar[bool] = True
     n_items: int
     n_positions: int
     params: Any
@@ -106,7 +111,7 @@ class ClickModel(abc.ABC):
         return self.value(self.best_ranking())
 
     def _compiled(self, function: Callable[P, R]) -> Callable[P, R]:
-        return kernel_for(function, source_of(self))
+        return kernel_for(function, code_of(self))
 
     def _ranking(self, ranking: ArrayLike) -> Ints:
         return ranking_of(type(self).__name__, ranking, self.n_items, self.n_positions)
@@ -161,8 +166,19 @@ def register(cls: type[ClickModel], params: type, kernels: Kernels) -> None:
 
 
 def source_of(model: ClickModel) -> str | None:
-    """Name the source of the model's kernels, see `source_key`."""
+    """Name the source of the model's class, which decides what is simulated: see `source_key`."""
     return _SOURCES[type(model.params)]
+
+
+def code_of(model: ClickModel) -> str | None:
+    """Name the machine code of the model's kernels, see `clickrank._jit.code_of`."""
+    params: type = type(model.params)
+    return _code_of(params)
+
+
+@functools.cache
+def _code_of(params: type) -> str | None:
+    return key_of_code(_SOURCES[params], params, *_KERNELS[params])
 
 
 # The verbs, as compiled loops call them: each is dispatched on the class of ``params``. The bodies

@@ -38,6 +38,7 @@ class DCTR(ClickModel):
     name = "dctr"
     reward = "clicks"
     is_a = ("dctr", "pbm", "ubm")
+    reads_in_order = False
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, n_positions: int) -> None:
         """Check the parameters and keep read-only copies."""

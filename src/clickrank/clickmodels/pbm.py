@@ -48,6 +48,7 @@ class PBM(ClickModel):
     name = "pbm"
     reward = "clicks"
     is_a: ClassVar[tuple[str, ...]] = ("pbm", "ubm")
+    reads_in_order = False
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, examination: ArrayLike) -> None:
         """Check the parameters and keep read-only copies."""

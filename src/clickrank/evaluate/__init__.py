@@ -11,6 +11,7 @@ from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
 from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
 from clickrank.evaluate.propensities import Chances, propensities_of
+from clickrank.evaluate.pseudo_inverse import PseudoInverse
 from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.reward_interaction import RewardInteractionIPS
@@ -41,6 +42,7 @@ __all__ = [
     "Marginals",
     "Mixture",
     "PositionBasedIPS",
+    "PseudoInverse",
     "Replay",
     "Reward",
     "RewardInteractionIPS",

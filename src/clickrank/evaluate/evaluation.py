@@ -18,6 +18,7 @@ from clickrank.evaluate.intervals import Interval, bootstrap
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
 from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
+from clickrank.evaluate.pseudo_inverse import PseudoInverse
 from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.reward_interaction import RewardInteractionIPS
@@ -38,6 +39,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
         CascadeDR,
         RewardInteractionIPS,
         ItemPositionIPS,
+        PseudoInverse,
         PositionBasedIPS,
         DocumentIPS,
         DirectMethod,
@@ -46,7 +48,14 @@ ESTIMATORS: dict[str, type[Estimator]] = {
 }
 #: Before the name of an estimator: divided by its own weights.
 SELF_NORMALISED = "sn-"
-_WEIGHTING = (ListIPS, CascadeDR, RewardInteractionIPS, ItemPositionIPS, PositionBasedIPS)
+_WEIGHTING = (
+    ListIPS,
+    CascadeDR,
+    RewardInteractionIPS,
+    ItemPositionIPS,
+    PseudoInverse,
+    PositionBasedIPS,
+)
 #: What "all" means. Not by document: whoever looks at some positions more, as nearly all do,
 #: contradicts it.
 ALL = (
@@ -59,6 +68,8 @@ ALL = (
     "sn-rips",
     "item-position-ips",
     "sn-item-position-ips",
+    "pseudo-inverse",
+    "sn-pseudo-inverse",
     "position-based-ips",
     "sn-position-based-ips",
     "direct",

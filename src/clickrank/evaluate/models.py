@@ -9,7 +9,7 @@ import numpy as np
 
 from clickrank._jit import kernel_for
 from clickrank.clickmodels import ClickModel
-from clickrank.clickmodels.base import click_probabilities, log_prob, source_of
+from clickrank.clickmodels.base import click_probabilities, code_of, log_prob
 from clickrank.errors import invalid
 from clickrank.evaluate.base import Reward
 from clickrank.logs import Counts, Impressions
@@ -26,7 +26,7 @@ def expected_rewards(model: ClickModel, rankings: Ints, reward: Reward) -> Float
     """
     chances = np.zeros(rankings.shape)
     none = np.zeros(len(rankings))
-    kernel_for(_all_lists, source_of(model))(model.params, rankings, chances, none)
+    kernel_for(_all_lists, code_of(model))(model.params, rankings, chances, none)
     if reward == "clicks":
         return chances
     total = chances.sum(axis=1)

@@ -17,6 +17,13 @@ from clickrank.types import Floats
 #: `Target` is the policy that chose the lists, where it is known.
 Source: TypeAlias = Literal["logged", "estimated", "uniform"] | Target
 
+#: What to do about a log without propensities, in Python and on the command line.
+OTHER_SOURCES = (
+    'give propensities="uniform" (on the command line --propensities uniform) if all lists were '
+    'equally likely, propensities="estimated" (--propensities estimated) to count them in the log, '
+    "if its lists were drawn at random,"
+)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Chances:
@@ -43,8 +50,8 @@ class Chances:
         """Return ``prefix``, or refuse."""
         if self.prefix is None:
             raise CannotEvaluate(
-                "The log has no propensities of lists (prefix_propensity): estimate them from the "
-                "log, if its lists were drawn at random, or log them."
+                f"The log has no propensities of lists (prefix_propensity): {OTHER_SOURCES} or log "
+                "them."
             )
         return self.prefix
 
@@ -52,8 +59,7 @@ class Chances:
         """Return ``marginal``, or refuse."""
         if self.marginal is None:
             raise CannotEvaluate(
-                "The log has no propensities of items (propensity): estimate them from the log, if "
-                "its lists were drawn at random, or log them."
+                f"The log has no propensities of items (propensity): {OTHER_SOURCES} or log them."
             )
         return self.marginal
 

@@ -19,7 +19,7 @@ from clickrank.evaluate.targets import Target, UniformLists
 from clickrank.evaluate.usable import check_random, pairs_of, usable
 from clickrank.logs import Impressions
 from clickrank.policies import Learner, Policy
-from clickrank.policies.base import rank, source_of, update
+from clickrank.policies.base import code_of, rank, update
 from clickrank.types import Floats, Ints, number
 
 
@@ -221,7 +221,7 @@ def _played(
 ) -> Ints:
     learner = Learner(policy, len(log.items), log.rankings.shape[1])
     kept = np.empty(order.size, dtype=np.int64)
-    count = kernel_for(_play, source_of(policy))(
+    count = kernel_for(_play, code_of(policy))(
         learner.params,
         learner.state,
         rng,

@@ -18,6 +18,8 @@ _ORDER = (
     "rips",
     "sn-item-position-ips",
     "item-position-ips",
+    "sn-pseudo-inverse",
+    "pseudo-inverse",
     "sn-position-based-ips",
     "position-based-ips",
     "sn-document-ips",

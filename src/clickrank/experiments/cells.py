@@ -20,9 +20,9 @@ from clickrank._rng import generator
 from clickrank.beta import Beta
 from clickrank.clickmodels import ClickModel
 from clickrank.clickmodels.base import source_of as model_source
-from clickrank.experiments.judged import judged_instances
+from clickrank.experiments.datasets import data_instances, kind_of
 from clickrank.experiments.models import Instance, draw_instances, draw_linear, models_of
-from clickrank.experiments.movielens import movie_instances
+from clickrank.experiments.sources import Linear
 from clickrank.experiments.spec import AtPoint, Experiment, Figure, KnownPrior, PolicySpec, Scale
 from clickrank.policies import Policy, policy
 from clickrank.policies.base import source_of as policy_source
@@ -78,7 +78,7 @@ def pair(cell: AnyCell) -> tuple[Policy, ClickModel]:
 
 def folder_of(experiment: Experiment, out: Path) -> Path:
     """Return where the results of an experiment are kept."""
-    return out / "results" / experiment.paper_id / experiment.figure_id
+    return out / "results" / experiment.place
 
 
 def cells(experiment: Experiment, scale: Scale, out: Path) -> dict[str, list[AnyCell]]:
@@ -91,6 +91,8 @@ def cells(experiment: Experiment, scale: Scale, out: Path) -> dict[str, list[Any
             for spec, instances in played_on(experiment, scale, out)
         }
     models = models_of(figure)
+    if kind_of(figure) is not None:
+        models = {k: one.model for k, one in data_instances(figure, folder.parent).items()}
     runs = runs_by_model(figure, list(models), scale.runs)
     total = sum(len(ids) for ids in runs.values())
     return {
@@ -108,23 +110,26 @@ def played_on(
 ) -> list[tuple[PolicySpec, dict[str, Instance]]]:
     """Return the policies of a figure, each with the models it plays on, by label."""
     figure = experiment.figure
-    cache = folder_of(experiment, out).parent
     shared: dict[str, Instance] = {}
-    if figure.judged is not None:
-        shared = judged_instances(figure.judged, figure.seed, cache)
-    elif figure.linear is not None:
+    if kind_of(figure) is not None:
+        shared = data_instances(figure, folder_of(experiment, out).parent)
+    elif figure.linear is not None and figure.sweep is None:
         shared = draw_linear(figure.linear, figure.seed)
-    elif figure.movielens is not None:
-        shared = movie_instances(figure.movielens, figure.seed)
     elif figure.drawn is not None and figure.sweep is None:
         shared = draw_instances(figure.drawn, figure.seed)
-    elif figure.drawn is None:
+    elif figure.drawn is None and figure.linear is None:
         shared = {label: Instance(model) for label, model in models_of(figure).items()}
-    shared = dict(list(shared.items())[: scale.models])
-    return [
-        (spec, draw_instances(spec.drawn, figure.seed) if isinstance(spec, AtPoint) else shared)
-        for spec in figure.curves(scale)
-    ]
+    found = []
+    for spec in figure.curves(scale):
+        instances = _drawn_at(spec, figure.seed) if isinstance(spec, AtPoint) else shared
+        found.append((spec, dict(list(instances.items())[: scale.models])))
+    return found
+
+
+def _drawn_at(spec: AtPoint, seed: int) -> dict[str, Instance]:
+    if isinstance(spec.source, Linear):
+        return draw_linear(spec.source, seed)
+    return draw_instances(spec.source, seed)
 
 
 def runs_by_model(figure: Figure, labels: list[str], runs: int) -> dict[str, list[int]]:
@@ -206,6 +211,8 @@ def _policy(spec: PolicySpec, instance: Instance, scale: Scale) -> Policy:
         told["prior"] = Beta(spec.knows.alpha, spec.knows.beta)
     elif spec.knows == "prior":
         told["prior"] = instance.prior
+    elif spec.knows == "tempered":
+        told["prior"] = instance.tempered
     elif spec.knows == "scores":
         told["scores"] = instance.scores
     # A policy may be told another horizon than the true one.

@@ -1,12 +1,14 @@
 """Claims against results: one small pure function for each kind of claim.
 
 A claim *holds* if a 99 % confidence interval lies wholly on its side, *fails* if it lies wholly
-on the other, and is *undecided* otherwise: more runs may decide it. Policies met the same users in
+on the other, and is *undecided* otherwise: more runs may decide it. It speaks of the horizon of the
+paper's figure, unless it names its `rounds`: judged on a shorter run it holds, fails or is
+undecided *so far*. Tolerances are those of `windows`. Policies met the same users in
 runs of the same number, so two of them are compared by their differences run by run. Runs on the
 models of a set count as draws from one population: for just these models the intervals are wider
 than they need be. Several runs on one of many drawn models or queries count as one, their mean.
-Models drawn from the same prior, 20 each in 004's Figure 1, count as unrelated: intervals by prior
-would be up to a third wider.
+Models drawn from the same prior, 20 each in kveton2022's Figure 1, count as unrelated: intervals
+by prior would be up to a third wider.
 """
 
 from __future__ import annotations
@@ -15,88 +17,103 @@ import functools
 import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
-from clickrank.clickmodels import ClickModel
+from clickrank.experiments.choice_claims import (
+    any_ratio,
+    near_best,
+    panel_ratio,
+    rank,
+    spread,
+)
+from clickrank.experiments.decisions import (
+    LEVEL,
+    allowed_text,
+    inside,
+    interval_text,
+    mean_text,
+    ratio_within,
+    shared_level,
+    worst_of,
+)
+from clickrank.experiments.evidence import (
+    Evidence,
+    Verdict,
+    gained,
+    last_decade_slopes,
+    last_half_rates,
+    paired,
+    regret_at,
+)
 from clickrank.experiments.intervals import Estimate, mean_interval, ratio_interval, share_interval
 from clickrank.experiments.listing import DATA
-from clickrank.experiments.sources import Sweep
 from clickrank.experiments.statements import (
     AnyClaim,
     BelowBound,
     Best,
-    BoundRatio,
     CatchUp,
-    Comparable,
-    Falls,
     Flattens,
     Growth,
-    Loosens,
-    NearBest,
     NearBound,
     Order,
     Parameters,
     Range,
     Ratio,
     Slope,
-    Spread,
     Tail,
     TailOrder,
     TimeRatio,
     Value,
     curves_of,
 )
-from clickrank.simulate import Result
+from clickrank.experiments.sweep_claims import bound_follows, bound_ratio, falls, level
+from clickrank.experiments.windows import HALF_WAY_TO_TEN
 from clickrank.simulate.compare import regret_text
-from clickrank.types import Floats
 
-LEVEL = 0.99
-LOG_OR_LINEAR = math.sqrt(10.0)
+LOG_OR_LINEAR = HALF_WAY_TO_TEN
+SHAPES = {
+    "stopped": (-math.inf, 1 / LOG_OR_LINEAR),
+    "logarithmic": (-math.inf, LOG_OR_LINEAR),
+    "linear": (LOG_OR_LINEAR, math.inf),
+}
 FLAT = math.sqrt(2.0) - 1.0
 
 
-class Evidence(NamedTuple):
-    """What a claim is judged on.
-
-    The results by curve, the models, the constant C of the bound C·log t, which curves are those of
-    the grid, the upper bound on each curve's regret at the horizon, and the axis of a sweep.
-    """
-
-    results: Mapping[str, Result]
-    models: Mapping[str, ClickModel]
-    bound: float = math.nan
-    grid: frozenset[str] = frozenset()
-    upper: Mapping[str, float] = {}
-    sweep: Sweep | None = None
-
-    def along(self, policy: str) -> list[str]:
-        """Return the names of a policy's curves: one for each place of a sweep."""
-        if self.sweep is None:
-            return [policy]
-        return [self.sweep.curve(policy, point.at) for point in self.sweep.points]
-
-    def final(self, curve: str) -> Floats:
-        """Return each run's regret at the horizon."""
-        found: Floats = self.results[curve].regret[:, -1]
-        return found
-
-
-class Verdict(NamedTuple):
-    """What came out, and the numbers it rests on."""
-
-    outcome: Literal["holds", "fails", "undecided"]
-    measured: str
-
-
 def judge(claim: AnyClaim, evidence: Evidence) -> Verdict:
-    """Decide a claim."""
-    longest = max((r.horizon for r in evidence.results.values()), default=0)
-    if longest < claim.rounds:
-        text = f"it speaks of {claim.rounds:,} rounds, and {longest:,} were simulated"
-        return Verdict("undecided", text)
+    """Decide a claim: at the rounds that it speaks of, or else so far."""
+    rounds = rounds_of(claim, evidence)
+    if rounds is None:
+        return _judge(claim, evidence)
+    so_far = evidence.longest < rounds
+    if claim.rounds is not None:
+        evidence = evidence.until(claim.rounds)
+    verdict = _finished(claim, evidence)
+    if so_far and verdict.outcome == "fails":
+        hope = _may_still(claim, evidence)
+        verdict = Verdict("undecided", f"{verdict.measured}; {hope}") if hope else verdict
+    return verdict._replace(so_far=so_far)
+
+
+def _may_still(claim: AnyClaim, evidence: Evidence) -> str:
+    """Say what may come after the rounds of a shorter run and make a claim hold; else nothing."""
+    if isinstance(claim, Value) and evidence.final(claim.policy).mean() < claim.limits[0]:
+        return "it can only grow"
+    if isinstance(claim, Growth) and claim.shape == "stopped":
+        return "it may stop later"
+    return ""
+
+
+def rounds_of(claim: AnyClaim, evidence: Evidence) -> int | None:
+    """Return how many rounds a claim speaks of; of parameters and times, None."""
+    if isinstance(claim, Parameters | Range | TimeRatio):
+        return None
+    return claim.rounds or evidence.paper_rounds
+
+
+def _finished(claim: AnyClaim, evidence: Evidence) -> Verdict:
+    """Decide a claim if its curves are there."""
     for curve in (c for policy in curves_of(claim) for c in evidence.along(policy)):
         result = evidence.results.get(curve)
         if result is None or result.runs < 2:
@@ -107,6 +124,17 @@ def judge(claim: AnyClaim, evidence: Evidence) -> Verdict:
 @functools.singledispatch
 def _judge(claim: AnyClaim, evidence: Evidence) -> Verdict:
     raise TypeError(type(claim))  # unreachable: every kind is registered below
+
+
+_judge.register(near_best)
+_judge.register(rank)
+_judge.register(any_ratio)
+_judge.register(spread)
+_judge.register(panel_ratio)
+_judge.register(falls)
+_judge.register(level)
+_judge.register(bound_ratio)
+_judge.register(bound_follows)
 
 
 @_judge.register
@@ -124,7 +152,7 @@ def best(claim: Best, evidence: Evidence) -> Verdict:
 
 def _all_less(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> Verdict:
     """Test that in each pair the first loses less, at a level shared among the pairs."""
-    level = _shared(len(pairs))
+    level = shared_level(len(pairs))
     outcomes, texts = [], []
     for less, more in pairs:
         a, b = paired(evidence.results[less], evidence.results[more])
@@ -133,60 +161,16 @@ def _all_less(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> Verdict:
         gap = mean_interval(b - a, level)
         outcomes.append("holds" if gap.low > 0 else "fails" if gap.high < 0 else "undecided")
         texts.append(
-            f"{less} {_mean(a)}, {more} {_mean(b)}, difference {_range(gap)}, "
+            f"{less} {mean_text(a)}, {more} {mean_text(b)}, difference {interval_text(gap)}, "
             f"{a.size:,} paired runs"
         )
-    return Verdict(_worst(outcomes), "; ".join(texts))
-
-
-@_judge.register
-def comparable(claim: Comparable, evidence: Evidence) -> Verdict:
-    """Compare the ratio of two means with a factor and its inverse."""
-    return _ratio_within(claim.policies, 1 / claim.factor, claim.factor, evidence)
+    return Verdict(worst_of(outcomes), "; ".join(texts))
 
 
 @_judge.register
 def ratio(claim: Ratio, evidence: Evidence) -> Verdict:
-    """Compare the ratio of two means with two numbers."""
-    return _ratio_within(claim.policies, claim.low, claim.high, evidence)
-
-
-@_judge.register
-def near_best(claim: NearBest, evidence: Evidence) -> Verdict:
-    """Compare the mean with the smallest of the figure."""
-    means = _means(evidence)
-    best = min(means, key=lambda curve: means[curve])
-    if best == claim.policy:
-        return Verdict("holds", f"{best} has the smallest mean regret, {regret_text(means[best])}")
-    return _ratio_within((claim.policy, best), 0.0, claim.factor, evidence)
-
-
-@_judge.register
-def spread(claim: Spread, evidence: Evidence) -> Verdict:
-    """Compare the largest mean of a grid with the smallest."""
-    grid = {curve: mean for curve, mean in _means(evidence).items() if curve in evidence.grid}
-    if len(grid) < 2:
-        return Verdict("undecided", f"only {len(grid)} cells of the grid are there")
-    pair = (max(grid, key=lambda c: grid[c]), min(grid, key=lambda c: grid[c]))
-    return _ratio_within(pair, claim.factor, math.inf, evidence)
-
-
-def _means(evidence: Evidence) -> dict[str, float]:
-    return {curve: float(r.regret[:, -1].mean()) for curve, r in evidence.results.items()}
-
-
-def _ratio_within(
-    policies: tuple[str, str], low: float, high: float, evidence: Evidence
-) -> Verdict:
-    a, b = paired(evidence.results[policies[0]], evidence.results[policies[1]])
-    if a.size < 2 or min(a.mean(), b.mean()) <= 0:
-        return Verdict("undecided", "the ratio needs two runs in common and regret above 0")
-    found = ratio_interval(a, b, LEVEL)
-    text = (
-        f"{' / '.join(policies)}: {_mean(a)} / {_mean(b)}, "
-        f"ratio {_range(found, 2)}, allowed {_limits(low, high)}"
-    )
-    return Verdict(_inside(found, low, high), text)
+    """Compare the ratio of two means with the window."""
+    return ratio_within(claim.policies, claim, evidence)
 
 
 @_judge.register
@@ -195,10 +179,10 @@ def value(claim: Value, evidence: Evidence) -> Verdict:
     result = evidence.results[claim.policy]
     mean = mean_interval(result.regret[:, -1], LEVEL)
     text = (
-        f"{claim.policy}: regret {_range(mean)} at round {result.horizon:,}, "
-        f"allowed {_limits(claim.low, claim.high)}"
+        f"{claim.policy}: regret {interval_text(mean)} at round {result.horizon:,}, "
+        f"{allowed_text(claim)}"
     )
-    return Verdict(_inside(mean, claim.low, claim.high), text)
+    return Verdict(inside(mean, *claim.limits), text)
 
 
 @_judge.register
@@ -214,14 +198,12 @@ def growth(claim: Growth, evidence: Evidence) -> Verdict:
     stopped = last.mean() <= 0
     found = Estimate(0.0, 0.0, 0.0) if stopped else ratio_interval(last, before, LEVEL)
     text = (
-        f"{claim.policy}: from round {end // 10:,} to {end:,} regret grows by {_mean(last)}, "
-        f"from {end // 100:,} to {end // 10:,} by {_mean(before)}, ratio {_range(found, 2)}; "
-        f"1 is logarithmic, 10 linear, the limit {LOG_OR_LINEAR:.2f}"
+        f"{claim.policy}: from round {end // 10:,} to {end:,} regret grows by {mean_text(last)}, "
+        f"from {end // 100:,} to {end // 10:,} by {mean_text(before)}, "
+        f"ratio {interval_text(found, 2)}; 1 is logarithmic, 10 linear, "
+        f"the limit {LOG_OR_LINEAR:.2f}, and {1 / LOG_OR_LINEAR:.2f} for regret that has stopped"
     )
-    limits = (-math.inf, LOG_OR_LINEAR)
-    if claim.shape == "linear":
-        limits = (LOG_OR_LINEAR, math.inf)
-    return Verdict(_inside(found, *limits), text)
+    return Verdict(inside(found, *SHAPES[claim.shape]), text)
 
 
 @_judge.register
@@ -231,44 +213,62 @@ def flattens(claim: Flattens, evidence: Evidence) -> Verdict:
     half = result.horizon // 2
     first, last = regret_at(result, half), gained(result, half, result.horizon)
     if min(first.mean(), last.mean()) <= 0:
-        text = f"{claim.policy}: the first {half:,} rounds add {_mean(first)}, the last "
-        return Verdict("undecided", f"{text}{_mean(last)}: no ratio")
+        text = f"{claim.policy}: the first {half:,} rounds add {mean_text(first)}, the last "
+        return Verdict("undecided", f"{text}{mean_text(last)}: no ratio")
     found = ratio_interval(last, first, LEVEL)
     text = (
-        f"{claim.policy}: the first {half:,} rounds add {_mean(first)}, the last "
-        f"{_mean(last)}, ratio {_range(found, 2)}, asked: below {FLAT:.2f}, as of √t"
+        f"{claim.policy}: the first {half:,} rounds add {mean_text(first)}, the last "
+        f"{mean_text(last)}, ratio {interval_text(found, 2)}, asked: below {FLAT:.2f}, as of √t"
     )
-    return Verdict(_inside(found, 0.0, FLAT), text)
+    return Verdict(inside(found, 0.0, FLAT), text)
 
 
 @_judge.register
 def catch_up(claim: CatchUp, evidence: Evidence) -> Verdict:
-    """Compare two policies at a share of the horizon, and at its end."""
+    """Compare two policies at a share of the claim's rounds, and at the end.
+
+    A shorter run may show that the one does not lose more at first, or that it has caught up by
+    now, but not that it never will.
+    """
     late, early = (evidence.results[curve] for curve in claim.policies)
-    at = int(claim.share * min(late.horizon, early.horizon))
+    end = min(late.horizon, early.horizon)
+    rounds = rounds_of(claim, evidence) or end
+    at = min(end, int(claim.share * rounds))
     a, b = paired(late, early, at)
     if a.size < 2:
         return Verdict("undecided", "fewer than two runs in common")
-    gap = mean_interval(a - b, LEVEL)
-    end = _ratio_within(claim.policies, 0.0, claim.factor, evidence)
-    before = _inside(gap, 0.0, math.inf)
+    gap = mean_interval(a - b, shared_level(2))
+    before = inside(gap, 0.0, math.inf)
     text = (
-        f"at round {at:,} {claim.policies[0]} {_mean(a)}, {claim.policies[1]} "
-        f"{_mean(b)}, difference {_range(gap)}, asked: above 0; at the end {end.measured}"
+        f"at round {at:,} {claim.policies[0]} {mean_text(a)}, {claim.policies[1]} "
+        f"{mean_text(b)}, difference {interval_text(gap)}, asked: above 0"
     )
-    return Verdict(_worst([before, end.outcome]), text)
+    after = ratio_within(claim.policies, claim, evidence, shared_level(2))
+    if end >= rounds:
+        return Verdict(worst_of([before, after.outcome]), f"{text}; at the end {after.measured}")
+    if end <= claim.share * rounds:
+        if before == "fails":
+            return Verdict("fails", text)
+        return Verdict("undecided", f"{text}, up to round {claim.share * rounds:,.0f}")
+    caught_up = "holds" if after.outcome == "holds" else "undecided"
+    text = f"{text}; at round {end:,} {after.measured}"
+    return Verdict(worst_of([before, caught_up]), text)
 
 
 @_judge.register
 def time_ratio(claim: TimeRatio, evidence: Evidence) -> Verdict:
-    """Compare the time of a round; it was measured once, and may be off by a tenth."""
-    a, b = (evidence.results[curve].microseconds_per_round for curve in claim.policies)
-    found = Estimate(a / b, 0.9 * a / b, 1.1 * a / b)
-    text = (
-        f"{' / '.join(claim.policies)}: {a:.2f} µs / {b:.2f} µs, ratio {found.mean:.2f}, "
-        f"allowed {_limits(claim.low, claim.high)}"
-    )
-    return Verdict(_inside(found, claim.low, claim.high), text)
+    """Show the times per round of two policies here, and those of the paper."""
+    then = [evidence.paper_milliseconds[curve] for curve in claim.policies]
+    text = f"in the paper {then[0]:g} ms / {then[1]:g} ms, {_times(then[0] / then[1])}"
+    if all(curve in evidence.results for curve in claim.policies):
+        now = [evidence.results[curve].microseconds_per_round for curve in claim.policies]
+        text += f"; here {now[0]:.2f} µs / {now[1]:.2f} µs, {_times(now[0] / now[1])}"
+    return Verdict("history", f"{' / '.join(claim.policies)}: {text}")
+
+
+def _times(ratio: float) -> str:
+    """Write a ratio of times; a small one with two significant digits."""
+    return f"{ratio:.1f} times" if ratio >= 1.0 else f"{ratio:.2g} times"
 
 
 @_judge.register
@@ -278,10 +278,10 @@ def slope(claim: Slope, evidence: Evidence) -> Verdict:
     ratio = mean_interval(last_decade_slopes(result) / evidence.bound, LEVEL)
     text = (
         f"{claim.policy}: from round {result.horizon // 10:,} to {result.horizon:,} regret grows "
-        f"{_range(ratio, 2)} times as fast as {evidence.bound:.2f}·log t, allowed {claim.low:g} to "
-        f"{claim.high:g}"
+        f"{interval_text(ratio, 2)} times as fast as {evidence.bound:.2f}·log t, "
+        f"{allowed_text(claim)}"
     )
-    return Verdict(_inside(ratio, claim.low, claim.high), text)
+    return Verdict(inside(ratio, *claim.limits), text)
 
 
 @_judge.register
@@ -291,10 +291,10 @@ def below_bound(claim: BelowBound, evidence: Evidence) -> Verdict:
     mean = mean_interval(result.regret[:, -1], LEVEL)
     limit = evidence.bound * math.log(result.horizon)
     text = (
-        f"{claim.policy}: regret {_range(mean)} at round {result.horizon:,}, "
+        f"{claim.policy}: regret {interval_text(mean)} at round {result.horizon:,}, "
         f"where the bound is {regret_text(limit)}"
     )
-    return Verdict(_inside(mean, -math.inf, limit), text)
+    return Verdict(inside(mean, -math.inf, limit), text)
 
 
 @_judge.register
@@ -304,112 +304,44 @@ def near_bound(claim: NearBound, evidence: Evidence) -> Verdict:
     limit = evidence.bound * math.log(result.horizon)
     ratio = mean_interval(result.regret[:, -1] / limit, LEVEL)
     text = (
-        f"{claim.policy}: regret is {_range(ratio, 2)} times the bound of {regret_text(limit)} "
-        f"at round {result.horizon:,}, allowed {claim.low:g} to {claim.high:g}"
+        f"{claim.policy}: regret is {interval_text(ratio, 2)} times the bound of "
+        f"{regret_text(limit)} at round {result.horizon:,}, {allowed_text(claim)}"
     )
-    return Verdict(_inside(ratio, claim.low, claim.high), text)
+    return Verdict(inside(ratio, *claim.limits), text)
 
 
 @_judge.register
 def tail(claim: Tail, evidence: Evidence) -> Verdict:
-    """Count the runs that lose linearly; the interval of their share is exact."""
-    result = evidence.results[claim.policy]
-    rates = last_half_rates(result)
-    count = int((rates >= claim.rate).sum())
+    """Count the runs that lose as with a wrong list; the interval of their share is exact."""
+    rates = last_half_rates(evidence.results[claim.policy])
+    border = claim.settled.border
+    count = int((rates >= border).sum())
     share = share_interval(count, rates.size, LEVEL)
     text = (
-        f"{claim.policy}: {count:,} of {rates.size:,} runs lose at least {claim.rate:g} a round "
-        f"over the last half, a share of {_range(share, 4)}, asked: {claim.side} {claim.share:g}"
+        f"{claim.policy}: {count:,} of {rates.size:,} runs lose at least {border:g} per round "
+        f"over the last half, a share of {interval_text(share, 4)}, {allowed_text(claim)}"
     )
-    limits = (claim.share, math.inf) if claim.side == "above" else (-math.inf, claim.share)
-    return Verdict(_inside(share, *limits), text)
+    return Verdict(inside(share, *claim.limits), text)
 
 
 @_judge.register
 def tail_order(claim: TailOrder, evidence: Evidence) -> Verdict:
     """Compare the runs in which just one of two policies loses linearly (McNemar, exact)."""
     lighter, heavier = claim.policies
+    border = claim.settled.border
     one, two = (evidence.results[policy] for policy in claim.policies)
     shared, in_one, in_two = np.intersect1d(one.run_ids, two.run_ids, return_indices=True)
-    light = last_half_rates(one)[in_one] >= claim.rate
-    heavy = last_half_rates(two)[in_two] >= claim.rate
+    light = last_half_rates(one)[in_one] >= border
+    heavy = last_half_rates(two)[in_two] >= border
     only_heavier = int((heavy & ~light).sum())
     only_lighter = int((light & ~heavy).sum())
     share = share_interval(only_heavier, only_heavier + only_lighter, LEVEL)
     text = (
-        f"of {shared.size:,} paired runs, {only_heavier:,} lose at least {claim.rate:g} a round "
+        f"of {shared.size:,} paired runs, {only_heavier:,} lose at least {border:g} per round "
         f"over the last half with {heavier} alone, {only_lighter:,} with {lighter} alone; "
-        f"{heavier}'s share of these {_range(share, 2)}, asked: above 0.5"
+        f"{heavier}'s share of these {interval_text(share, 2)}, asked: above 0.5"
     )
-    return Verdict(_inside(share, 0.5, math.inf), text)
-
-
-@_judge.register
-def falls(claim: Falls, evidence: Evidence) -> Verdict:
-    """Compare each place of a sweep with the next, by the ratio of their means."""
-    outcomes, texts = [], []
-    for policy in claim.policies:
-        curves = evidence.along(policy)
-        level = _shared(len(claim.policies) * (len(curves) - 1))
-        means = [evidence.final(curve).mean() for curve in curves]
-        if min(means) <= 0:
-            return Verdict("undecided", f"{policy}: {min(means):g} is no regret to compare with")
-        steps = [_step(evidence, a, b, level) for a, b in itertools.pairwise(curves)]
-        outcomes += [_inside(step, 0.0, 1.0) for step in steps]
-        listed = ", ".join(f"{mean:,.2f}" for mean in means)
-        largest = max(steps, key=lambda step: step.high)
-        texts.append(f"{policy}: {listed}; the ratio that falls least {_range(largest, 2)}")
-    return Verdict(_worst(outcomes), "; ".join(texts))
-
-
-@_judge.register
-def bound_ratio(claim: BoundRatio, evidence: Evidence) -> Verdict:
-    """Compare the upper bound, divided by the mean regret, with two numbers at every place."""
-    outcomes, texts = [], []
-    for policy in claim.policies:
-        curves = evidence.along(policy)
-        level = _shared(len(claim.policies) * len(curves))
-        ratios = [_bound_ratio(evidence, curve, level) for curve in curves]
-        outcomes += [_inside(ratio, claim.low, claim.high) for ratio in ratios]
-        texts.append(f"{policy}: {', '.join(_range(ratio) for ratio in ratios)}")
-    text = f"the bound is so many times the regret: {'; '.join(texts)}"
-    return Verdict(_worst(outcomes), f"{text}; allowed {_limits(claim.low, claim.high)}")
-
-
-@_judge.register
-def loosens(claim: Loosens, evidence: Evidence) -> Verdict:
-    """Compare the upper bound, divided by the mean regret, at both ends of a sweep."""
-    outcomes, texts = [], []
-    for policy in claim.policies:
-        curves = evidence.along(policy)
-        first, last = curves[0], curves[-1]
-        fallen = _step(evidence, last, first, _shared(len(claim.policies)))
-        by = evidence.upper[last] / evidence.upper[first]
-        found = Estimate(*(by * x for x in fallen))
-        outcomes.append(_inside(found, 1.0, math.inf))
-        texts.append(f"{policy}: {_range(found, 2)} times as loose, asked: above 1")
-    return Verdict(_worst(outcomes), "; ".join(texts))
-
-
-def _shared(count: int) -> float:
-    """Return the level of each of several intervals that together have the usual one."""
-    return 1.0 - (1.0 - LEVEL) / count
-
-
-def _step(evidence: Evidence, a: str, b: str, level: float) -> Estimate:
-    """Return the ratio of the mean regrets of the second curve and the first."""
-    before, after = paired(evidence.results[a], evidence.results[b])
-    return ratio_interval(after, before, level)
-
-
-def _bound_ratio(evidence: Evidence, curve: str, level: float) -> Estimate:
-    mean = mean_interval(evidence.final(curve), level)
-    upper = evidence.upper[curve]
-    return Estimate(
-        upper / mean.mean if mean.mean > 0 else math.inf,
-        upper / mean.high if mean.high > 0 else math.inf,
-        upper / mean.low if mean.low > 0 else math.inf,
-    )
+    return Verdict(inside(share, 0.5, math.inf), text)
 
 
 @_judge.register
@@ -443,74 +375,6 @@ def parameters(claim: Parameters, evidence: Evidence) -> Verdict:
     if missing:
         text += f"; the table has {_rows(missing)}, the data {_rows(found)}"
     return Verdict("fails" if missing or found else "holds", text)
-
-
-def paired(a: Result, b: Result, at: int | None = None) -> tuple[Floats, Floats]:
-    """Return the regrets of the runs that both have, at a round or where the first stops."""
-    end = min(a.horizon, b.horizon) if at is None else at
-    _, in_a, in_b = np.intersect1d(a.run_ids, b.run_ids, return_indices=True)
-    return regret_at(a, end)[in_a], regret_at(b, end)[in_b]
-
-
-def regret_at(result: Result, t: int) -> Floats:
-    """Return each run's regret at the last checkpoint up to round t."""
-    last = max(0, int(np.searchsorted(result.checkpoints, t, side="right")) - 1)
-    found: Floats = result.regret[:, last]
-    return found
-
-
-def gained(result: Result, begin: int, end: int) -> Floats:
-    """Return each run's regret from round ``begin`` to round ``end``."""
-    gain: Floats = regret_at(result, end) - regret_at(result, begin)
-    return gain
-
-
-def last_decade_slopes(result: Result) -> Floats:
-    """Return each run's least-squares slope of regret against log t, for t from T/10 to T."""
-    late = result.checkpoints >= result.horizon / 10
-    x = np.log(result.checkpoints[late])
-    x -= x.mean()
-    y = result.regret[:, late]
-    slopes: Floats = (y - y.mean(axis=1, keepdims=True)) @ x / (x @ x)
-    return slopes
-
-
-def last_half_rates(result: Result) -> Floats:
-    """Return each run's regret a round from the last checkpoint up to T/2 on."""
-    half = int(np.searchsorted(result.checkpoints, result.horizon / 2, side="right")) - 1
-    if half < 0:  # no checkpoint so early: the whole run
-        whole: Floats = result.regret[:, -1] / result.horizon
-        return whole
-    rounds = result.horizon - int(result.checkpoints[half])
-    rates: Floats = (result.regret[:, -1] - result.regret[:, half]) / max(rounds, 1)
-    return rates
-
-
-def _inside(x: Estimate, low: float, high: float) -> Literal["holds", "fails", "undecided"]:
-    if low <= x.low and x.high <= high:
-        return "holds"
-    return "fails" if x.high < low or x.low > high else "undecided"
-
-
-def _worst(outcomes: Sequence[str]) -> Literal["holds", "fails", "undecided"]:
-    if "fails" in outcomes:
-        return "fails"
-    return "undecided" if "undecided" in outcomes else "holds"
-
-
-def _mean(regrets: Floats) -> str:
-    return regret_text(float(regrets.mean()))
-
-
-def _range(x: Estimate, decimals: int | None = None) -> str:
-    mean, low, high = (regret_text(v) if decimals is None else f"{v:,.{decimals}f}" for v in x)
-    return f"{mean} [{low}, {high}]"
-
-
-def _limits(low: float, high: float) -> str:
-    if high == math.inf:
-        return f"{low:,.4g} or more"
-    return f"{high:,.4g} or less" if low <= 0 else f"{low:,.4g} to {high:,.4g}"
 
 
 def _rows(rows: Sequence[tuple[float, ...]]) -> str:

@@ -1,4 +1,4 @@
-"""From judged queries to click models and priors: the real-world experiment of 004, section 7.4.
+"""From judged queries to click models and priors: the real-world experiment of kveton2022.
 
 Offline rankers learn from the training queries. On a test query they score every document, the
 scores become its prior, and its grades decide how people click. Scores are kept on disk: training
@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from clickrank.errors import invalid
+from clickrank.errors import MissingData, invalid
 from clickrank.experiments.models import Instance, build_model
 from clickrank.experiments.sources import Judged
-from clickrank.priors import JudgedQueries, from_scores, load_example, load_letor, ranker_scores
+from clickrank.priors import (
+    JudgedQueries,
+    effective_votes,
+    from_scores,
+    load_example,
+    load_letor,
+    ranker_scores,
+)
 from clickrank.priors.rankers import ranker_description, require_rankers
 from clickrank.types import Floats, Ints
 
@@ -35,15 +43,19 @@ def _instances(encoded: bytes, seed: int, cache: Path) -> dict[str, Instance]:
     judged = msgspec.json.decode(encoded, type=Judged)
     train, test = load_queries(judged.path)
     scores = _scores(judged, train, test, seed, cache)
+    votes = effective_votes(scores)  # of all queries: a single one may have a single document
     found = {}
     for i, qid in enumerate(test):
         rows = slice(int(test.offsets[i]), int(test.offsets[i + 1]))
-        found[str(qid)] = instance(judged, test.grades[rows], scores[:, rows])
+        found[str(qid)] = instance(judged, test.grades[rows], scores[:, rows], votes)
     return found
 
 
-def instance(judged: Judged, grades: Ints, scores: Floats) -> Instance:
-    """Return one query: the click model of its grades, and the prior of its scores."""
+def instance(judged: Judged, grades: Ints, scores: Floats, votes: float | None = None) -> Instance:
+    """Return one query: the click model of its grades, and the priors of its scores.
+
+    ``votes`` is how many views the tempered prior is worth; by default as many as these scores say.
+    """
     if int(grades.max()) >= len(judged.attraction):
         rule = f"grades must be at most {len(judged.attraction) - 1}"
         raise invalid("judged queries", rule, int(grades.max()))
@@ -51,8 +63,57 @@ def instance(judged: Judged, grades: Ints, scores: Floats) -> Instance:
     one_in = 1 if judged.path else judged.one_in
     n_positions = min(judged.positions, math.ceil(grades.size / one_in))
     attraction = np.array(judged.attraction)[grades]
-    parameters = {"attraction": attraction, "n_positions": n_positions}
-    return Instance(build_model(judged.name, parameters), from_scores(scores), scores)
+    parameters: dict[str, Any] = {"attraction": attraction, "n_positions": n_positions}
+    if judged.name == "dcm":
+        parameters = {"attraction": attraction, "satisfaction": [judged.satisfaction] * n_positions}
+    temper: Any = "auto" if votes is None else votes / scores.shape[0]
+    return Instance(
+        build_model(judged.name, parameters),
+        from_scores(scores),
+        scores,
+        from_scores(scores, temper),
+        grades,
+    )
+
+
+def ndcg(grades: Ints, scores: Floats, n_positions: int) -> float:
+    """Return the discounted cumulative gain of the items by these scores, of the best possible.
+
+    Gains are 2^grade - 1, discounts log2(rank + 1). NaN if no document has a grade above 0.
+
+    >>> round(ndcg(np.array([0, 2, 1]), np.array([0.5, 0.3, 0.9]), 2), 4)
+    0.2754
+    """
+    gains = 2.0**grades - 1.0
+    discounts = np.log2(np.arange(2, min(n_positions, grades.size) + 2))
+    shown, best = (
+        float(np.sum(gains[np.argsort(-by, kind="stable")[:n_positions]] / discounts))
+        for by in (scores, gains)
+    )
+    return shown / best if best > 0.0 else math.nan
+
+
+def rankers_quality(instances: Mapping[str, Instance]) -> str:
+    """Say how well the offline rankers rank the test queries, alone and together."""
+    alone, together, chance = [], [], []
+    rng = np.random.default_rng(0)
+    for each in instances.values():
+        if each.scores is None or each.grades is None or each.grades.max() == 0:
+            continue
+        k = each.model.n_positions
+        alone.append([ndcg(each.grades, one, k) for one in each.scores])
+        together.append(ndcg(each.grades, each.scores.mean(axis=0), k))
+        orders = rng.random((20, each.grades.size))
+        chance.append(np.mean([ndcg(each.grades, order, k) for order in orders]))
+    if not together:
+        return ""
+    single = np.mean(alone, axis=0)
+    return (
+        f"nDCG of the offline rankers on the positions of the list, over {len(together):,} queries "
+        f"with a relevant document: {np.mean(together):.3f} for their mean score, which Ensemble "
+        f"ranks by, {single.min():.3f} to {single.max():.3f} for each alone, and "
+        f"{np.mean(chance):.3f} for a random order."
+    )
 
 
 def load_queries(path: str) -> tuple[JudgedQueries, JudgedQueries]:
@@ -78,8 +139,16 @@ def _file(path: str, part: str) -> Path:
         found = folder / f"{part}.txt{ending}"
         if found.is_file():
             return found
-    rule = f"--data must be a folder with train.txt and test.txt, as they are or compressed; {part}"
-    raise invalid("reproduce", f"{rule}.txt is not there", path)
+    rule = "a folder of judged queries must have train.txt and test.txt, as they are or compressed"
+    raise MissingData(f"{path}: {rule}; {part}.txt is not there.")
+
+
+def holds_queries(folder: Path) -> bool:
+    """Say whether a folder holds judged queries."""
+    try:
+        return all(_file(str(folder), part) for part in ("train", "test"))
+    except MissingData:
+        return False
 
 
 def _scores(

@@ -13,13 +13,16 @@ from clickrank.experiments.spec import Expected, Experiment, Figure, Setting
 from clickrank.experiments.statements import (
     AnyClaim,
     BelowBound,
+    BoundFollows,
     BoundRatio,
     Falls,
-    Loosens,
+    Level,
     NearBound,
+    PanelRatio,
     Parameters,
     Slope,
     Spread,
+    TimeRatio,
     curves_of,
 )
 
@@ -35,7 +38,7 @@ def list_experiments(root: Path = PAPERS) -> list[Experiment]:
     """Return all experiments, in the order of their names.
 
     >>> [e.figure_id for e in list_experiments() if e.paper_id == "lagree-2016"]
-    ['figure-1a', 'figure-1b', 'figure-1b-long', 'figure-2']
+    ['figure-1a', 'figure-1b', 'figure-1b-long', 'figure-2', 'robustness']
     """
     found = []
     for folder in sorted(p.parent for p in root.glob(f"*/{EXPECTED}")):
@@ -60,7 +63,7 @@ def _of_paper(folder: Path) -> list[Experiment]:
     claims: dict[str, list[AnyClaim]] = {figure_id: [] for figure_id in figures}
     for claim in expected.claims:
         for figure_id in _figures_of(folder / EXPECTED, claim, figures):
-            _check_claim(folder / EXPECTED, claim, figure_id, figures[figure_id][1])
+            _check_claim(folder / EXPECTED, claim, figure_id, figures)
             claims[figure_id].append(msgspec.structs.replace(claim, figure=figure_id))
     return [
         Experiment(
@@ -81,7 +84,7 @@ def select(target: str | None, experiments: list[Experiment]) -> list[Experiment
     A figure with panels stands for all of them.
 
     >>> [e.figure_id for e in select("001", list_experiments())]
-    ['figure-1a', 'figure-1b', 'figure-1b-long', 'figure-2']
+    ['figure-1a', 'figure-1b', 'figure-1b-long', 'figure-2', 'robustness']
     """
     if target is None:
         return experiments
@@ -123,7 +126,10 @@ def _figures_of(path: Path, claim: AnyClaim, figures: dict[str, tuple[str, Figur
     return list(dict.fromkeys(chosen))
 
 
-def _check_claim(path: Path, claim: AnyClaim, figure_id: str, figure: Figure) -> None:
+def _check_claim(
+    path: Path, claim: AnyClaim, figure_id: str, figures: dict[str, tuple[str, Figure]]
+) -> None:
+    figure = figures[figure_id][1]
     where = f"{path}: claim {claim.id!r}"
     curves = [policy.curve for policy in figure.policies]
     for curve in curves_of(claim):
@@ -135,11 +141,22 @@ def _check_claim(path: Path, claim: AnyClaim, figure_id: str, figure: Figure) ->
         raise InvalidValue(f"{where}: {figure_id} must have a bound, got {figure.bound!r}.")
     if isinstance(claim, Parameters) and figure.model_set is None:
         raise InvalidValue(f"{where}: {figure_id} must have a model_set, got a model.")
-    along = isinstance(claim, Falls | BoundRatio | Loosens)
-    if along and (figure.sweep is None or figure.bound != "bayes"):
-        raise InvalidValue(f"{where}: {figure_id} must have a sweep, and the bound 'bayes'.")
+    along = isinstance(claim, Falls | Level | BoundRatio | BoundFollows)
+    if along and figure.sweep is None:
+        raise InvalidValue(f"{where}: {figure_id} must have a sweep.")
+    if isinstance(claim, BoundRatio | BoundFollows) and figure.bound == "none":
+        raise InvalidValue(f"{where}: {figure_id} must have a bound.")
     if figure.sweep is not None and not along:
         kind = claim.__struct_config__.tag
         raise InvalidValue(f"{where}: kind must be one for sweeps in {figure_id}, got {kind!r}.")
+    if isinstance(claim, PanelRatio) and claim.over not in figures:
+        known = ", ".join(figures)
+        raise InvalidValue(f"{where}: over must be one of {known}, got {claim.over!r}.")
+    if figure.sweep is not None and claim.rounds is not None:
+        raise InvalidValue(f"{where}: rounds must not be given in {figure_id}, which is a sweep.")
+    if isinstance(claim, TimeRatio):
+        times = {p.curve: p.milliseconds for p in figure.policies}
+        if any(times[curve] is None for curve in claim.policies):
+            raise InvalidValue(f"{where}: milliseconds must be given for each of its policies.")
     if isinstance(claim, Spread) and figure.grid is None:
         raise InvalidValue(f"{where}: {figure_id} must have a grid.")

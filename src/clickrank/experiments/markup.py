@@ -44,7 +44,7 @@ def drawing(element: str, label: str) -> str:
 
 
 def badge(kind: str, words: str) -> str:
-    """Return a few words in a frame; its kind is "holds", "fails" or "undecided"."""
+    """Return a few words in a frame; its kind is "holds", "fails", "undecided" or "history"."""
     return f'<span class="badge {kind}">{escaped(words)}</span>'
 
 
@@ -63,12 +63,25 @@ def numbers_table(
     caption: str, heads: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]
 ) -> str:
     """Return a table of numbers; the name of each row comes as it is written in a page."""
+    return _table("numbers", caption, heads, rows)
+
+
+def words_table(
+    caption: str, heads: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]
+) -> str:
+    """Return a table of words; the name of each row comes as it is written in a page."""
+    return _table("words", caption, heads, rows)
+
+
+def _table(
+    kind: str, caption: str, heads: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]
+) -> str:
     head = "".join(f'<th scope="col">{escaped(h)}</th>' for h in heads)
     body = "".join(
         f'<tr><th scope="row">{name}</th>{"".join(f"<td>{escaped(n)}</td>" for n in numbers)}</tr>'
         for name, numbers in rows
     )
     return (
-        f'<div class="wide"><table class="numbers"><caption>{escaped(caption)}</caption>'
+        f'<div class="wide"><table class="{kind}"><caption>{escaped(caption)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )

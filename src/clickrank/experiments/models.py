@@ -20,7 +20,7 @@ from clickrank.errors import InvalidValue, unknown
 from clickrank.experiments.listing import DATA
 from clickrank.experiments.sources import Drawn, Linear
 from clickrank.experiments.spec import Figure
-from clickrank.types import Floats
+from clickrank.types import Floats, Ints
 
 
 def parameters_of(name: str) -> dict[str, bool]:
@@ -73,6 +73,8 @@ class Instance(NamedTuple):
     model: ClickModel
     prior: Beta | None = None
     scores: Floats | None = None  # (rankers, items)
+    tempered: Beta | None = None  # the prior whose votes count by how far the rankers agree
+    grades: Ints | None = None  # (items,), of a judged query
 
 
 def models_of(figure: Figure) -> dict[str, ClickModel]:
@@ -135,6 +137,11 @@ def draw_linear(linear: Linear, seed: int) -> dict[str, Instance]:
     found = {}
     for i in range(linear.draws):
         rng = drawing(seed, "features", i)
+        if linear.orthogonal:
+            attraction = LinearAttraction(np.eye(linear.items), rng.random(linear.items))
+            parameters = {"attraction": attraction, **linear.parameters}
+            found[str(i)] = Instance(build_model(linear.name, parameters))
+            continue
         vectors = rng.standard_normal((linear.items, linear.features - 1))
         weights = rng.standard_normal(linear.features - 1)
         attraction = LinearAttraction.normalised(vectors, weights)

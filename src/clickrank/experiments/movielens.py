@@ -45,11 +45,16 @@ def _instances(encoded: bytes, seed: int, folder: Path) -> dict[str, Instance]:
 def _folder(path: str) -> Path:
     places = [Path(path)] if path else [Path(place) for place in FOLDERS]
     for place in places:
-        if (place / "ratings.csv").is_file():
+        if holds_ratings(place):
             return place
     if path:
-        raise invalid("reproduce", "--data must be a folder with ratings.csv", path)
+        raise MissingData(f"{path}: MovieLens's ratings.csv is not there.")
     raise MissingData(f"{NOWHERE}.")
+
+
+def holds_ratings(folder: Path) -> bool:
+    """Say whether a folder holds MovieLens's ratings."""
+    return (folder / "ratings.csv").is_file()
 
 
 def most_rated(path: Path, source: MovieLens) -> Floats:

@@ -8,8 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from string import Template
 
+import msgspec
 import numpy as np
 
+from clickrank.experiments.claims import rounds_of
+from clickrank.experiments.evidence import Verdict
 from clickrank.experiments.markup import (
     badge,
     definitions,
@@ -19,11 +22,14 @@ from clickrank.experiments.markup import (
     numbers_table,
     style,
     versions,
+    words_table,
 )
+from clickrank.experiments.references import reference_lines
 from clickrank.experiments.runner import Outcome
 from clickrank.experiments.sources import Sweep
 from clickrank.experiments.spec import Grid, KnownPrior, PolicySpec
-from clickrank.experiments.statements import AnyClaim
+from clickrank.experiments.statements import AnyClaim, Windowed
+from clickrank.experiments.windows import WINDOWS
 from clickrank.plots import (
     Curve,
     Reference,
@@ -40,11 +46,37 @@ HERE = Path(__file__).parent
 
 
 def write_report(out: Path, outcomes: list[Outcome], scale: str) -> Path:
-    """Write ``index.html`` into a folder; return its path."""
+    """Write ``index.html`` and ``claims.json`` into a folder; return the page's path."""
     path = out / "index.html"
     out.mkdir(parents=True, exist_ok=True)
     path.write_text(page(outcomes, scale, out), encoding="utf-8")
+    facts = msgspec.json.format(msgspec.json.encode(claim_facts(outcomes)), indent=2)
+    (out / "claims.json").write_bytes(facts + b"\n")
     return path
+
+
+def claim_facts(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
+    """Return each claim with its verdict, for programs: to compare two reports, for example."""
+    return [
+        {
+            "experiment": outcome.experiment.name,
+            "data": outcome.experiment.data,
+            "claim": claim.id,
+            "kind": claim.__struct_config__.tag,
+            "text": claim.text,
+            "source": claim.source,
+            "verdict": verdict.words,
+            "outcome": verdict.outcome,
+            "so_far": verdict.so_far,
+            "rounds": rounds_of(claim, outcome.evidence),
+            "simulated_rounds": outcome.evidence.longest,
+            "measured": verdict.measured,
+            "window": claim.origin if isinstance(claim, Windowed) else None,
+            "note": claim.note,
+        }
+        for outcome in outcomes
+        for claim, verdict in outcome.verdicts
+    ]
 
 
 def page(outcomes: list[Outcome], scale: str, out: Path) -> str:
@@ -53,22 +85,42 @@ def page(outcomes: list[Outcome], scale: str, out: Path) -> str:
     return frame.substitute(
         style=style(),
         scale=escaped(scale),
+        windows=_windows(),
         overview="\n".join(_overview(o) for o in outcomes),
         sections="\n".join(_section(o, scale, out) for o in outcomes),
         versions=definitions(versions()),
     )
 
 
+def _windows() -> str:
+    rows = [
+        (escaped(name), (w.words, f"{w.low:.3g}", f"{w.high:.4g}", w.reason))
+        for name, w in WINDOWS.items()
+    ]
+    caption = "A window allows multiples of the paper's number, or a share of the runs."
+    heads = ["window", "words of the papers", "from", "to", "why"]
+    return words_table(caption, heads, rows)
+
+
 def _overview(outcome: Outcome) -> str:
     experiment = outcome.experiment
-    counts = Counter(verdict.outcome for _, verdict in outcome.verdicts)
-    badges = " ".join(
-        badge(kind, f"{counts[kind]} {kind}")
-        for kind in ("holds", "fails", "undecided")
-        if counts[kind]
-    )
-    link = f'<a href="#{_anchor(outcome)}">{escaped(experiment.name)}</a>'
+    badges = " ".join(count_badges([verdict for _, verdict in outcome.verdicts]))
+    name = experiment.name + (f" on {Path(experiment.data).name}" if experiment.data else "")
+    link = f'<a href="#{_anchor(outcome)}">{escaped(name)}</a>'
     return f"<tr><td>{link}</td><td>{escaped(experiment.figure.title)}</td><td>{badges}</td></tr>"
+
+
+def count_badges(verdicts: list[Verdict]) -> list[str]:
+    """Return how many claims hold, fail, are undecided or history; those so far by themselves."""
+    counts = Counter((v.outcome, v.so_far, v.words) for v in verdicts)
+    order = {kind: i for i, kind in enumerate(("holds", "fails", "undecided", "history"))}
+    found = sorted(counts, key=lambda key: (key[1], order[key[0]]))
+    return [badge(_kind(*key[:2]), f"{counts[key]} {key[2]}") for key in found]
+
+
+def _kind(outcome: str, so_far: bool) -> str:
+    """Return the style of a verdict."""
+    return f"{outcome} so-far" if so_far else outcome
 
 
 def _section(outcome: Outcome, scale: str, out: Path) -> str:
@@ -84,6 +136,9 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
         place = figure.judged.path or "LightGBM’s example"
         text = f"Played on the {len(outcome.evidence.models):,} test queries of {place}."
         parts.append(f'<p class="source">{escaped(text)}</p>')
+    elif experiment.data:
+        parts.append(f'<p class="source">Played on {escaped(experiment.data)}.</p>')
+    parts += [f'<p class="source">{escaped(note)}</p>' for note in outcome.notes]
     if not outcome.complete:
         parts.append('<p class="warning">Incomplete: runs are missing. Run the command again.</p>')
     if outcome.results:
@@ -96,13 +151,20 @@ def _section(outcome: Outcome, scale: str, out: Path) -> str:
         parts.append(_results(outcome))
         if figure.survival:
             parts.append(_survival(outcome))
-    parts += ["<h3>Claims</h3>", *(_claim(claim, *verdict) for claim, verdict in outcome.verdicts)]
+    judged = [(c, v) for c, v in outcome.verdicts if v.outcome != "history"]
+    past = [(c, v) for c, v in outcome.verdicts if v.outcome == "history"]
+    parts += ["<h3>Claims</h3>"] * bool(judged) + [_claim(c, v) for c, v in judged]
+    if past:
+        parts.append(
+            "<h3>Times of the paper’s programs</h3><p>How fast other programs were when the paper "
+            "was written is a fact of history: nothing here can confirm or refute it.</p>"
+        )
+        parts += [_claim(c, v) for c, v in past]
     if figure.differences:
         parts.append(f"<h3>Differences from the paper</h3>{listed(figure.differences)}")
     command = ["clickrank", "reproduce", experiment.name, "--scale", scale, "--out", str(out)]
-    data = figure.judged or figure.movielens
-    if data is not None and data.path:
-        command += ["--data", data.path]
+    if experiment.data:
+        command += ["--data", experiment.data]
     facts = {
         "command": shlex.join(command),
         "scale": f"{scale}: {_amount(outcome)}",
@@ -122,7 +184,7 @@ def _told(spec: PolicySpec) -> str:
     if isinstance(spec.knows, KnownPrior):
         told.append(f"prior Beta({spec.knows.alpha:g}, {spec.knows.beta:g})")
     elif spec.knows != "nothing":
-        told.append(f"the {spec.knows}")
+        told.append("the tempered prior" if spec.knows == "tempered" else f"the {spec.knows}")
     return " and ".join(told)
 
 
@@ -153,13 +215,23 @@ def _described(outcome: Outcome) -> Iterable[str]:
 
 def _regret(outcome: Outcome) -> str:
     curves = Comparison(outcome.results).curves()
-    bounds = []
+    spec = outcome.experiment.figure
+    x = curves[0].x.astype(np.float64)
+    bounds: list[Reference] = []
+    reasons: list[str] = []
+    if spec.counted_positions is None:
+        bounds, reasons = reference_lines(spec.references, outcome.evidence.models, x)
+    elif spec.references:
+        reasons = [
+            "No bound is drawn: bounds are for the regret of whole lists, and this is the regret "
+            f"on the first {spec.counted_positions} positions."
+        ]
     if np.isfinite(outcome.evidence.bound):
-        x = curves[0].x.astype(np.float64)
         bounds.append(Reference("lower bound", x, outcome.evidence.bound * np.log(x)))
-    figure = regret_figure(curves, yscale=outcome.experiment.figure.yscale, bounds=bounds)
+    figure = regret_figure(curves, yscale=spec.yscale, bounds=bounds)
     label = f"Mean regret over time of {', '.join(outcome.results)}"
-    return drawing(svg(figure, f"{outcome.experiment.name}/regret"), label)
+    notes = "".join(f"<p>{escaped(reason)}</p>" for reason in reasons)
+    return drawing(svg(figure, f"{outcome.experiment.place}/regret"), label) + notes
 
 
 def _sweep(outcome: Outcome, sweep: Sweep) -> str:
@@ -173,7 +245,7 @@ def _sweep(outcome: Outcome, sweep: Sweep) -> str:
         x = np.array([point.at for point in sweep.points])
         ends = np.array([[part[-1] for part in outcome.results[n].interval()] for n in names])
         curves.append(Curve(spec.curve, x, *ends.T))
-        if not bounds and outcome.evidence.upper:
+        if not bounds and outcome.experiment.figure.bound == "bayes":
             upper = np.array([outcome.evidence.upper[name] for name in names])
             bounds.append(Reference("upper bound", x, upper))
     if not curves:
@@ -187,7 +259,7 @@ def _sweep(outcome: Outcome, sweep: Sweep) -> str:
         ylabel=f"regret after {outcome.scale.horizon:,} rounds",
     )
     label = f"Mean regret of {', '.join(c.label for c in curves)} over {sweep.label}"
-    return drawing(svg(figure, f"{outcome.experiment.name}/sweep"), label)
+    return drawing(svg(figure, f"{outcome.experiment.place}/sweep"), label)
 
 
 def _grid(outcome: Outcome, grid: Grid) -> str:
@@ -202,14 +274,14 @@ def _grid(outcome: Outcome, grid: Grid) -> str:
     if not np.isfinite(means).any():
         return ""
     figure = grid_figure(x, y, means, xlabel=grid.x.parameter, ylabel=grid.y.parameter)
-    return drawing(svg(figure, f"{outcome.experiment.name}/grid"), label)
+    return drawing(svg(figure, f"{outcome.experiment.place}/grid"), label)
 
 
 def _survival(outcome: Outcome) -> str:
     samples = [Sample(name, r.regret[:, -1]) for name, r in outcome.results.items()]
     figure = survival_figure(samples)
     label = "How the regret at the horizon is spread over runs"
-    return f"<h3>{label}</h3>" + drawing(svg(figure, f"{outcome.experiment.name}/tail"), label)
+    return f"<h3>{label}</h3>" + drawing(svg(figure, f"{outcome.experiment.place}/tail"), label)
 
 
 def _results(outcome: Outcome) -> str:
@@ -243,17 +315,18 @@ def _results(outcome: Outcome) -> str:
     return numbers_table(caption, heads, rows)
 
 
-def _claim(claim: AnyClaim, outcome: str, measured: str) -> str:
+def _claim(claim: AnyClaim, verdict: Verdict) -> str:
+    kind = _kind(verdict.outcome, verdict.so_far)
     note = f'<p class="note">{escaped(claim.note)}</p>' if claim.note else ""
     return (
-        f'<article class="claim {outcome}"><p>{badge(outcome, outcome)} {escaped(claim.text)} '
+        f'<article class="claim {kind}"><p>{badge(kind, verdict.words)} {escaped(claim.text)} '
         f'<span class="from">{escaped(claim.source)}</span></p>'
-        f'<p class="measured">{escaped(measured)}.</p>{note}</article>'
+        f'<p class="measured">{escaped(verdict.measured)}.</p>{note}</article>'
     )
 
 
 def _anchor(outcome: Outcome) -> str:
-    return outcome.experiment.name.replace("/", "-")
+    return outcome.experiment.place.replace("/", "-")
 
 
 def _spoken(figure_id: str) -> str:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec.structs import replace
 from rich.table import Table
 
 from clickrank.errors import MissingData, MissingExtra, invalid
+from clickrank.experiments.across import judged_across
 from clickrank.experiments.ahead import compiled_ahead
 from clickrank.experiments.cells import AnyCell, Say, cells, folder_of, pair
+from clickrank.experiments.datasets import remember, remembered, with_data
 from clickrank.experiments.listing import list_experiments, select
-from clickrank.experiments.report import write_report
+from clickrank.experiments.report import claim_facts, write_report
 from clickrank.experiments.runner import Outcome, Work, collect, run, work_left
 from clickrank.experiments.spec import Experiment, Figure, Scale
 from clickrank.plots import require_matplotlib
 
-BADGES = {"holds": "green", "fails": "red", "undecided": "yellow"}
+BADGES = {"holds": "green", "fails": "red", "undecided": "yellow", "history": "blue"}
 
 
 class Reproduction(NamedTuple):
@@ -33,10 +35,14 @@ class Reproduction(NamedTuple):
         for outcome in self.outcomes:
             for claim, verdict in outcome.verdicts:
                 name = f"{outcome.experiment.name}\n{claim.id}"
-                badge = f"[{BADGES[verdict.outcome]}]{verdict.outcome}[/]"
+                badge = f"[{BADGES[verdict.outcome]}]{verdict.words}[/]"
                 note = f"\n[dim]{claim.note}[/]" if claim.note else ""
                 table.add_row(name, badge, f"{claim.text}\n{verdict.measured}{note}")
         return table
+
+    def claims(self) -> list[dict[str, object]]:
+        """Return the claims with their verdicts, as they are in ``claims.json``."""
+        return claim_facts(self.outcomes)
 
 
 def reproduce(
@@ -50,10 +56,11 @@ def reproduce(
     experiments: list[Experiment] | None = None,
     data: str | Path | None = None,
 ) -> Reproduction:
-    """Run what is missing of the experiments, and write ``OUT/index.html``.
+    """Run what is missing of the experiments, and write ``OUT/index.html`` and ``OUT/claims.json``.
 
     Results are saved under ``OUT/results`` as they finish. A call that was interrupted, even by
-    Ctrl-C, is completed by the same call; a complete one only rebuilds the report.
+    Ctrl-C, is completed by the same call; a complete one only rebuilds the report. The report
+    shows all that the folder has results of, on each data set.
 
     Parameters
     ----------
@@ -71,15 +78,17 @@ def reproduce(
     experiments
         The experiments to choose from; by default those that come with clickrank.
     data
-        A folder for the experiments that take data: judged queries, as those of MSLR-WEB30K, or
-        MovieLens's ratings.
+        A folder or a file for the experiments that take data: a folder with judged queries, as
+        those of MSLR-WEB30K, or with MovieLens's ratings; or the log of KDD Cup 2012, or its
+        folder. Experiments that take other data, or none, are run without it.
     """
     require_matplotlib()  # now, not after the simulations
     out = Path(out)
-    known = with_data(list_experiments() if experiments is None else experiments, data)
+    known = list_experiments() if experiments is None else experiments
+    chosen = with_data(select(target, known), data)
     plan = {}
     missing: Exception | None = None
-    for e in select(target, known):
+    for e in chosen:
         try:
             plan[e.name] = cells(e, scale_of(e, scale), out)
         except (MissingExtra, MissingData) as error:
@@ -87,40 +96,52 @@ def reproduce(
             missing = error
     if not plan and missing is not None:
         raise missing
+    chosen = [e for e in chosen if e.name in plan]
+    for e in chosen:
+        remember(e, folder_of(e, out))
     interrupted = False
     try:
         _run(plan, threads, progress, say)
     except KeyboardInterrupt:
         interrupted = True
         say("Interrupted. What is finished is saved; the same command does the rest.")
-    # What an earlier call left of other experiments stays in the report.
-    there = [e for e in known if e.name in plan or folder_of(e, out).exists()]
     outcomes = []
-    for e in there:
+    for e in _in_report(known, chosen, out):
         try:
             outcomes.append(collect(e, scale_of(e, scale), out, say))
         except (MissingExtra, MissingData) as error:  # of an earlier call, when it was there
             say(f"{e.name} is left out of the report: {error}")
-    shown = [o for o in outcomes if o.experiment.name in plan or o.results]
+    outcomes = _judged_by_data(outcomes, known)
+    shown = [o for o in outcomes if o.experiment in chosen or o.results]
     report = write_report(out, shown, scale if isinstance(scale, str) else "custom")
-    return Reproduction([o for o in shown if o.experiment.name in plan], report, interrupted)
+    return Reproduction([o for o in shown if o.experiment in chosen], report, interrupted)
 
 
-def with_data(experiments: list[Experiment], data: str | Path | None) -> list[Experiment]:
-    """Return the experiments, those that take data with the folder given."""
-    if data is None:
-        return experiments
-    path = str(Path(data).resolve())
-    return [_with_path(experiment, path) for experiment in experiments]
+def _in_report(
+    known: list[Experiment], chosen: list[Experiment], out: Path
+) -> Iterator[Experiment]:
+    """Give what was asked for, and what earlier calls left, on each data set that they had."""
+    for e in known:
+        for one in (e, *remembered(e, folder_of(e, out))):
+            if one in chosen or folder_of(one, out).exists():
+                yield one
 
 
-def _with_path(experiment: Experiment, path: str) -> Experiment:
-    figure = experiment.figure
-    if figure.judged is not None:
-        figure = replace(figure, judged=replace(figure.judged, path=path))
-    elif figure.movielens is not None:
-        figure = replace(figure, movielens=replace(figure.movielens, path=path))
-    return replace(experiment, figure=figure)
+def _judged_by_data(outcomes: list[Outcome], known: list[Experiment]) -> list[Outcome]:
+    """Judge claims across figures, those on one data set with each other and with the rest."""
+    found: dict[str, Outcome] = {}
+    for data in dict.fromkeys(o.experiment.data for o in outcomes):
+        replaced = {o.experiment.name for o in outcomes if data and o.experiment.data == data}
+        group = [
+            o
+            for o in outcomes
+            if o.experiment.data == data
+            or (not o.experiment.data and o.experiment.name not in replaced)
+        ]
+        for outcome in judged_across(group, known):
+            if outcome.experiment.data == data:
+                found[f"{outcome.experiment.name}@{data}"] = outcome
+    return [found[f"{o.experiment.name}@{o.experiment.data}"] for o in outcomes]
 
 
 def scale_of(experiment: Experiment, scale: str | Scale) -> Scale:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 import warnings
@@ -14,10 +15,14 @@ import numpy as np
 
 from clickrank.bounds import pbm_lower_bound
 from clickrank.clickmodels import PBM
-from clickrank.errors import ClickRankError
+from clickrank.errors import ClickRankError, MissingData, MissingExtra
 from clickrank.experiments.cells import AnyCell, Cell, ManyCell, Say, cells, played_on
-from clickrank.experiments.claims import Evidence, Verdict, judge
-from clickrank.experiments.spec import Experiment, Scale
+from clickrank.experiments.claims import judge
+from clickrank.experiments.evidence import Evidence, Verdict
+from clickrank.experiments.judged import rankers_quality
+from clickrank.experiments.kdd import fitted_queries, log_notes
+from clickrank.experiments.models import Instance
+from clickrank.experiments.spec import Experiment, Figure, Scale
 from clickrank.experiments.statements import AnyClaim
 from clickrank.experiments.upper_bounds import upper_bounds
 from clickrank.simulate import PartialResults, Result, simulate, simulate_many
@@ -31,6 +36,7 @@ class Outcome(NamedTuple):
     scale: Scale
     evidence: Evidence
     verdicts: list[tuple[AnyClaim, Verdict]]
+    notes: tuple[str, ...] = ()  # to be read next to the curves
 
     @property
     def results(self) -> dict[str, Result]:
@@ -155,12 +161,25 @@ def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Outcom
         results,
         models,
         bound,
-        frozenset(p.curve for p in figure.grid.policies()) if figure.grid else frozenset(),
-        upper_bounds(players, scale) if figure.bound == "bayes" else {},
+        figure.grid.places() if figure.grid else {},
+        upper_bounds(players, scale) if figure.bound in ("bayes", "linear") else {},
         figure.sweep,
+        figure.scale["paper"].horizon,
+        {p.curve: p.milliseconds for p in figure.policies if p.milliseconds is not None},
     )
     verdicts = [(claim, judge(claim, evidence)) for claim in experiment.claims]
-    return Outcome(experiment, scale, evidence, verdicts)
+    notes = _notes(figure, players[0][1])
+    return Outcome(experiment, scale, evidence, verdicts, tuple(filter(None, notes)))
+
+
+def _notes(figure: Figure, instances: dict[str, Instance]) -> list[str]:
+    """Return what to read next to the curves of a figure on data."""
+    if figure.judged is not None:
+        return [rankers_quality(instances)]
+    if figure.model_set is not None and figure.model_set.path:
+        with contextlib.suppress(MissingData, MissingExtra):  # the log has gone since
+            return log_notes(fitted_queries(figure.model_set.path))
+    return []
 
 
 def by_model(result: Result, runs: int) -> Result:

@@ -35,10 +35,16 @@ class ModelSet(Spec, frozen=True, kw_only=True):
         Keep this many items of each, the most attractive; by default all.
     positions
         Keep this many positions, the most examined, and sort them so; by default all as they are.
+    log
+        Whether the log of KDD Cup 2012 may take the file's place: the models are then fitted to it.
+    path
+        The log, or the folder that holds it; the file is used if it is empty.
     """
 
     name: str
     file: str
+    log: bool = False
+    path: str = ""
     runs: Literal["random", "each"] = "random"
     first: int | None = None
     items: int | None = None
@@ -91,6 +97,9 @@ class Linear(Spec, frozen=True, kw_only=True):
     items, features
         How many items there are, and by how many numbers each is described: Gaussian ones, put on
         a sphere, and a constant (li2019, eq. 12).
+    orthogonal
+        Each item has a feature of its own instead, which tells nothing about others, and an
+        attraction drawn evenly between 0 and 1. There must be as many features as items.
     draws
         How many models are drawn.
     """
@@ -98,6 +107,7 @@ class Linear(Spec, frozen=True, kw_only=True):
     name: str
     items: int
     features: int
+    orthogonal: bool = False
     parameters: dict[str, Any] = {}
     draws: int
 
@@ -105,6 +115,8 @@ class Linear(Spec, frozen=True, kw_only=True):
         """Check the numbers."""
         if self.items < 1 or self.draws < 1 or self.features < 2:
             raise ValueError("items and draws must be at least 1, features at least 2")
+        if self.orthogonal and self.features != self.items:
+            raise ValueError("features must be as many as items where they are orthogonal")
 
 
 class MovieLens(Spec, frozen=True, kw_only=True):
@@ -140,22 +152,36 @@ class MovieLens(Spec, frozen=True, kw_only=True):
 
 
 class Point(Spec, frozen=True, kw_only=True):
-    """A place on the axis of a sweep, and the prior there."""
+    """A place on the axis of a sweep, and what the models have there.
+
+    The prior, α and β, of drawn models; the numbers of items and features of linear ones.
+    """
 
     at: float
-    alpha: float
-    beta: float
+    alpha: float | None = None
+    beta: float | None = None
+    items: int | None = None
+    features: int | None = None
+
+    def replaced(self, source: Drawn | Linear) -> Drawn | Linear:
+        """Return a source of models with what this place says about it."""
+        fields = ("items", "features") if isinstance(source, Linear) else ("alpha", "beta")
+        said = {key: getattr(self, key) for key in ("alpha", "beta", "items", "features")}
+        said = {key: value for key, value in said.items() if value is not None}
+        if not said or not set(said) <= set(fields):
+            raise ValueError(f"points must give {' or '.join(fields)}")
+        return msgspec.structs.replace(source, **said)
 
 
 class Sweep(Spec, frozen=True, kw_only=True):
-    """Priors along an axis: the figure shows the regret at the horizon over it.
+    """Models along an axis: the figure shows the regret at the horizon over it.
 
     Parameters
     ----------
     label
         The axis, as in ``γ``.
     points
-        Places on the axis, in order, each with its prior.
+        Places on the axis, in order, each with what the models have there.
     xscale
         The axis's scale.
     """
@@ -190,6 +216,8 @@ class Judged(Spec, frozen=True, kw_only=True):
         with clickrank.
     positions, one_in
         A list has so many positions, but no more than one in so many of a query's documents.
+    satisfaction
+        With dependent clicks: the probability that a click satisfies, at every position.
     attraction
         The attraction of a document of each grade.
     targets
@@ -202,6 +230,7 @@ class Judged(Spec, frozen=True, kw_only=True):
     path: str = ""
     positions: int = 10
     one_in: int = 1
+    satisfaction: float = 0.5
     attraction: list[float]
     targets: list[float]
     rankers: int = 10

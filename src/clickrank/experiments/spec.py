@@ -7,10 +7,13 @@ papers/<paper>/settings.toml     click models that panels of several figures sha
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
+from clickrank.experiments.references import LINES
 from clickrank.experiments.sources import (
     Drawn,
     Judged,
@@ -50,8 +53,9 @@ class PolicySpec(Spec, frozen=True, kw_only=True):
     milliseconds
         How long the paper says that a round of it takes.
     knows
-        What it is told of the items: the "prior" that comes with each model, the "scores" of the
-        offline rankers, or one prior for all.
+        What it is given: "nothing", the "prior" that comes with each model, the "tempered" one, in
+        which the offline rankers' votes count by how far they agree, their "scores", or one prior
+        for all models.
     """
 
     name: str
@@ -61,7 +65,7 @@ class PolicySpec(Spec, frozen=True, kw_only=True):
     mismatch: bool = False
     share: float = 1.0
     milliseconds: float | None = None
-    knows: Literal["nothing", "prior", "scores"] | KnownPrior = "nothing"
+    knows: Literal["nothing", "prior", "tempered", "scores"] | KnownPrior = "nothing"
 
     def __post_init__(self) -> None:
         """Check the share."""
@@ -77,7 +81,7 @@ class PolicySpec(Spec, frozen=True, kw_only=True):
 class AtPoint(PolicySpec, frozen=True, kw_only=True):
     """A policy at a place of a sweep: what it plays on there, and what its curve is there."""
 
-    drawn: Drawn
+    source: Drawn | Linear
 
 
 class Scale(Spec, frozen=True, kw_only=True):
@@ -124,6 +128,10 @@ class Grid(Spec, frozen=True, kw_only=True):
             for x in self.x.values[::thin]
         ]
 
+    def places(self) -> dict[str, tuple[float, float]]:
+        """Return the two values of each cell, by the name of its curve."""
+        return {self.label(x, y): (x, y) for y in self.y.values for x in self.x.values}
+
     def label(self, x: float, y: float) -> str:
         """Return the name of one cell's curve."""
         return f"{self.name} {self.x.parameter}={x:g} {self.y.parameter}={y:g}"
@@ -136,6 +144,7 @@ class Setting(Spec, frozen=True, kw_only=True):
     model: Model | None = None
     model_set: ModelSet | None = None
     drawn: Drawn | None = None
+    judged: Judged | None = None
     counted_positions: int | None = None
     differences: list[str] = []
 
@@ -177,7 +186,8 @@ class Figure(Spec, frozen=True, kw_only=True):
     grid
         A policy with many settings, drawn as a map of the regret at the horizon.
     sweep
-        The regret at the horizon is drawn over priors along an axis, with drawn models.
+        The regret at the horizon is drawn along an axis: over priors with drawn models, over the
+        number of items or features with linear ones.
     scale
         How much to simulate, by the name of the scale. With a model set of which each model is
         played, runs are runs on each.
@@ -189,7 +199,11 @@ class Figure(Spec, frozen=True, kw_only=True):
         Decides all that is random.
     bound
         The bound to draw in: "pbm" is the lower one of position-based clicks, "bayes" the upper one
-        of 004 that holds for drawn models.
+        of kveton2022 that holds for drawn models. "linear" is the upper one of li2019 for sweeps of
+        linear models; it is in the table and in claims, and not drawn.
+    references
+        Other bounds to draw, by their names in `experiments.references`, where they are not
+        vacuous.
     yscale
         The vertical axis.
     survival
@@ -213,7 +227,8 @@ class Figure(Spec, frozen=True, kw_only=True):
     counted_positions: int | None = None
     timed: bool = False
     seed: int = 0
-    bound: Literal["none", "pbm", "bayes"] = "none"
+    bound: Literal["none", "pbm", "bayes", "linear"] = "none"
+    references: list[str] = []
     yscale: Literal["log", "linear"] = "log"
     survival: bool = False
     differences: list[str] = []
@@ -234,8 +249,15 @@ class Figure(Spec, frozen=True, kw_only=True):
             raise ValueError("policies must be given, each with a label of its own")
         if self.bound == "pbm" and self.model is None:
             raise ValueError("bound must not be 'pbm' without a model")
-        if (self.sweep or self.bound == "bayes") and not (self.drawn or self.panels):
-            raise ValueError("a sweep, and the bound 'bayes', need drawn models")
+        if self.bound == "bayes" and not (self.drawn or self.panels):
+            raise ValueError("the bound 'bayes' needs drawn models")
+        if self.bound == "linear" and not (self.linear and self.sweep):
+            raise ValueError("the bound 'linear' needs a sweep of linear models")
+        if self.sweep and not (self.drawn or self.linear or self.panels):
+            raise ValueError("a sweep needs drawn or linear models")
+        strange = sorted(set(self.references) - set(LINES))
+        if strange:
+            raise ValueError(f"references must be among {', '.join(LINES)}, not {strange}")
         suffixes = {panel.suffix for panel in self.panels}
         if len(suffixes) < len(self.panels):
             raise ValueError("panels must have different suffixes")
@@ -255,9 +277,10 @@ class Figure(Spec, frozen=True, kw_only=True):
 
         In a sweep, each at every place of it.
         """
-        if self.sweep is not None and self.drawn is not None:
+        source = self.drawn or self.linear
+        if self.sweep is not None and source is not None:
             return [
-                _at(policy, self.drawn, self.sweep, point)
+                _at(policy, source, self.sweep, point)
                 for policy in self.policies
                 for point in self.sweep.points
             ]
@@ -287,17 +310,17 @@ class Figure(Spec, frozen=True, kw_only=True):
             model=place.model,
             model_set=place.model_set,
             drawn=place.drawn,
+            judged=place.judged,
             counted_positions=place.counted_positions,
             differences=[*self.differences, *place.differences],
         )
 
 
-def _at(policy: PolicySpec, drawn: Drawn, sweep: Sweep, point: Point) -> AtPoint:
+def _at(policy: PolicySpec, source: Drawn | Linear, sweep: Sweep, point: Point) -> AtPoint:
     """Return a policy at a place of a sweep."""
     fields = {key: getattr(policy, key) for key in policy.__struct_fields__}
     fields["label"] = sweep.curve(policy.curve, point.at)
-    there = msgspec.structs.replace(drawn, alpha=point.alpha, beta=point.beta)
-    return AtPoint(**fields, drawn=there)
+    return AtPoint(**fields, source=point.replaced(source))
 
 
 class Paper(Spec, frozen=True, kw_only=True):
@@ -318,7 +341,10 @@ class Expected(Spec, frozen=True, kw_only=True):
 
 
 class Experiment(Spec, frozen=True, kw_only=True):
-    """One figure, or panel of one, with its place and its claims."""
+    """One figure, or panel of one, with its place and its claims.
+
+    ``data`` is the folder of the data that it is played on, if one was given.
+    """
 
     paper_id: str
     figure_id: str
@@ -326,6 +352,15 @@ class Experiment(Spec, frozen=True, kw_only=True):
     figure: Figure
     claims: list[AnyClaim]
     part_of: str = ""
+    data: str = ""
+
+    @property
+    def place(self) -> str:
+        """Return its place among results and in the report: each data set has its own."""
+        if not self.data:
+            return self.name
+        digest = hashlib.sha256(self.data.encode()).hexdigest()[:8]
+        return f"{self.name}@{Path(self.data).name}-{digest}"
 
     @property
     def name(self) -> str:

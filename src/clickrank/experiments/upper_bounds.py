@@ -1,16 +1,22 @@
-"""The upper bounds of 004 for the curves of a figure with drawn models."""
+"""Upper bounds for the curves of a figure: of kveton2022 for drawn models, of li2019 for linear."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from clickrank.beta import Beta
-from clickrank.bounds import cascade_bayes_bound, dcm_bayes_bound, dctr_bayes_bound
+from clickrank.bounds import (
+    cascade_bayes_bound,
+    dcm_bayes_bound,
+    dctr_bayes_bound,
+    linear_upper_bound,
+)
 from clickrank.clickmodels import DCM, DCTR, Cascade, ClickModel
 from clickrank.errors import DoesNotApply
 from clickrank.experiments.cells import last_round
 from clickrank.experiments.models import Instance
-from clickrank.experiments.spec import PolicySpec, Scale
+from clickrank.experiments.sources import Linear
+from clickrank.experiments.spec import AtPoint, PolicySpec, Scale
 
 
 def upper_bounds(
@@ -20,6 +26,12 @@ def upper_bounds(
     found = {}
     for spec, instances in players:
         horizon = last_round(spec, scale)
+        source = spec.source if isinstance(spec, AtPoint) else None
+        if isinstance(source, Linear):
+            positions = next(iter(instances.values())).model.n_positions
+            sizes = (source.items, positions, source.features)
+            found[spec.curve] = linear_upper_bound(*sizes, horizon)
+            continue
         kinds = {instance.prior: instance.model for instance in instances.values()}
         bounds = [upper_bound(m, prior, horizon) for prior, m in kinds.items() if prior is not None]
         found[spec.curve] = float(np.mean(bounds))

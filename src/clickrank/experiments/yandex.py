@@ -4,7 +4,8 @@
 
 writes the ``yandex-*.json`` of the data folder again, from ``param_Yandex.txt`` and
 ``Yandex_filtered_compress.csv`` in FOLDER (both of gaudel/ranking_bandits, MIT licence). The first
-ten queries of the former are used, which are among the most frequent.
+ten queries of the former are used: by impressions nine of them are the most frequent nine, and
+query 8107157 is the twelfth.
 
 yandex-pbm.json
     The published parameters: the rank-1 SVD of Click/Impression with every pair of item and

@@ -12,11 +12,12 @@ from typing import Any
 from clickrank.errors import unknown
 from clickrank.fit.base import Fit
 from clickrank.fit.cascade import CascadeFit, fit_cascade
+from clickrank.fit.click_matrix import ClickMatrixFit, fit_click_matrix
 from clickrank.fit.dbn import DBNFit, fit_dbn
 from clickrank.fit.dcm import DCMFit, fit_dcm
 from clickrank.fit.dctr import DCTRFit, fit_dctr
 from clickrank.fit.mnl import MNLFit, fit_mnl
-from clickrank.fit.mnl_epochs import MNLEpochFit, mnl_em, mnl_geometric
+from clickrank.fit.mnl_epochs import MNLEpochFit, mnl_composite, mnl_em
 from clickrank.fit.pbm import PBMFit, fit_pbm
 from clickrank.fit.pbm_page import PBMPageFit, fit_pbm_page
 from clickrank.fit.pbm_svd import PBMSVDFit, fit_pbm_svd
@@ -26,6 +27,7 @@ from clickrank.logs import Counts
 #: The fit of each click model, by the model's name.
 FITS: dict[str, Callable[..., Fit]] = {
     "cascade": fit_cascade,
+    "click-matrix": fit_click_matrix,
     "dbn": fit_dbn,
     "dcm": fit_dcm,
     "dctr": fit_dctr,
@@ -61,6 +63,7 @@ def fit(name: str, counts: Counts, **options: Any) -> Fit:
 __all__ = [
     "FITS",
     "CascadeFit",
+    "ClickMatrixFit",
     "DBNFit",
     "DCMFit",
     "DCTRFit",
@@ -73,6 +76,7 @@ __all__ = [
     "UBMFit",
     "fit",
     "fit_cascade",
+    "fit_click_matrix",
     "fit_dbn",
     "fit_dcm",
     "fit_dctr",
@@ -81,6 +85,6 @@ __all__ = [
     "fit_pbm_page",
     "fit_pbm_svd",
     "fit_ubm",
+    "mnl_composite",
     "mnl_em",
-    "mnl_geometric",
 ]

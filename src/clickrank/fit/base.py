@@ -102,7 +102,8 @@ def lists_of(name: str, counts: Counts) -> Sessions:
         raise DoesNotApply(
             f"{name}: what people do at a position depends on what they met above, so this click "
             "model is fitted to whole lists with their clicks; this log counts displays and "
-            "clicks by position only. Fit dctr or pbm, or give a log with an id for each list."
+            "clicks by position only. Fit dctr, pbm or click-matrix, or give a log with an id for "
+            "each list."
         )
     return counts.sessions
 

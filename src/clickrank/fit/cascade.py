@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clickrank.clickmodels import Cascade
-from clickrank.fit.base import Clicks, Fit, add_up, at_edge, by_rows, lists_of
+from clickrank.fit.base import Clicks, Fit, at_edge, by_rows, lists_of
 from clickrank.fit.dctr import likelihood_of, rates_of
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
+from clickrank.logs.looks import first_looks, looked
 from clickrank.types import Floats, Ints, number
 
 
@@ -97,22 +97,6 @@ def fit_cascade(counts: Counts, *, shrinkage: float = 0.0) -> CascadeFit:
         True,
         tuple(sentences),
     )
-
-
-def first_looks(counts: Counts, sessions: Sessions) -> tuple[Floats, Floats]:
-    """Count by pair how often nothing above was clicked, and the clicks then."""
-    seen = looked(sessions.clicks) & (sessions.items != NOTHING)
-    row, position = np.nonzero(seen)
-    items, times = sessions.items[row, position], sessions.times[row]
-    shown = add_up(items, times, counts.n_pairs)
-    return shown, add_up(items, times * sessions.clicks[row, position], counts.n_pairs)
-
-
-def looked(clicks: Clicks) -> NDArray[np.bool_]:
-    """Return where nothing above was clicked."""
-    seen = np.ones(clicks.shape, dtype=np.bool_)
-    seen[:, 1:] = np.maximum.accumulate(clicks, axis=1)[:, :-1] == 0
-    return seen
 
 
 def reached(leaves: Floats) -> Floats:

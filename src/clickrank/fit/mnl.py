@@ -108,8 +108,10 @@ def fit_mnl(
 
     **Source**: hunter2004, section 3 (the bound); grant2020, section 1.1 (the model).
 
-    **Differences**: grant2020 fits clicks counted by epoch (`mnl_em`, `mnl_geometric`), which need
-    a log that shows a list until nobody clicks; here lists may come in any order.
+    **Differences**: grant2020 takes the counts of one epoch, in which a list is shown until nobody
+    clicks, for independent (Lemma 1, eq. 50). They have a negative multinomial distribution, whose
+    likelihood is this one: that of the rounds, whatever decides when the next list is shown. Its
+    estimators from tables of counts are `mnl_em` and `mnl_composite`.
 
     Parameters
     ----------

@@ -72,9 +72,10 @@ def fit_pbm_svd(counts: Counts, *, unobserved: float = 0.5) -> PBMSVDFit:
 
     **Source**: gauthier2022, section 1.3.4, and its published parameters (``param_Yandex.txt``).
 
-    **Differences**: none. What the text leaves open was found in the numbers, which are reproduced
-    in all 60 queries: a cell with more clicks than displays keeps its rate above 1, and items are
-    in the order of their numbers.
+    **Differences**: 1. κ is divided by its largest entry, as in the published numbers; the text
+    divides by that of the first position, which is another one in 6 of the 60 queries. 2. What the
+    text leaves open was found in the numbers, which are reproduced in all 60 queries: a cell with
+    more clicks than displays keeps its rate above 1, and items are in the order of their numbers.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def assign(
     best
         (n_positions,), the item of each position.
     room, marks, graph
-        Work space of shapes (4, n_items), (4, n_items), (n_positions + 1, n_positions + 1);
+        Work space of shapes (5, n_items), (4, n_items), (n_positions + 1, n_positions + 1);
         ``marks[3]`` is the order in which items are tried, a permutation.
     """
     lead = optimise(values, best, room, marks, graph)
@@ -61,15 +61,23 @@ def optimise(values: Floats, best: Ints, room: Floats, marks: Ints, graph: Float
 
 @lean_kernel
 def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, marks: Ints) -> None:
-    """Choose among tied optima: every item gets a random bonus, too small for anything else.
+    """Choose among tied optima by random bonuses, too small for anything else.
 
-    Items are tried in random order too: with many of them rounding may make two bonuses equal.
+    The bonus of an item at a position is that of the item times the weight of the position, 1/K,
+    2/K, ..., 1 in random order, so that neither the numbers of the items nor those of the positions
+    have a say. Items are tried in random order too: with many of them rounding may make two bonuses
+    equal.
     """
     bonus = room[3]
+    weights = room[4]
     order = marks[3]
     n_items = values.shape[0]
     for item in range(n_items):
         bonus[item] = rng.random() * (TIE / best.shape[0])
+    for position in range(best.shape[0]):
+        other = int(rng.random() * (position + 1))
+        weights[position] = weights[other]
+        weights[other] = (position + 1.0) / best.shape[0]
     for place in range(n_items - 1, 0, -1):
         other = int(rng.random() * (place + 1))
         item = order[place]
@@ -82,7 +90,8 @@ def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, m
 def solve_assignment(values: Floats, bonus: Floats, best: Ints, room: Floats, marks: Ints) -> None:
     """Solve the problem from nothing by shortest augmenting paths, O(n_positions² · n_items).
 
-    An item's bonus counts more at later positions, so that it also decides who is where.
+    At a position, an item's bonus counts with the weight in ``room[4]``, so that bonuses also
+    decide which item is where.
     """
     n_items, n_positions = values.shape
     price = room[0]  # of an item
@@ -105,7 +114,7 @@ def solve_assignment(values: Floats, bonus: Floats, best: Ints, room: Floats, ma
         reached = 0.0
         while True:
             nearest = -1
-            weight = (position + 1.0) / n_positions
+            weight = room[4, position]
             offset = reached + profit[position]
             for place in range(n_items):
                 item = order[place]
@@ -185,7 +194,7 @@ def no_assignment(n_items: int, n_positions: int) -> dict[str, Any]:
     """Return what `assign` keeps in a state, by the names of its parameters."""
     return {
         "best": np.arange(n_positions),
-        "room": np.zeros((4, n_items)),
+        "room": np.zeros((5, n_items)),
         "marks": np.vstack([np.zeros((3, n_items), dtype=np.int64), np.arange(n_items)]),
         "graph": np.zeros((n_positions + 1, n_positions + 1)),
     }

@@ -5,8 +5,9 @@ In x = log θ and y = log κ the negative log-likelihood of the position-based m
     Σ_ik - S_ik (x_i + y_k) - F_ik log(1 - exp(x_i + y_k)),
 
 is convex, so that Newton's method finds the maximum from anywhere. Only sums x_i + y_k matter;
-y_0 = 0. Each cell has `PRIOR` clicks and misses more than were counted: then the maximum exists,
-is unique, and has all probabilities strictly between 0 and 1, whatever the counts.
+y_0 = 0. Of the clicks only their sums by item and by position matter. Each cell has `PRIOR` clicks
+and misses more than were counted: then the maximum exists, is unique, and has all probabilities
+strictly between 0 and 1, whatever the counts.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def fit_likelihood(
 
 
 @lean_kernel
-def start_likelihood(clicks: Ints, misses: Ints, x: Floats, y: Floats) -> None:
+def start_likelihood(clicks: Ints | Floats, misses: Ints, x: Floats, y: Floats) -> None:
     """Write a starting point: each item's share of clicks, all positions alike."""
     n_items, n_positions = clicks.shape
     for i in range(n_items):
@@ -67,7 +68,7 @@ def start_likelihood(clicks: Ints, misses: Ints, x: Floats, y: Floats) -> None:
 
 @lean_kernel
 def maximise_likelihood(
-    clicks: Ints,
+    clicks: Ints | Floats,
     misses: Ints,
     x: Floats,
     y: Floats,
@@ -115,7 +116,7 @@ def maximise_likelihood(
 
 @lean_kernel
 def _newton_step(
-    clicks: Ints,
+    clicks: Ints | Floats,
     misses: Ints,
     x: Floats,
     y: Floats,
@@ -175,7 +176,13 @@ def _newton_step(
 
 @lean_kernel
 def _loss(
-    clicks: Ints, misses: Ints, x: Floats, y: Floats, step_x: Floats, step_y: Floats, size: float
+    clicks: Ints | Floats,
+    misses: Ints,
+    x: Floats,
+    y: Floats,
+    step_x: Floats,
+    step_y: Floats,
+    size: float,
 ) -> float:
     """Return the negative log-likelihood after a step of this size."""
     n_items, n_positions = clicks.shape

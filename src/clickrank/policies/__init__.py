@@ -14,6 +14,7 @@ from clickrank.policies.comb_ucb1 import CombUCB1
 from clickrank.policies.dcm_kl_ucb import DCMKLUCB
 from clickrank.policies.ensemble import Ensemble
 from clickrank.policies.epoch_ts import EpochTS
+from clickrank.policies.epoch_ts_unknown import EpochTSUnknown
 from clickrank.policies.epoch_ucb import EpochUCB
 from clickrank.policies.epoch_ucb_star import EpochUCBStar
 from clickrank.policies.epoch_ucb_unknown import EpochUCBUnknown
@@ -25,6 +26,7 @@ from clickrank.policies.kl_comb_ucb import KLCombUCB
 from clickrank.policies.learner import Learner
 from clickrank.policies.mnl_bandit import MNLBandit
 from clickrank.policies.oracle import Oracle
+from clickrank.policies.osub import OSUB
 from clickrank.policies.pb_lb import PBLB
 from clickrank.policies.pb_mhb import PBMHB
 from clickrank.policies.pbm_kl_ucb import PBMKLUCB
@@ -45,6 +47,7 @@ __all__ = [
     "BCMPTS",
     "DCMKLUCB",
     "GRAB",
+    "OSUB",
     "PBLB",
     "PBMHB",
     "PBMKLUCB",
@@ -66,6 +69,7 @@ __all__ = [
     "CombUCB1",
     "Ensemble",
     "EpochTS",
+    "EpochTSUnknown",
     "EpochUCB",
     "EpochUCBStar",
     "EpochUCBUnknown",

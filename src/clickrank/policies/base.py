@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from clickrank._jit import code_of as key_of_code
 from clickrank._jit import generic, named_tuple_class, source_key, tell_apart
 from clickrank.errors import DoesNotApply, InvalidValue, invalid
 from clickrank.policies.lists import Lists
@@ -40,6 +42,10 @@ class KnownModel(Protocol):
     def is_a(self) -> tuple[str, ...]:
         """Names of the click models of which it is a special case, itself included."""
 
+    @property
+    def n_positions(self) -> int:
+        """How many positions its lists have."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Assumes:
@@ -61,7 +67,10 @@ class Assumes:
         Whether it accepts prior knowledge about items.
     positions
         Which positions are looked at most: "any", the "first", or each more than the next
-        ("decreasing").
+        ("decreasing"). "one" if there must not be more than one position.
+    equal_satisfaction
+        Whether a click must satisfy with the same probability at all positions and on all items, in
+        click models in which a click may satisfy.
     """
 
     click_models: tuple[str, ...] = ()
@@ -69,7 +78,12 @@ class Assumes:
     horizon: bool = False
     features: bool = False
     priors: bool = False
-    positions: Literal["any", "first", "decreasing"] = "any"
+    positions: Literal["any", "first", "decreasing", "one"] = "any"
+    equal_satisfaction: bool = False
+
+
+#: Fields of a spec that have one entry per position.
+BY_POSITION = ("examination", "position_bias", "satisfaction", "best_ranking")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,10 +100,16 @@ class Policy(abc.ABC):
     beats_uniform: ClassVar[bool] = True
     #: In how many rounds of the checks' easy instance that must show.
     learns_within: ClassVar[int] = 3000
-    #: Fields of the state that have a row an item, if rows can be added and left out: what was
-    #: learned is then what would have been learned with any other items beside these. All other
-    #: statistics are the same for all catalogues, or set by `mend`. None if it is not so.
+    #: Names of the state fields with one row per item, or some rows one after the other for each.
+    #: Set this only if an item's statistics mean the same whatever other items there are. All other
+    #: statistics are in `by_pair`, are the same for all catalogues, or are set by `mend`. None:
+    #: items cannot be added or left out.
     by_item: ClassVar[tuple[str, ...] | None] = None
+    #: Names of the state fields with one row and one column per item, under the same condition.
+    by_pair: ClassVar[tuple[str, ...]] = ()
+    #: What to know before choosing the policy, one sentence or more each: shown wherever policies
+    #: are listed.
+    cautions: ClassVar[tuple[str, ...]] = ()
     #: Whether what `rank` leaves in the scratch has a say in which list comes next, before any
     #: feedback: a particle that walks, a deck that is being dealt. Not so for caches.
     rank_remembers: ClassVar[bool] = False
@@ -122,6 +142,19 @@ class Policy(abc.ABC):
             raise invalid(type(self).__name__, rule, new)
         return self
 
+    def unpacked(self, state: Any) -> Any:
+        """Return the state itself, or a copy in which `by_item` and `by_pair` hold everything."""
+        return state
+
+    def relabelled_positions(self: P, order: Ints) -> P:
+        """Return the spec for a page whose position k is this spec's position ``order[k]``."""
+        changed: dict[str, Any] = {}
+        for field in dataclasses.fields(self):
+            values = getattr(self, field.name)
+            if field.name in BY_POSITION and values is not None:
+                changed[field.name] = [values[k] for k in order]
+        return dataclasses.replace(self, **changed) if changed else self
+
     def mend(self, state: Any, numbers: Ints) -> None:  # noqa: B027 (nothing to do is an answer)
         """Set what is neither by item nor the same for all catalogues, in a state just carried.
 
@@ -133,6 +166,13 @@ class Policy(abc.ABC):
 
         ``former`` may be in use by another thread, so that what is read of it may not fit.
         """
+
+    def dropped(self, state: Any) -> Ints | None:
+        """Return the items that a state will never show again: without them it goes on as it is.
+
+        None if the policy drops no items for good. Of no use with `by_item`.
+        """
+        return None
 
     def best_of(self, state: Any, allowed: Ints) -> Ints | None:
         """Return the best list of some items by what `rank` drew last.
@@ -148,12 +188,18 @@ class Policy(abc.ABC):
         """
         return None
 
-    def memos_for(self, memos: Ints, numbers: Ints) -> Ints | None:
-        """Return memos, one a row, with item i called ``numbers[i]``; -1 if any item is gone.
+    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints | None:
+        """Return memos, one per row, for another catalogue, of ``n_items``.
 
+        ``numbers[i]`` is the number that item i has there, -1 if it is gone; a memo that cannot do
+        without it then holds -1.
         None if a memo says something only to the catalogue that it was made for.
         """
         return memos if self.by_item is not None or memos.shape[1] == 0 else None
+
+    def warnings(self) -> list[str]:
+        """Return those of the `cautions` that concern the policy with these settings."""
+        return []
 
     def why_not(self, model: KnownModel) -> str | None:
         """Say why the policy's assumptions do not hold for a click model; None if they do."""
@@ -162,10 +208,20 @@ class Policy(abc.ABC):
             return f"it assumes {' or '.join(covered)} clicks, not {model.name}"
         examination = [float(x) for x in getattr(model, "examination", ())]
         order = self.assumes.positions
+        if order == "one" and model.n_positions > 1:
+            return f"it assumes that there is one position, not {model.n_positions}"
         if order == "first" and any(x > examination[0] for x in examination):
             return f"it assumes that the first position is looked at most, not {examination}"
         if order == "decreasing" and any(b > a for a, b in itertools.pairwise(examination)):
             return f"it assumes that examination decreases, not {examination}"
+        bias = [float(x) for x in getattr(model, "position_bias", ())]
+        if order == "decreasing" and any(b > a for a, b in itertools.pairwise(bias)):
+            return f"it assumes that position_bias decreases, not {bias}"
+        for name in ("satisfaction", "item_satisfaction") * self.assumes.equal_satisfaction:
+            satisfied = [float(x) for x in getattr(model, name, ())]
+            if satisfied and max(satisfied) > min(satisfied):
+                range_ = f"from {min(satisfied):g} to {max(satisfied):g}"
+                return f"it assumes that all clicks satisfy equally, but {name} is {range_}"
         return None
 
 
@@ -177,6 +233,7 @@ POLICIES: Registry[Policy] = Registry("policy")
 _RANK: dict[type, Callable[..., None]] = {}
 _UPDATE: dict[type, Callable[..., None]] = {}
 _LEAN: set[type] = set()
+_STATES: dict[type[Policy], type] = {}
 _SOURCES: dict[type[Policy], str | None] = {}
 
 
@@ -199,15 +256,31 @@ def register(
     _UPDATE[state] = update
     if lean:
         _LEAN.add(state)
+    _STATES[cls] = state
     _SOURCES[cls] = source_key(cls)
 
 
 def source_of(policy: Policy) -> str | None:
-    """Name the source of the policy's kernels, see `source_key`."""
-    cls = type(policy)
-    if cls not in _SOURCES:
+    """Name the source of the policy's class, which decides what is simulated: see `source_key`."""
+    _state_class(type(policy))
+    return _SOURCES[type(policy)]
+
+
+def code_of(policy: Policy) -> str | None:
+    """Name the machine code of the policy's kernels, see `clickrank._jit.code_of`."""
+    return _code_of(type(policy))
+
+
+@functools.cache
+def _code_of(cls: type[Policy]) -> str | None:
+    state = _state_class(cls)
+    return key_of_code(_SOURCES[cls], state, _RANK[state], _UPDATE[state], state in _LEAN)
+
+
+def _state_class(cls: type[Policy]) -> type:
+    if cls not in _STATES:
         raise invalid(cls.__name__, "the class must be made known with register", cls)
-    return _SOURCES[cls]
+    return _STATES[cls]
 
 
 def policy(

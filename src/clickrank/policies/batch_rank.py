@@ -81,7 +81,9 @@ class BatchRank(Policy):
     Views beyond n_ℓ, or of a stage that has ended, are dropped: late feedback prolongs every stage
     by the delay. Which views count never depends on clicks. 3. A batch of as many items as
     positions that was not split goes on to the next stage, too. 4. A batch of one item does not
-    count: there is nothing to learn. 5. log T is at least log 2 in n_ℓ.
+    count: there is nothing to learn. 5. log T is at least log 2 in n_ℓ. 6. Items that were
+    eliminated may be retired, and it goes on. Any other change starts it again: counts are those of
+    one stage of one batch, and all items of a batch must have as many views.
 
     **Complexity**: O(n_positions) a round. The end of a stage takes O(n_items · n_positions).
 
@@ -148,6 +150,10 @@ class BatchRank(Policy):
     def memo_limit(self, n_items: int) -> int:
         """Return what the numbers are below: there are fewer than 2 · n_items batches."""
         return 2 * STAGES * n_items + 1
+
+    def dropped(self, state: State) -> Ints:
+        """Return the items that were eliminated."""
+        return state.order[state.alive[0] :].copy()
 
     def lists(self, chooser: Chooser) -> Lists:
         """Return the lists of batches in random order, the lowest one by its deck."""

@@ -29,6 +29,8 @@ from clickrank.policies.observation import (
     DEPENDENT_RULES,
     EVERYTHING,
     FIRST_CLICK,
+    LAST_CLICK,
+    LAST_CLICK_CAUTION,
     positions_seen,
 )
 from clickrank.types import Floats, Ints, Vector
@@ -44,6 +46,8 @@ KNOWN = ("click_model", "examination", "satisfaction")
 @dataclasses.dataclass(frozen=True)
 class BayesianPolicy(Policy):
     """A policy that keeps a posterior of each item's attraction."""
+
+    cautions = (LAST_CLICK_CAUTION,)
 
     click_model: Literal["dctr", "cascade", "dcm", "pbm"]
     prior: Beta = UNIFORM
@@ -102,6 +106,10 @@ class BayesianPolicy(Policy):
         if self.click_model == "dcm":
             return satisfaction_unknown(self.satisfaction, model)
         return None
+
+    def warnings(self) -> list[str]:
+        """Return the caution about dependent clicks, if these are expected and counted so."""
+        return [LAST_CLICK_CAUTION] if self.rule() == LAST_CLICK else []
 
     def rule(self) -> int:
         """Return which positions are observed, see `positions_seen`."""

@@ -160,7 +160,7 @@ class BubbleRank(Policy):
         numbers = numbers_of(origin, max(*self.initial, *origin) + 1)[list(self.initial)]
         return BubbleRank(self.horizon, numbers[numbers >= 0], self.power)
 
-    def memos_for(self, memos: Ints, numbers: Ints) -> Ints:
+    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
         """Return memos with the item left out, if any, called by another number."""
         left_out = memos[:, -1]
         found = np.append(0, 1 + numbers)[left_out]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from clickrank.policies.base import Policy
 from clickrank.types import Ints, numbers_of, statistic_fields
 
@@ -18,12 +20,19 @@ def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin:
     rows = policy.by_item
     assert rows is not None, policy
     made = policy.init(origin.size, n_positions)
-    old = origin >= 0
+    state = policy.unpacked(state)
+    new, old = np.flatnonzero(origin >= 0), origin[origin >= 0]
+    columns = slice(new.size) if new.size and new[-1] == new.size - 1 else new
     for name in statistic_fields(type(made)):
         ours, theirs = getattr(made, name), getattr(state, name)
-        if name in rows:
-            ours[old] = theirs[origin[old]]
-        else:
+        if name in rows:  # one for each item, or some one after the other
+            shape = -1, ours.shape[0] // origin.size, *ours.shape[1:]
+            ours.reshape(shape)[new] = theirs.reshape(shape)[old]
+        elif name in policy.by_pair:
+            # One row after the other: several times as fast as all pairs at once.
+            for i, j in zip(new, old, strict=True):
+                ours[i, columns] = theirs[j].take(old)
+        elif ours.shape == theirs.shape:
             ours[...] = theirs
     policy.mend(made, numbers_of(origin, n_before))
     return made

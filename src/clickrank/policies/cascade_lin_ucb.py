@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,10 +30,10 @@ _BUDGET = 0.5
 class State(NamedTuple):
     """The regression, and the items that may reach the list."""
 
-    gram: FloatStatistic  # (n_features, n_features), M; its lower half
+    gram: FloatStatistic  # (n_features, n_features), M or S; its lower half
     response: FloatStatistic  # (n_features,), B
     factor: FloatScratch  # (n_features, n_features), of Cholesky, of M
-    inverse: FloatScratch  # (n_features, n_features), its inverse
+    inverse: FloatScratch  # (n_features, n_features), its inverse; see `fit`
     weights: FloatScratch  # (2, n_features), θ̂
     value: FloatScratch  # (n_items,), U of the near items
     best: IntScratch  # (n_positions,), places of the list among them; for these, see `contenders`
@@ -68,14 +68,18 @@ class CascadeLinUCB(Policy):
     equally likely until bounds fall below 1. 3. M is kept and factorised in every round, not its
     inverse updated: that takes no longer beside the scores, and no error adds up. 4. If there are
     several clicks, which no cascade has, those after the first are not looked at. 5. The authors of
-    li2019 compare with a program whose bonus is about 9 xᵀS⁻¹x, without the root, S = Σ x xᵀ. That
-    shrinks with the views, not with their root, and stays with the first list that does well: good
-    in their cascade, bad with position-based clicks. The same happens here if `width` is below 1.
+    li2019 compare with a program of their own, which ``bonus="square"`` follows:
+    U(e) = ⟨x_e, θ̂⟩ + c x_eᵀS†x_e and θ̂ = S†B/σ² with S = Σ x xᵀ/σ², without the root, the identity
+    and the limit of 1, and c = √(d log(1 + T/d + 2 log(4T))) + 1, which is about 9 there. This
+    bonus shrinks with the number of views and not with its root, so that the policy stays with the
+    first list that does well: good in their cascade, bad with position-based clicks. Here its ties
+    are random, too; their program shows the item of the largest number. Eigenvalues below 1e-12
+    times the largest one count as 0 in S†, and U is rounded to multiples of 2⁻³⁰.
 
     **Complexity**: O(d³) a round, and O(d²) for each item that may reach the list: a small part of
     a large catalogue but for the first rounds, as bounds show.
 
-    **Guarantee**: for ‖x_e‖ ≤ 1 and ‖θ‖ ≤ 1 regret at most
+    **Guarantee**: with the norm as the bonus, for ‖x_e‖ ≤ 1 and ‖θ‖ ≤ 1 regret at most
     2cK √(dT log(1 + TK/(dσ²)) / log(1 + 1/σ²)) + 1, whatever the number of items (zong2016,
     Theorem 1). None if clicks are not a cascade: under position-based clicks lower positions seem
     less attractive than they are, and it may settle on a wrong list.
@@ -90,6 +94,8 @@ class CascadeLinUCB(Policy):
         The factor c of the bound, at least 0.
     sigma
         Spread σ of a click about its expectation, above 0: the larger, the slower it learns.
+    bonus
+        "norm", or "square" for the program of li2019's authors, see above.
 
     Examples
     --------
@@ -108,6 +114,7 @@ class CascadeLinUCB(Policy):
     horizon: int | None = None
     width: float | None = None
     sigma: float = 1.0
+    bonus: Literal["norm", "square"] = "norm"
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -119,25 +126,35 @@ class CascadeLinUCB(Policy):
         elif self.horizon is None:
             rule = "horizon must be given, or width"
             raise invalid("CascadeLinUCB", rule, self.horizon)
+        if self.bonus not in ("norm", "square"):
+            raise invalid("CascadeLinUCB", "bonus must be 'norm' or 'square'", self.bonus)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
         width = self.width
         if width is None:
-            assert self.horizon is not None  # as checked
-            d, views = self.features.n_features, self.horizon * n_positions
-            information = d * math.log1p(views / (d * self.sigma**2))
-            width = math.sqrt(information + 2.0 * math.log(views)) / self.sigma + 1.0
-        return regression_params(self, self.features, n_items, width, self.sigma, _BUDGET)
+            width = self._default_width(n_positions)
+        squared = self.bonus == "square"
+        return regression_params(self, self.features, n_items, width, self.sigma, _BUDGET, squared)
+
+    def _default_width(self, n_positions: int) -> float:
+        assert self.horizon is not None  # as checked
+        d, rounds = self.features.n_features, self.horizon
+        if self.bonus == "square":
+            return math.sqrt(d * math.log(1.0 + rounds / d + 2.0 * math.log(4.0 * rounds))) + 1.0
+        views = rounds * n_positions
+        information = d * math.log1p(views / (d * self.sigma**2))
+        return math.sqrt(information + 2.0 * math.log(views)) / self.sigma + 1.0
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(**no_regression(n_items, self.features.n_features, n_positions))
+        squared = self.bonus == "square"
+        return State(**no_regression(n_items, self.features.n_features, n_positions, squared))
 
     def relabelled(self, origin: Ints, new: ArrayLike | Features | None = None) -> CascadeLinUCB:
         """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
         features = self.features.relabelled(origin, None if new is None else Features(new))
-        return CascadeLinUCB(features, self.horizon, self.width, self.sigma)
+        return CascadeLinUCB(features, self.horizon, self.width, self.sigma, self.bonus)
 
 
 def _rank(

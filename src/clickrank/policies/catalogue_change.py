@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from clickrank.errors import invalid
 from clickrank.features import Features
-from clickrank.policies.recurrank import EPOCHS, PHASES, RecurRank, State
+from clickrank.policies.recurrank import EPOCHS, RecurRank, State
+from clickrank.policies.recurrank_phases import PHASES
 from clickrank.types import numbers_of, origin_of, shape
 
 # Statistics that do not say anything about the number of items.
@@ -79,6 +80,8 @@ def change_catalogue(
     for name in _KEPT:
         getattr(gone, name)[...] = getattr(state, name)
     gone.order[:alive] = order
+    if state.past.size:
+        gone.past[...] = state.past[:, before]
     for first in np.flatnonzero(state.support):
         size = state.support[first]
         for name in _DESIGNS:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._jit import entry_point, kernel_for
-from clickrank.policies.base import Policy, rank, source_of
+from clickrank.policies.base import Policy, code_of, rank
 from clickrank.types import Ints, statistic_fields
 
 Words = NDArray[np.uint64]
@@ -44,7 +44,7 @@ class Chooser:
         kept = self._kept if self.policy.rank_remembers else NOTHING
         arguments = (params, self.state, rng, rankings, memos, self._scratch, kept)
         if self._enter is None:
-            self._enter = entry_point(kernel_for(draw_lists, source_of(self.policy)), *arguments)
+            self._enter = entry_point(kernel_for(draw_lists, code_of(self.policy)), *arguments)
         self._enter(*arguments)
         return rankings
 

@@ -38,7 +38,7 @@ class State(NamedTuple):
     width: FloatStatistic  # (n_items, n_positions), 1/√T_ik
     bound: FloatScratch  # (n_items, n_positions), U_t(i, k)
     best: IntScratch  # (n_positions,); this and the next three: see `assign`
-    room: FloatScratch  # (4, n_items)
+    room: FloatScratch  # (5, n_items)
     marks: IntScratch  # (4, n_items)
     graph: FloatScratch  # (n_positions + 1, n_positions + 1)
 
@@ -50,13 +50,14 @@ class CombUCB1(Policy):
     U_t(i, k) = ρ̂_ik + √(1.5 log(t - 1) / T_ik), where ρ̂_ik is the click rate of item i in T_ik
     views at position k; the list maximises Σ_k U_t(a_k, k), a linear assignment problem.
 
-    **Assumes**: position-based clicks; examination need not be known, nor decrease. No horizon.
+    **Assumes**: clicks that depend on the item and its position alone, as position-based ones do;
+    examination need not be known, nor decrease. No horizon.
 
     **Source**: kveton2015, Algorithm 1, on the position-based model (gauthier2022, Remark 2).
 
     **Differences**: 1. The first rounds play each rotation of the catalogue once, in random order;
     with delayed feedback, until each has come back. 2. Lists whose sums differ by less than 1e-11
-    count as tied: each item then gets a random bonus of that size.
+    count as tied, and random bonuses of that size, by item and by position, decide.
 
     **Complexity**: a round computes n_items · n_positions indices and checks that no exchange of
     items improves the last list, O(n_positions³); if one does, it solves the assignment problem,
@@ -74,7 +75,7 @@ class CombUCB1(Policy):
     """
 
     name = "comb-ucb1"
-    assumes = Assumes(click_models=("pbm",))
+    assumes = Assumes(click_models=("pbm", "click-matrix"))
     by_item = ("clicks", "misses", "mean", "width")
 
     def params(self, n_items: int, n_positions: int) -> Params:

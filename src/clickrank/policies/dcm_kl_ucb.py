@@ -20,7 +20,7 @@ from clickrank.policies.base import (
     set_probabilities,
 )
 from clickrank.policies.kl_items import count_item, no_items, rank_by_index
-from clickrank.policies.observation import DEPENDENT_RULES, positions_seen
+from clickrank.policies.observation import DEPENDENT_RULES, LAST_CLICK_CAUTION, positions_seen
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, Vector
 
 
@@ -99,6 +99,7 @@ class DCMKLUCB(Policy):
     name = "dcm-kl-ucb"
     assumes = Assumes(click_models=("dcm",), known=("satisfaction",))
     by_item = ("clicks", "misses")
+    cautions = (LAST_CLICK_CAUTION,)
 
     satisfaction: Vector | None = None
     observe: Literal["last-click", "first-click"] = "last-click"
@@ -125,6 +126,10 @@ class DCMKLUCB(Policy):
             **no_items(n_items, n_positions),
             ordered=np.zeros(n_positions, dtype=np.int64),
         )
+
+    def warnings(self) -> list[str]:
+        """Return the caution about the default rule, if it is used."""
+        return [LAST_CLICK_CAUTION] if self.observe == "last-click" else []
 
     def why_not(self, model: KnownModel) -> str | None:
         """Say why the policy's assumptions do not hold for a click model; None if they do."""

@@ -35,6 +35,7 @@ def no_dominance(n_items: int) -> dict[str, NDArray[Any]]:
     """Return the fields of the state that these functions use, before `rebuild`."""
     words = (n_items + _BITS - 1) // _BITS
     return {
+        "labels": np.arange(n_items),
         "ready": np.zeros(1, dtype=np.int64),
         "stale": np.ones(1, dtype=np.int64),
         "dominators": np.zeros((n_items, words), dtype=np.int64),
@@ -232,7 +233,7 @@ def _sort(state: Any, places: Ints) -> None:
     for item in range(n_items):
         block = state.leader[item]
         if block > 0:
-            key = (key + mixed(item, block)) & _KEY
+            key = (key + mixed(int(state.labels[item]), block)) & _KEY
             state.starts[block] += 1
     state.key[0] = key
     for block in range(n_blocks):
@@ -250,10 +251,10 @@ def _sort(state: Any, places: Ints) -> None:
 
 
 @lean_kernel
-def leader_key(leader: Ints) -> int:
+def leader_key(leader: Ints, labels: Ints) -> int:
     """Return the hash of a leader: blocks from 1, and 0 for the items of none."""
     key = 0
     for item in range(leader.shape[0]):
         if leader[item] > 0:
-            key = (key + mixed(item, leader[item])) & _KEY
+            key = (key + mixed(int(labels[item]), leader[item])) & _KEY
     return key

@@ -17,9 +17,15 @@ at once this is the paper's scheme. With late feedback lists of several epochs a
   all that is known, with ties (or draws) of its own;
 - a list that comes back after its epoch has ended counts like any other: a click for its item, no
   click for all items shown. By the equation above this leaves estimates as unbiased as they were:
-  Σ clicks - α Σ λ is a martingale, in whatever order lists come back and whatever lists they are.
-  Leaving them out would waste all lists on their way; counting only whole epochs of them would keep
-  short ones, with few clicks, more often than long ones;
+  added up in the order shown, Σ clicks - α Σ λ is a martingale, whatever the lists are. Leaving
+  them out would waste all lists on their way; counting only whole epochs of them would keep short
+  ones, with few clicks, more often than long ones;
+- when a list comes back must not depend on its clicks, though. Where clicks come before no-clicks,
+  each list without a click that is still on its way is missing, and Σ clicks - α Σ λ is too large
+  by λα for each: by 2, on average, after four lists of one item with λ = α = 1 of which only clicks
+  have come back. If lists are settled in the order shown, as `Ranker` and the service do, at most
+  one is missing, the first that is on its way: at most λα, and 15/16 in that case, however many
+  lists follow;
 - whichever list has no click, the epoch ends: there is news to decide by.
 
 A state has three fields for this, see `no_epochs`: ``epoch``, ``begun`` and ``current``.

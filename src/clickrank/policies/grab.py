@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._jit import lean_kernel
-from clickrank._select import copy
+from clickrank._select import copy, top_k
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.leader_counts import hash_of, times_led
+from clickrank.policies.leader_counts import hash_of_leader, name_leaders, times_led
 from clickrank.policies.unimodal import count_round, find_leader, is_due, no_leader, play_best
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
@@ -30,16 +30,17 @@ class State(NamedTuple):
     mean: FloatStatistic  # (n_items, n_positions), ρ̂_ik
     keys: IntStatistic  # (slots,)
     times: IntStatistic  # (slots,), T̃_a
+    labels: IntScratch  # (n_items,), what the hashes call the items
     value: FloatScratch  # (n_items, n_positions), b_ik when last computed
     rate: FloatScratch  # (n_items, n_positions)
     at: FloatScratch  # (n_items, n_positions)
     margin: FloatScratch  # (1,)
     ahead: IntScratch  # (1,)
-    own: FloatScratch  # (n_positions,)
+    own: FloatScratch  # (n_positions,), at first the leader's click rates
     neighbours: IntScratch  # (n_items - 1, 2)
     gain: FloatScratch  # (n_items - 1,)
     best: IntScratch  # (n_positions,), the leader ã
-    room: FloatScratch  # (4, n_items)
+    room: FloatScratch  # (5, n_items)
     marks: IntScratch  # (4, n_items)
     graph: FloatScratch  # (n_positions + 1, n_positions + 1)
     order: IntScratch  # (n_positions,), π̃: positions by decreasing click rate of the leader
@@ -56,23 +57,31 @@ class GRAB(Policy):
     neighbours, b_ik = sup{p ≥ ρ̂_ik : T_ik d(ρ̂_ik, p) ≤ log s + 3 log log s}, where s - 1 is how
     often ã has led.
 
-    **Assumes**: position-based clicks; examination need not be known, nor decrease. No horizon.
+    **Assumes**: position-based clicks, or any matrix of click probabilities by item and position
+    for which gauthier2022's Assumption 1 holds (`clickmodels.check_assumptions` tries every list;
+    where it does not hold, GRAB may stay with a list that is not the best). Examination need not be
+    known, nor decrease. No horizon.
 
-    **Source**: gauthier2022, Algorithm 6.
+    **Source**: gauthier2022, Algorithm 6; first in gauthier2021.
 
     **Differences**: 1. log log s is taken as 0 up to s = e. 2. Positions where the leader has equal
-    click rates are ordered by their number. 3. Lists whose sums differ by less than 1e-11 count as
-    tied: for the leader, each item then gets a random bonus of that size. 4. With delayed feedback
-    only rounds that have come back count, but for which rounds play the leader: there, lists made
-    since count too. 5. How often a leader led is kept for 8,192 leaders; see
-    `clickrank.policies.leader_counts`.
+    click rates are ordered at random in each round. 3. Lists whose sums differ by less than 1e-11
+    count as tied: for the leader, random bonuses of that size, by item and by position, decide. 4.
+    With delayed feedback only rounds that have come back count, but for which rounds play the
+    leader: there, lists made since count too. 5. How often a leader led is kept for 8,192 leaders;
+    see `clickrank.policies.leader_counts`. 6. Items may come and go, or be given for
+    one list alone. A click rate of an item at a position does not depend on the other items, so all
+    counts are kept; a leader is a list, and its count is kept too. An item that is new has no
+    views, so its index is 1. Each set of items is then a bandit of its own that begins with what is
+    known from the others.
 
     **Complexity**: a round looks at n_items - 1 neighbours and computes the indices, a few at most,
     that bounds leave open. The leader is found anew, O(n_positions² · n_items), when the changes
     since the last time could add up to another one.
 
     **Guarantee**: regret O(n_items log T / Δ), where Δ is the smallest gap of a neighbour of the
-    best list, if that is unique (gauthier2022, Theorem 1).
+    best list, if that is unique and Assumption 1 holds, as it does for position-based clicks
+    (gauthier2022, Theorem 1 and Lemma 1).
 
     Examples
     --------
@@ -83,8 +92,9 @@ class GRAB(Policy):
     """
 
     name = "grab"
-    assumes = Assumes(click_models=("pbm",))
+    assumes = Assumes(click_models=("pbm", "click-matrix"))
     rank_remembers = True
+    by_item = ("clicks", "misses", "mean")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -101,7 +111,11 @@ class GRAB(Policy):
         """Return the size of the leader."""
         return n_positions
 
-    def memos_for(self, memos: Ints, numbers: Ints) -> Ints:
+    def mend(self, state: State, numbers: Ints) -> None:
+        """Let the counts of leaders go on."""
+        name_leaders(state.labels, numbers)
+
+    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
         """Return memos with the leader's items called by other numbers."""
         return numbers[memos]
 
@@ -111,27 +125,20 @@ def _rank(
 ) -> None:
     find_leader(state, rng)
     copy(state.best, memo)
-    led = times_led(state.keys, state.times, hash_of(state.best))
+    led = times_led(state.keys, state.times, hash_of_leader(state.best, state.labels))
     if is_due(state, led, params.n_items):
         copy(state.best, ranking)
         return
-    _list_neighbours(params, state)
+    _list_neighbours(params, state, rng)
     play_best(state, params.n_items - 1, exploration_budget(led + 1.0), rng, ranking)
 
 
 @lean_kernel
-def _list_neighbours(params: Params, state: State) -> None:
+def _list_neighbours(params: Params, state: State, rng: np.random.Generator) -> None:
     n_positions = state.best.shape[0]
     for position in range(n_positions):
-        rate = state.mean[state.best[position], position]
-        place = position
-        while place > 0:
-            before = state.order[place - 1]
-            if state.mean[state.best[before], before] >= rate:
-                break
-            state.order[place] = before
-            place -= 1
-        state.order[place] = position
+        state.own[position] = state.mean[state.best[position], position]
+    top_k(state.own, rng, state.order)
     for k in range(n_positions - 1):
         state.neighbours[k, 0] = state.order[k]
         state.neighbours[k, 1] = -1 - state.order[k + 1]

@@ -40,7 +40,7 @@ class State(NamedTuple):
     at: FloatScratch  # (n_items, n_positions)
     bound: FloatScratch  # (n_items, n_positions), b_ik(t) or a number above it
     best: IntScratch  # (n_positions,); this and the next three: see `assign`
-    room: FloatScratch  # (4, n_items)
+    room: FloatScratch  # (5, n_items)
     marks: IntScratch  # (4, n_items)
     graph: FloatScratch  # (n_positions + 1, n_positions + 1)
 
@@ -53,14 +53,15 @@ class KLCombUCB(Policy):
     rate of item i in T_ik views at position k. The list maximises Σ_k b_ik(t), i = a_k: a linear
     assignment problem.
 
-    **Assumes**: position-based clicks; examination need not be known, nor decrease. No horizon.
+    **Assumes**: clicks that depend on the item and its position alone, as position-based ones do;
+    examination need not be known, nor decrease. No horizon.
 
     **Source**: gauthier2022, Algorithm 3, after kveton2015.
 
     **Differences**: 1. The first rounds play each rotation of the catalogue once, as printed, in
     random order; with delayed feedback, until each has come back. 2. log log t is taken as 0 up to
-    t = e. 3. Lists whose sums differ by less than 1e-11 count as tied: each item then gets a random
-    bonus of that size.
+    t = e. 3. Lists whose sums differ by less than 1e-11 count as tied, and random bonuses of that
+    size, by item and by position, decide.
 
     **Complexity**: as CombUCB1, with upper bounds in place of the indices: the list that is best by
     these is best by the indices once its own indices are computed. So a round computes a few
@@ -77,7 +78,7 @@ class KLCombUCB(Policy):
     """
 
     name = "kl-comb-ucb"
-    assumes = Assumes(click_models=("pbm",))
+    assumes = Assumes(click_models=("pbm", "click-matrix"))
     by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:

@@ -72,6 +72,28 @@ def hash_of(values: Ints) -> int:
 
 
 @lean_kernel
+def hash_of_leader(leader: Ints, labels: Ints) -> int:
+    """Return the hash of a list of items, each called by its label: see `name_leaders`."""
+    total = 0
+    for place in range(leader.shape[0]):
+        total = (total + mixed(place, int(labels[leader[place]]))) & _MASK
+    return total
+
+
+def name_leaders(labels: Ints, numbers: Ints) -> None:
+    """Let hashes call the items of a state just carried by the numbers that they had before.
+
+    So the counts of leaders go on: a leader is the same whatever other items there are. Without
+    labels, counts of a catalogue could not be read by a state of some of its items.
+    """
+    kept = numbers >= 0
+    new = np.ones(labels.size, dtype=bool)
+    new[numbers[kept]] = False
+    labels[numbers[kept]] = np.flatnonzero(kept)
+    labels[new] = numbers.size + np.arange(new.sum())
+
+
+@lean_kernel
 def times_led(keys: Ints, times: Ints, key: int) -> int:
     """Return how many rounds the leader of this hash has led, as far as remembered."""
     first = (key & (keys.shape[0] // _WAYS - 1)) * _WAYS

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from clickrank._jit import kernel_for, tell_apart
 from clickrank.errors import InvalidValue, invalid
-from clickrank.policies.base import Policy, source_of, update
+from clickrank.policies.base import Policy, code_of, update
 from clickrank.policies.chooser import NOTHING, Chooser, draw_lists
 from clickrank.policies.propensities import (
     ACCURACY,
@@ -88,11 +88,11 @@ class Learner:
 
     @functools.cached_property
     def _rank(self) -> Callable[..., None]:
-        return kernel_for(draw_lists, source_of(self.policy))
+        return kernel_for(draw_lists, code_of(self.policy))
 
     @functools.cached_property
     def _fold(self) -> Callable[..., None]:
-        return kernel_for(_fold_all, source_of(self.policy))
+        return kernel_for(_fold_all, code_of(self.policy))
 
     def rank(self, rng: np.random.Generator | None = None) -> tuple[Ints, Ints]:
         """Choose a ranking; returns it with the memo that `update` will need.

@@ -12,6 +12,9 @@ now, and
 So an item whose right side with a budget b for the last norm was below a cut may be left out as
 long as the norm is within b and the list needs more than the cut. What is left is some hundred
 items of ten thousand; when the bound fails, all are computed, and the near ones chosen anew.
+
+The squared variant has M = Σ x xᵀ/σ² without the identity, its pseudo-inverse, and the square of
+the norm as the bonus. It computes all scores in every round.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ from clickrank._select import contenders, draw_ties, enter
 from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.numerics.cholesky import factorise
+from clickrank.numerics.pseudo_inverse import factor_pseudo_inverse
 from clickrank.policies.base import Policy
+from clickrank.policies.linear_estimates import GRID
 from clickrank.policies.observation import FIRST_CLICK, positions_seen
 from clickrank.types import Floats, Ints, number
 
@@ -47,13 +52,16 @@ class Params(NamedTuple):
     limit: float  # what scores are cut off at
     budget: float  # b
     reach: float  # the largest ‖x‖
+    squared: bool  # whether the bonus is c‖x‖², and M has no identity
 
 
-def no_regression(n_items: int, n_features: int, n_positions: int) -> dict[str, NDArray[Any]]:
+def no_regression(
+    n_items: int, n_features: int, n_positions: int, squared: bool = False
+) -> dict[str, NDArray[Any]]:
     """Return the fields that a state has for it, before the first round."""
     square = np.zeros((n_features, n_features))
     return {
-        "gram": np.eye(n_features),
+        "gram": square.copy() if squared else np.eye(n_features),
         "response": np.zeros(n_features),
         "factor": square.copy(),
         "inverse": square.copy(),
@@ -73,14 +81,20 @@ def no_regression(n_items: int, n_features: int, n_positions: int) -> dict[str, 
 
 
 def regression_params(
-    spec: Policy, features: Features, n_items: int, width: float, sigma: float, budget: float
+    spec: Policy,
+    features: Features,
+    n_items: int,
+    width: float,
+    sigma: float,
+    budget: float,
+    squared: bool = False,
 ) -> Params:
     """Return the constants of a policy that sorts by scores linear in features."""
     x = features.for_items(type(spec).__name__, n_items)
-    limit = 1.0 if width > 0.0 else math.inf
+    limit = 1.0 if width > 0.0 and not squared else math.inf
     reach = math.sqrt(float((x * x).sum(axis=1).max()))
     by_feature = np.array(x.T, order="C")  # not a view, which would be read-only
-    return Params(by_feature, 1.0 / (sigma * sigma), width, limit, budget, reach)
+    return Params(by_feature, 1.0 / (sigma * sigma), width, limit, budget, reach, squared)
 
 
 def check_regression(spec: Policy, features: Features, sigma: float) -> None:
@@ -107,11 +121,33 @@ def observe(params: Any, state: Any, ranking: Ints, clicks: Ints) -> None:
 
 @lean_kernel
 def fit(params: Any, state: Any) -> None:
-    """Find θ̂ and the inverse of the Cholesky factor of M, from its lower half."""
+    """Find θ̂ and W with WᵀW = M⁻¹, from the lower half of M.
+
+    W is the inverse of the Cholesky factor, of which the upper half is 0; in the squared variant
+    see `factor_pseudo_inverse`.
+    """
     n = state.gram.shape[0]
-    factor = state.factor
     inverse = state.inverse
-    factorise(state.gram, n, factor)
+    if params.squared:
+        factor_pseudo_inverse(state.gram, state.factor, inverse)
+    else:
+        factorise(state.gram, n, state.factor)
+        _invert_factor(state.factor, inverse)
+    for j in range(n):
+        state.weights[0, j] = 0.0
+    for i in range(n):
+        columns = n if params.squared else i + 1
+        part = 0.0
+        for k in range(columns):
+            part += inverse[i, k] * state.response[k]
+        for j in range(columns):
+            state.weights[0, j] += params.precision * (inverse[i, j] * part)
+
+
+@lean_kernel
+def _invert_factor(factor: Floats, inverse: Floats) -> None:
+    """Write the inverse of a lower factor."""
+    n = factor.shape[0]
     for j in range(n):
         inverse[j, j] = 1.0 / factor[j, j]
         for i in range(j + 1, n):
@@ -119,14 +155,6 @@ def fit(params: Any, state: Any) -> None:
             for k in range(j, i):
                 rest -= factor[i, k] * inverse[k, j]
             inverse[i, j] = rest / factor[i, i]
-    for j in range(n):
-        state.weights[0, j] = 0.0
-    for i in range(n):
-        part = 0.0
-        for k in range(i + 1):
-            part += inverse[i, k] * state.response[k]
-        for j in range(i + 1):
-            state.weights[0, j] += params.precision * (inverse[i, j] * part)
 
 
 @lean_kernel
@@ -203,9 +231,13 @@ def _score(params: Any, state: Any, features: Floats, row: int, count: int) -> N
     value = state.value
     _apply(features, state.weights, row, count, value)
     if params.width > 0.0:
-        _widths(state, features, count)
+        _widths(params, state, features, count)
         for item in range(count):
             value[item] = min(value[item] + params.width * state.work[0, item], params.limit)
+    if params.squared:
+        # While less than d items were seen, many bounds are equal but for rounding.
+        for item in range(count):
+            value[item] = math.floor(value[item] / GRID + 0.5) * GRID
 
 
 @lean_kernel
@@ -234,8 +266,8 @@ def _combine(
 
 
 @lean_kernel
-def _widths(state: Any, features: Floats, count: int) -> None:
-    """Write ‖x‖ in the norm of M⁻¹ of the first items to row 0 of the work space."""
+def _widths(params: Any, state: Any, features: Floats, count: int) -> None:
+    """Write ‖x‖ in the norm of M⁻¹ of the first items, or ‖x‖², to row 0 of the work space."""
     for begin in range(0, count, _STRIPE):
         end = min(begin + _STRIPE, count)
         total = state.work[0, begin:end]
@@ -243,11 +275,13 @@ def _widths(state: Any, features: Floats, count: int) -> None:
         for i in range(total.shape[0]):
             total[i] = 0.0
         for row in range(features.shape[0]):
-            _combine(features, state.inverse, row, row + 1, begin, end, part)
+            columns = features.shape[0] if params.squared else row + 1
+            _combine(features, state.inverse, row, columns, begin, end, part)
             for i in range(total.shape[0]):
                 total[i] += part[i] * part[i]
-        for i in range(total.shape[0]):
-            total[i] = math.sqrt(total[i])
+        if not params.squared:
+            for i in range(total.shape[0]):
+                total[i] = math.sqrt(total[i])
 
 
 @lean_kernel
@@ -264,7 +298,7 @@ def _choose_near(params: Any, state: Any) -> None:
     n_items = params.features.shape[1]
     n = state.gram.shape[0]
     _take_all(params, state)
-    if n_items <= _FEW:
+    if n_items <= _FEW or params.squared:
         return
     _score(params, state, params.features, 0, n_items)
     needed = _select(state, n_items)
@@ -274,7 +308,7 @@ def _choose_near(params: Any, state: Any) -> None:
         trace += state.gram[i, i]
     wide = (params.width + params.budget) * (1.0 + 1e-13 * trace)
     _apply(params.features, state.weights, 0, n_items, state.value)
-    _widths(state, params.features, n_items)
+    _widths(params, state, params.features, n_items)
     low = math.inf
     for item in range(n_items):
         state.value[item] += wide * state.work[0, item]

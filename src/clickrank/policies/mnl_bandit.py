@@ -36,7 +36,7 @@ class State(NamedTuple):
     width: FloatStatistic  # (n_items, n_positions), √(min(1, 2γ̄_jk)/Ñ_kj); 0 before it
     bound: FloatScratch  # (n_items, n_positions), the index, scaled
     best: IntScratch  # (n_positions,); this and the next three: see `assign`
-    room: FloatScratch  # (4, n_items)
+    room: FloatScratch  # (5, n_items)
     marks: IntScratch  # (4, n_items)
     graph: FloatScratch  # (n_positions + 1, n_positions + 1)
 
@@ -60,9 +60,9 @@ class MNLBandit(Policy):
 
     **Differences**: 1. Without a complete epoch an index is infinite: the list with most of these
     goes first, and among those the one whose other indices have the largest sum. 2. Lists whose
-    sums differ by less than 1e-11 of n_positions times the largest index count as tied: each item
-    then gets a random bonus of that size. 3. The logarithm is at least 0. 4. Late feedback and
-    several clicks in one list: as in `EpochUCB`.
+    sums differ by less than 1e-11 of n_positions times the largest index count as tied, and random
+    bonuses of that size, by item and by position, decide. 3. The logarithm is at least 0. 4. Late
+    feedback and several clicks in one list: as in `EpochUCB`.
 
     **Complexity**: a round within an epoch copies the list. A new one takes
     O(n_items · n_positions) indices and a check that no exchange of items improves the last list,

@@ -11,11 +11,8 @@ import numpy as np
 from clickrank._jit import lean_kernel
 from clickrank._select import place, renew_top_k
 from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.walk import best_by, take_over
+from clickrank.policies.walk import EDGE, best_by, maximum, take_over
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number, whole
-
-# How close to 0 and 1 a particle may come, so that gradients are finite.
-_EDGE = 1e-9
 
 
 class Params(NamedTuple):
@@ -36,6 +33,9 @@ class State(NamedTuple):
     started: IntScratch  # (1,), 1 if there is a particle, else 0
     attraction: FloatScratch  # (n_items,), the particle's θ
     examination: FloatScratch  # (n_positions,), the particle's κ
+    clicks_buffer: FloatScratch  # (n_items, n_positions), clicks of the same sums as those counted
+    curvature_buffer: FloatScratch  # (n_items, n_positions), see `walk.maximum`
+    system_buffer: FloatScratch  # (n_positions + 1, n_positions), see `walk.maximum`
     pull: FloatScratch  # (n_positions,), what misses add to the gradient in κ
     noisy_attraction: FloatScratch  # (n_items,), θ with the final noise
     noisy_examination: FloatScratch  # (n_positions,), κ with the final noise
@@ -65,8 +65,11 @@ class PBLB(Policy):
     of four instances, but little more or less with h_0 = 0.001. Within 1e-9 of an edge
     it stays that far away. 2. The final noise is not reflected: it only serves to sort. 3. κ_1 is
     learned like all others, as printed; the likelihood fixes θ and κ up to a factor, which does
-    not change the order. 4. t is one more than the rounds that have come back. 5. The first
-    particle, and the next after a loss of work space, is drawn uniformly.
+    not change the order, and any position may be the one looked at most. 4. t is one more than the
+    rounds that have come back. 5. The first particle is drawn uniformly. One that has to start
+    later, in a new process, starts at the maximum of the likelihood (each item has 0.05 clicks and
+    misses more at each position, so that there is one), with the same largest value in θ and κ;
+    items that were never shown start at a uniform value.
 
     **Complexity**: O(m · n_items · n_positions) divisions a round.
 
@@ -122,6 +125,9 @@ class PBLB(Policy):
             started=np.zeros(1, dtype=np.int64),
             attraction=np.zeros(n_items),
             examination=np.zeros(n_positions),
+            clicks_buffer=np.zeros((n_items, n_positions)),
+            curvature_buffer=np.zeros((n_items, n_positions)),
+            system_buffer=np.zeros((n_positions + 1, n_positions)),
             pull=np.zeros(n_positions),
             noisy_attraction=np.zeros(n_items),
             noisy_examination=np.zeros(n_positions),
@@ -145,11 +151,7 @@ def _rank(
     theta, kappa = state.attraction, state.examination
     n_items, n_positions = theta.shape[0], kappa.shape[0]
     if state.started[0] == 0:
-        state.started[0] = 1
-        for i in range(n_items):
-            theta[i] = _inside(rng.random())
-        for k in range(n_positions):
-            kappa[k] = _inside(rng.random())
+        start(state, rng)
     rounds = state.rounds[0] + 1.0
     for _ in range(params.steps):
         _step(params.step_size / rounds, state, rng)
@@ -161,6 +163,56 @@ def _rank(
     renew_top_k(state.noisy_attraction, rng, state.best)
     renew_top_k(state.noisy_examination, rng, state.order)
     place(state.best, state.order, ranking)
+
+
+@lean_kernel
+def start(state: State, rng: np.random.Generator) -> None:
+    """Write a new particle: at the maximum of the likelihood, uniform before the first round."""
+    theta, kappa = state.attraction, state.examination
+    n_items, n_positions = state.misses.shape
+    if state.rounds[0] == 0:
+        for i in range(n_items):
+            theta[i] = _inside(rng.random())
+        for k in range(n_positions):
+            kappa[k] = _inside(rng.random())
+    else:
+        _start_at_maximum(state, rng)
+    state.started[0] = 1
+
+
+@lean_kernel
+def _start_at_maximum(state: State, rng: np.random.Generator) -> None:
+    """Write the maximum that has the same largest value in θ and in κ, away from the edges.
+
+    An item that was never shown has its maximum everywhere, and a uniform draw.
+    """
+    theta, kappa = state.attraction, state.examination
+    n_items, n_positions = state.misses.shape
+    clicks = state.clicks_buffer
+    total = max(1, state.position_clicks.sum())
+    for i in range(n_items):
+        for k in range(n_positions):
+            clicks[i, k] = state.item_clicks[i] * (state.position_clicks[k] / total)
+    buffers = state.noisy_attraction, state.curvature_buffer, state.system_buffer
+    maximum(clicks, state.misses, theta, kappa, *buffers)
+    largest = 0.0
+    for i in range(n_items):
+        if _views(state, i) > 0:
+            largest = max(largest, theta[i])
+    scale = math.sqrt(largest)  # the largest κ is 1
+    for i in range(n_items):
+        theta[i] = theta[i] / scale if _views(state, i) > 0 else rng.random()
+        theta[i] = min(max(theta[i], EDGE), 1.0 - EDGE)
+    for k in range(n_positions):
+        kappa[k] = min(max(kappa[k] * scale, EDGE), 1.0 - EDGE)
+
+
+@lean_kernel
+def _views(state: State, item: int) -> int:
+    views = int(state.item_clicks[item])
+    for k in range(state.misses.shape[1]):
+        views += state.misses[item, k]
+    return views
 
 
 @lean_kernel
@@ -191,7 +243,7 @@ def _inside(x: float) -> float:
     x -= 2.0 * math.floor(0.5 * x)
     if x > 1.0:
         x = 2.0 - x
-    return min(max(x, _EDGE), 1.0 - _EDGE)
+    return min(max(x, EDGE), 1.0 - EDGE)
 
 
 def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:

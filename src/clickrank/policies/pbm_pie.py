@@ -24,6 +24,7 @@ from clickrank.types import (
     IntStatistic,
     Vector,
     number,
+    whole,
 )
 
 
@@ -33,6 +34,7 @@ class Params(NamedTuple):
     examination: Floats  # (n_positions,), κ
     prominence: Ints  # (n_positions,), positions by decreasing examination
     exploration: float  # 1 + ε
+    log_rounds: float  # log T; 0 if δ grows with t
 
 
 class State(NamedTuple):
@@ -63,16 +65,18 @@ class PBMPIE(Policy):
     list's last: trying things where few people look costs little.
 
     Leaders: the items of the largest S_k/Ñ_k. B = {k not a leader : U_k(t, δ) ≥ estimate of the
-    last leader}, with U_k of eq. 7 and δ = (1 + ε) log t. If B is not empty, the last position
-    shows a random item of B with probability 1/2.
+    last leader}, with U_k of eq. 7 and δ = (1 + ε) log t, or (1 + ε) log T if `rounds` is given. If
+    B is not empty, the last position shows a random item of B with probability 1/2.
 
-    **Assumes**: position-based clicks, known examination. No horizon.
+    **Assumes**: position-based clicks, known examination. No horizon, unless `rounds` is given.
 
     **Source**: lagree2016, Algorithm 1.
 
-    **Differences**: 1. δ = (1 + ε) log t, as in Theorem 11; the pseudocode has log T. 2. The
-    first n_items rounds play each rotation of the catalogue once, as printed, in random order;
-    with delayed feedback, until each has come back. 3. The exploring position is the least
+    **Differences**: 1. δ = (1 + ε) log t, as in Theorem 11. The pseudocode has log T, which
+    `rounds` = T gives: it explores more at first, and on the problem of Figure 1b it loses 83 ± 3
+    in 100,000 rounds where log t loses 70 ± 3 (60 runs, the experiment lagree-2016/figure-1b).
+    2. The first n_items rounds play each rotation of the catalogue once, as printed, in random
+    order; with delayed feedback, until each has come back. 3. The exploring position is the least
     examined one, so that examination need not decrease. 4. Ties are broken at random. 5. Where
     no q is within δ, as positions contradict each other, U_k is the q that fits best.
 
@@ -90,6 +94,9 @@ class PBMPIE(Policy):
         Probability that each position is looked at (κ), each above 0.
     epsilon
         Extra exploration ε ≥ 0.
+    rounds
+        T, the number of rounds to play, for the exploration of the pseudocode, (1 + ε) log T; left
+        open, (1 + ε) log t.
 
     Examples
     --------
@@ -105,16 +112,20 @@ class PBMPIE(Policy):
 
     examination: Vector
     epsilon: float = 0.0
+    rounds: int | None = None
 
     def __post_init__(self) -> None:
         """Check the parameters."""
         set_probabilities(self, "examination")
         number("PBMPIE", "epsilon", self.epsilon, 0.0)
+        if self.rounds is not None:
+            whole("PBMPIE", "rounds", self.rounds, 1)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
         examination = check_length(self, "examination", n_positions)
-        return Params(examination, prominence(examination), 1.0 + self.epsilon)
+        log_rounds = 0.0 if self.rounds is None else math.log(self.rounds)
+        return Params(examination, prominence(examination), 1.0 + self.epsilon, log_rounds)
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
@@ -153,7 +164,9 @@ def _rank(
         state.is_leader[item] = 1
     place(state.best, params.prominence, ranking)
 
-    delta = params.exploration * math.log(state.rounds[0] + 1.0)
+    # If more rounds are played than were announced, δ grows with t again.
+    log_t = math.log(state.rounds[0] + 1.0)
+    delta = params.exploration * max(log_t, params.log_rounds)
     needed = state.mean[state.best[-1]]
     size = 0
     for item in range(n_items):

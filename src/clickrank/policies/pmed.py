@@ -220,13 +220,14 @@ class PMED(Policy):
         )
 
     def lists(self, chooser: Chooser) -> Lists | None:
-        """Return the lists of the queue; None if it is empty, and some items are tied."""
+        """Return the lists of the queue; None if it is empty and items or positions are tied."""
         state = chooser.state
         size = int(state.size[0])
         if size > 0:
             return Few(state.queue[:size].copy())
         shown, _ = chooser.probe()
-        if np.unique(state.log_theta).size == chooser.n_items:
+        ties = np.append(np.diff(np.sort(state.log_theta)), np.diff(np.sort(state.log_kappa)))
+        if not (ties == 0.0).any():
             left = state.queue[: int(state.size[0])]
             return Few(np.concatenate([shown[None], left]))
         chooser.keep("fitted", "x", "y")  # which the estimates, as they are rounded, do not show
@@ -253,7 +254,7 @@ def _fill_queue(params: Params, state: State, rng: np.random.Generator) -> None:
     t = state.rounds[0] + 1.0
     _estimate(state)
     top_k(state.log_theta, rng, state.order)
-    _sort_positions(state.log_kappa, state.places)
+    top_k(state.log_kappa, rng, state.places)
 
     for i in range(n_items):
         for k in range(n_positions):
@@ -293,17 +294,6 @@ def _estimate(state: State) -> None:
         state.bend,
         state.inner,
     )
-
-
-@lean_kernel
-def _sort_positions(log_kappa: Floats, places: Ints) -> None:
-    """Write the positions by decreasing κ̂, ties in order of position."""
-    for k in range(places.shape[0]):
-        place = k
-        while place > 0 and log_kappa[places[place - 1]] < log_kappa[k]:
-            places[place] = places[place - 1]
-            place -= 1
-        places[place] = k
 
 
 @lean_kernel

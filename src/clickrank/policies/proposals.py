@@ -1,4 +1,4 @@
-"""Candidates for the next value of a walk, each with the logarithm of what corrects for it."""
+"""Candidates for the next value of a walk, what corrects for them, and what they must exceed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import numpy as np
 from clickrank._jit import lean_kernel
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.types import Floats, Ints
+
+# Uniform numbers in (0, 1] that have 53 bits: the logarithm of the smallest is -36.74.
+_LEAST_LOG = -36.75
+# Of two sums of logarithms, more than what rounding can do to them.
+_SLACK = 1e-9
 
 
 @lean_kernel
@@ -23,11 +28,17 @@ def logit_walk(value: float, deviation: float, rng: np.random.Generator) -> tupl
 
 @lean_kernel
 def pseudo_view(
-    value: float, clicks: Ints, misses: Ints, weights: Floats, rng: np.random.Generator
+    value: float,
+    clicks: Ints,
+    misses: Ints,
+    weights: Floats,
+    prior_clicks: int,
+    prior_misses: int,
+    rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Draw from the Beta distribution that counts Σ_j N_j w_j views."""
-    total = 0
-    seen = 0.0
+    """Draw from the Beta distribution that counts Σ_j N_j w_j views, and the prior's in full."""
+    total = prior_clicks
+    seen = float(prior_clicks + prior_misses)
     for j in range(weights.shape[0]):
         total += clicks[j]
         seen += weights[j] * (clicks[j] + misses[j])
@@ -41,12 +52,23 @@ def pseudo_view(
 
 @lean_kernel
 def max_pos(
-    value: float, clicks: Ints, misses: Ints, weights: Floats, rng: np.random.Generator
+    value: float,
+    clicks: Ints,
+    misses: Ints,
+    weights: Floats,
+    prior_clicks: int,
+    prior_misses: int,
+    rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Draw from the posterior of x w_j, where j has the most views, and divide by w_j."""
-    most = 0
-    ties = 0
-    views = -1
+    """Draw from the posterior of x w_j, where j has the most views, and divide by w_j.
+
+    A prior counts as one more position, with weight 1.
+    """
+    most = -1  # the prior
+    ties = 1
+    views = prior_clicks + prior_misses
+    if views == 0:
+        views = -1
     for j in range(weights.shape[0]):
         here = clicks[j] + misses[j]
         if here > views:
@@ -57,7 +79,9 @@ def max_pos(
             ties += 1
             if rng.random() * ties < 1.0:
                 most = j
-    s, f, weight = clicks[most], misses[most], weights[most]
+    s, f, weight = prior_clicks, prior_misses, 1.0
+    if most >= 0:
+        s, f, weight = clicks[most], misses[most], weights[most]
     other = draw_beta(1.0 + s, 1.0 + f, rng) / weight
     if not 0.0 < other < 1.0:
         return 0.0, 0.0
@@ -72,3 +96,38 @@ def draw_beta(a: float, b: float, rng: np.random.Generator) -> float:
     win = sample_gamma(d, c, rng)
     d, c = gamma_constants(b)
     return win / (win + sample_gamma(d, c, rng))
+
+
+@lean_kernel
+def needed(
+    value: float,
+    other: float,
+    total: int,
+    now: float,
+    missed: int,
+    weighted: float,
+    correction: float,
+    rng: np.random.Generator,
+) -> float:
+    """Return what the logarithm of the acceptance ratio must exceed; infinity if it does not.
+
+    A candidate of 0 is refused. ``now`` is Σ_j F_j log(1 - x w_j), ``missed`` is F = Σ_j F_j and
+    ``weighted`` is Σ_j F_j w_j. By Jensen's inequality,
+    Σ_j F_j log(1 - x' w_j) ≤ F log(1 - x' Σ_j F_j w_j / F).
+    """
+    if other <= 0.0:
+        return math.inf
+    luck = 1.0 - rng.random()
+    gain = total * math.log(other / value)
+    bound = 0.0
+    if missed > 0:
+        rest = 1.0 - other * (weighted / missed)
+        if rest <= 0.0:  # x' w_j ≥ 1 for some j
+            return math.inf
+        bound = missed * math.log(rest)
+    most = gain + (bound - now) + correction
+    most += _SLACK * (1.0 + math.fabs(gain) - bound - now)
+    if most < _LEAST_LOG:
+        return math.inf
+    least = math.log(luck)
+    return math.inf if most < least else least

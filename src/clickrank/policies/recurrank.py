@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,21 +12,16 @@ from numpy.typing import ArrayLike
 from clickrank._jit import inline_kernel, kernel_for, lean_kernel
 from clickrank.errors import invalid
 from clickrank.features import Features
-from clickrank.numerics.g_optimal import design_room, find_design, find_design_of, support_limit
+from clickrank.numerics.g_optimal import design_room, find_design_of, support_limit
 from clickrank.policies.base import Assumes, Policy, register
 from clickrank.policies.chooser import Chooser
-from clickrank.policies.linear_estimates import chain_end, estimate_items, sort_best
 from clickrank.policies.lists import Few, Joined, Led, Lists
+from clickrank.policies.recurrank_phases import DESIGN, PHASES, end_phase, plan_phase
 from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
 
-#: How far the leverage of a design may exceed that of the best one, as a part of it.
-DESIGN = 1e-3
-#: More phases than there will be: the 27th alone takes more rounds than can be counted.
-PHASES = 32
 #: So many changes of the catalogue later, no list of before is still on its way.
 EPOCHS = 16
 _SALTS = 2**16
-_MOST = 2.0**53  # views that are as good as infinitely many
 
 
 class Params(NamedTuple):
@@ -36,6 +31,7 @@ class Params(NamedTuple):
     failure: float  # δ
     printed: bool  # whether to eliminate as Algorithm 1 says, not as the proof does
     stride: int  # d (d + 1) / 2, by which numbers of instances are told apart in a memo
+    program: bool  # whether to do as the authors' program
 
 
 class State(NamedTuple):
@@ -59,6 +55,7 @@ class State(NamedTuple):
     missing: IntStatistic  # (n_positions,), Σ T(a) less all views
     rank: IntStatistic  # (n_positions,), of the items
     coordinates: IntStatistic  # (n_positions, d), in which they are independent; see `find_design`
+    past: IntStatistic  # (2, n_items), views and clicks before this phase; empty as in the paper
     planning: IntScratch  # (n_positions,), the instance that the next two are of
     planned: IntScratch  # (n_positions, most), views to be handed out
     unplanned: IntScratch  # (n_positions,), their sum
@@ -85,8 +82,11 @@ class RecurRank(Policy):
     is split where two neighbours are 2Δ_ℓ apart, and items that cannot belong to it are dropped.
 
     **Assumes**: attraction linear in the features, positions of decreasing prominence, and clicks
-    by a position-based, document or cascade model: examination of a position may depend on the set
-    of items above it, and is least under the best list. The horizon, or `failure`.
+    by examination times attraction, where examination of a position may depend on the set of items
+    above it, and is least under the best list: position-based, document-based and cascade clicks,
+    dependent clicks and dynamic Bayesian networks if all clicks satisfy equally (otherwise the
+    order of the items above matters). Not the multinomial logit model, where an item at a position
+    changes how much that position is looked at. The horizon, or `failure`.
 
     **Source**: li2019, Algorithm 1.
 
@@ -104,13 +104,19 @@ class RecurRank(Policy):
     random, by a number that travels in the memo. 7. An interval with one item has no phases.
     8. Where several designs are equally good, the items' numbers decide which one is played: of two
     items with the same features it is always the same one that is measured. By the model they are
-    equally attractive.
+    equally attractive. 9. ``variant="program"`` follows the authors' public program where that
+    departs from the paper: intervals are never split; a phase takes d log(|𝒜| / δ_ℓ) / Δ_ℓ² rounds,
+    twice as many, with ℓ (ℓ + 1) for 2^ℓ in δ_ℓ, and measures its items equally often; and θ̂ also
+    counts what earlier phases have seen of these items. Their items are a volumetric spanner, drawn
+    at random (Appendix B); here they are those of the G-optimal design. What is shown below the
+    first item of a list in the first phase is random in each list, and in their program the same.
 
     **Complexity**: a round costs O(n_positions + d²), whatever the number of items. The end of a
     phase costs some ten passes over the items of the interval, O(d²) each.
 
     **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1, with the proof's
-    elimination; as printed it can be linear in T. Items added or removed: see `change_catalogue`.
+    elimination; as printed it can be linear in T. Items that were dropped may be retired, and it
+    goes on; other changes start it again. Both are argued at `change_catalogue`.
 
     Parameters
     ----------
@@ -122,6 +128,8 @@ class RecurRank(Policy):
         Probability δ, above 0 and at most 1; 1/√T if left open.
     elimination
         Which items to drop: "proof" or "printed", see above.
+    variant
+        "paper", or "program" to do as the authors' program, see above.
 
     Examples
     --------
@@ -134,7 +142,11 @@ class RecurRank(Policy):
 
     name = "recurrank"
     assumes = Assumes(
-        click_models=("pbm", "cascade"), horizon=True, features=True, positions="decreasing"
+        click_models=("pbm", "cascade", "dcm", "dbn"),
+        horizon=True,
+        features=True,
+        positions="decreasing",
+        equal_satisfaction=True,
     )
     rank_remembers = True
 
@@ -142,6 +154,7 @@ class RecurRank(Policy):
     horizon: int | None = None
     failure: float | None = None
     elimination: Literal["proof", "printed"] = "proof"
+    variant: Literal["paper", "program"] = "paper"
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -157,6 +170,8 @@ class RecurRank(Policy):
         if self.elimination not in ("proof", "printed"):
             rule = "elimination must be 'proof' or 'printed'"
             raise invalid("RecurRank", rule, self.elimination)
+        if self.variant not in ("paper", "program"):
+            raise invalid("RecurRank", "variant must be 'paper' or 'program'", self.variant)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -165,7 +180,8 @@ class RecurRank(Policy):
             assert self.horizon is not None  # as checked
             failure = 1.0 / math.sqrt(self.horizon)
         features = self.features.for_items("RecurRank", n_items)
-        return Params(features, float(failure), self.elimination == "printed", self._stride())
+        printed, program = self.elimination == "printed", self.variant == "program"
+        return Params(features, float(failure), printed, self._stride(), program)
 
     def _stride(self) -> int:
         d = self.features.n_features
@@ -179,7 +195,7 @@ class RecurRank(Policy):
         if n_items > 1:
             room = (getattr(state, name) for name in design_room(1, 1))
             design = kernel_for(find_design_of, "")(params.features, state.order, DESIGN, *room)
-        _plan(params, state, 0, n_positions, 1, *design)
+        plan_phase(params, state, 0, n_positions, 1, *design)
         return state
 
     def unstarted(self, n_items: int, n_positions: int) -> State:
@@ -203,6 +219,7 @@ class RecurRank(Policy):
             missing=position.copy(),
             rank=position.copy(),
             coordinates=np.zeros((n_positions, d), dtype=np.int64),
+            past=np.zeros((2, n_items if self.variant == "program" else 0), dtype=np.int64),
             planning=position.copy(),
             planned=slot,
             unplanned=position.copy(),
@@ -225,7 +242,11 @@ class RecurRank(Policy):
     def relabelled(self, origin: Ints, new: ArrayLike | Features | None = None) -> RecurRank:
         """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
         features = self.features.relabelled(origin, None if new is None else Features(new))
-        return RecurRank(features, self.horizon, self.failure, self.elimination)
+        return replace(self, features=features)
+
+    def dropped(self, state: State) -> Ints:
+        """Return the items that are in no interval any more."""
+        return np.setdiff1d(np.arange(state.order.size), state.order[: state.alive[0]])
 
     def lists(self, chooser: Chooser) -> Lists:
         """Return the lists of intervals, each with what it measures first."""
@@ -334,99 +355,7 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
             state.clicks[first, slot] += clicks[first]
             state.missing[first] -= 1
             if state.missing[first] == 0:
-                _end_phase(params, state, first, int(memo[n_positions]))
-
-
-def _plan(
-    params: Params,
-    state: State,
-    first: int,
-    end: int,
-    phase: int,
-    size: int,
-    rank: int,
-    leverage: float,
-) -> None:
-    """Begin a phase of an interval with the design found last; its size is 0 for a single item."""
-    n_positions = state.end.shape[0]
-    n_items = (state.alive[0] if end == n_positions else end) - first
-    state.end[first] = end
-    state.phase[first] = phase
-    state.number[first] = state.epoch[0] * PHASES + phase
-    state.support[first] = size
-    state.rank[first] = rank
-    state.missing[first] = 0
-    for c in range(rank):
-        state.coordinates[first, c] = state.marks[1, c]
-    failure = params.failure / (2.0 * n_positions * 2.0**phase)
-    dimension = max(leverage, float(params.features.shape[1]))
-    views = 0.5 * dimension * 4.0**phase * math.log(n_items / failure)
-    for slot in range(size):
-        state.chosen[first, slot] = state.marks[0, slot]
-        state.needed[first, slot] = int(min(_MOST, math.ceil(views * state.scores[0, slot])))
-        state.views[first, slot] = 0
-        state.clicks[first, slot] = 0
-        state.missing[first] += state.needed[first, slot]
-
-
-_plan_kernel = lean_kernel(_plan)
-
-
-@lean_kernel
-def _end_phase(params: Params, state: State, first: int, salt: int) -> None:
-    """Estimate the items of an interval, drop and sort them, split it, and begin new phases."""
-    n_positions = state.end.shape[0]
-    end = state.end[first]
-    positions = end - first
-    places = state.alive[0] if end == n_positions else end
-    gap = 2.0 * 2.0 ** -float(state.phase[first])
-    support = state.support[first]
-    estimate_items(
-        params.features,
-        state.chosen[first, :support],
-        state.views[first],
-        state.clicks[first],
-        state.coordinates[first, : state.rank[first]],
-        state.order[first:places],
-        state.weights,
-        state.squares,
-        state.estimate[first:places],
-    )
-    sort_best(state.estimate, state.order, first, places, salt, state.best[:positions])
-    for i in range(positions):
-        state.top[i] = state.estimate[state.best[i]]
-        state.deck[i] = state.order[state.best[i]]
-    kept = positions
-    if places > end:
-        floor = state.top[positions - 1]
-        if params.printed:
-            floor = chain_end(state.estimate, first, places, floor, gap)
-        floor -= gap
-        for i in range(positions):
-            state.estimate[state.best[i]] = -math.inf
-        for place in range(first, places):
-            if state.estimate[place] > floor:
-                state.deck[kept] = state.order[place]
-                kept += 1
-    for i in range(kept):
-        state.order[first + i] = state.deck[i]
-    if end == n_positions:
-        state.alive[0] = first + kept
-    phase = state.phase[first] + 1
-    begin = first
-    for i in range(1, positions + 1):
-        if i < positions and state.top[i - 1] - state.top[i] < gap:
-            continue
-        end = first + i
-        items = state.order[begin : state.alive[0] if end == n_positions else end]
-        size, rank, leverage = items.shape[0] - 1, 0, 0.0
-        if size > 0:
-            size, rank, leverage = find_design(
-                params.features, items, DESIGN,
-                state.squares, state.points, state.scores, state.marks, state.table,
-            )  # fmt: skip
-        _plan_kernel(params, state, begin, end, phase, size, rank, leverage)
-        begin = end
+                end_phase(params, state, first, int(memo[n_positions]))
 
 
 register(RecurRank, State, _rank, _update, lean=True)

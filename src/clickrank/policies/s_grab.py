@@ -11,7 +11,7 @@ from clickrank._jit import lean_kernel
 from clickrank._select import copy
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.leader_counts import hash_of, times_led
+from clickrank.policies.leader_counts import hash_of_leader, name_leaders, times_led
 from clickrank.policies.unimodal import count_round, find_leader, is_due, no_leader, play_best
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
@@ -30,6 +30,7 @@ class State(NamedTuple):
     mean: FloatStatistic  # (n_items, n_positions), ρ̂_ik
     keys: IntStatistic  # (slots,)
     times: IntStatistic  # (slots,), T̃_a
+    labels: IntScratch  # (n_items,), what the hashes call the items
     value: FloatScratch  # (n_items, n_positions), b_ik when last computed
     rate: FloatScratch  # (n_items, n_positions)
     at: FloatScratch  # (n_items, n_positions)
@@ -39,7 +40,7 @@ class State(NamedTuple):
     neighbours: IntScratch  # (degree, 2)
     gain: FloatScratch  # (degree,)
     best: IntScratch  # (n_positions,), the leader ã
-    room: FloatScratch  # (4, n_items)
+    room: FloatScratch  # (5, n_items)
     marks: IntScratch  # (4, n_items)
     graph: FloatScratch  # (n_positions + 1, n_positions + 1)
 
@@ -52,11 +53,14 @@ class SGRAB(Policy):
     any by one not shown, γ = K(2L - K - 1)/2 in all. Every (γ + 1)-th round of a leader plays it;
     the others play the largest sum of indices among leader and neighbours.
 
-    **Assumes**: position-based clicks; examination need not be known, nor decrease. No horizon.
+    **Assumes**: position-based clicks, or any matrix of click probabilities by item and position in
+    which every list that is not the best has a better one among these neighbours. That is less than
+    GRAB needs, whose neighbours are some of these. Examination need not be known, nor decrease. No
+    horizon.
 
-    **Source**: gauthier2022, Algorithm 12: OSUB (Algorithm 5) on the static graph.
+    **Source**: gauthier2022, Algorithm 12: OSUB (Algorithm 5, combes2014) on the static graph.
 
-    **Differences**: as for GRAB, but for the order of positions, which plays no part.
+    **Differences**: 1, 3, 4, 5 and 6 of GRAB; the order of positions plays no part.
 
     **Complexity**: a round looks at γ neighbours; else as GRAB.
 
@@ -71,8 +75,9 @@ class SGRAB(Policy):
     """
 
     name = "s-grab"
-    assumes = Assumes(click_models=("pbm",))
+    assumes = Assumes(click_models=("pbm", "click-matrix"))
     rank_remembers = True
+    by_item = ("clicks", "misses", "mean")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -86,7 +91,11 @@ class SGRAB(Policy):
         """Return the size of the leader."""
         return n_positions
 
-    def memos_for(self, memos: Ints, numbers: Ints) -> Ints:
+    def mend(self, state: State, numbers: Ints) -> None:
+        """Let the counts of leaders go on."""
+        name_leaders(state.labels, numbers)
+
+    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
         """Return memos with the leader's items called by other numbers."""
         return numbers[memos]
 
@@ -96,7 +105,7 @@ def _rank(
 ) -> None:
     find_leader(state, rng)
     copy(state.best, memo)
-    led = times_led(state.keys, state.times, hash_of(state.best))
+    led = times_led(state.keys, state.times, hash_of_leader(state.best, state.labels))
     if is_due(state, led, params.degree + 1):
         copy(state.best, ranking)
         return

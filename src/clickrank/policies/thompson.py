@@ -115,8 +115,15 @@ class ThompsonSampling(BayesianPolicy):
     rejection, at some four times the cost; seven times for items with β < 1 and no certain miss.
 
     **Guarantee**: for attractions drawn from the prior, regret
-    O(√(n_positions · n_items · T) log T), and less the more the prior knows (kveton2022,
-    Theorems 1 and 2, Corollary 3). None for position-based clicks.
+    O(√(n_positions · n_items · T) log T), and less the more the prior knows, under document-based
+    and cascade clicks (kveton2022, Theorems 1 and 2), and under dependent clicks with
+    `observe="first-click"` (Corollary 3). None for dependent clicks with the default rule, though
+    Corollary 3 says so: its proof needs observations that do not depend on later clicks, and
+    regret is linear. At attractions .5, .45, …, .25 and satisfaction .8, .6, .4, .2 it lost 392
+    in 100,000 rounds and 3,453 in 1,000,000 (6 runs, seed 1), but 41 and 49 with
+    "first-click", which is recommended for long horizons: a few thousand rounds or more where
+    satisfaction decreases, some 100,000 where it is equal at all positions (the experiments
+    kveton-2022/dcm-decreasing and dcm-observation). None for position-based clicks.
 
     Parameters
     ----------
@@ -127,7 +134,8 @@ class ThompsonSampling(BayesianPolicy):
     examination
         With "pbm" only: probability that each position is looked at (κ), each above 0.
     observe
-        With "dcm" only: "last-click" or "first-click", down to where items count as observed.
+        With "dcm" only: "last-click" (the paper's rule) or "first-click" (recommended for long
+        horizons), down to where items count as observed.
     satisfaction
         With "dcm" only: probability that a click at each position satisfies, of which only the
         order is used; the click model's, where it has one, and otherwise decreasing.

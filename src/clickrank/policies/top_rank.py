@@ -22,6 +22,7 @@ from clickrank.policies.crowd import (
     note_superior,
 )
 from clickrank.policies.lists import Lists, partition
+from clickrank.policies.top_rank_items import mend_pairs, with_matrices
 from clickrank.types import FloatStatistic, Ints, IntScratch, IntStatistic, number, switch, whole
 
 #: c of the confidence width.
@@ -50,7 +51,7 @@ class State(NamedTuple):
     epoch: IntStatistic  # (1,), how often everything was forgotten
     rounds: IntStatistic  # (1,), rounds of this epoch
     scale: FloatStatistic  # (1,), c/δ
-    clicks: IntStatistic  # (n_items,)
+    clicks: IntStatistic  # (n_items,), all that were counted
     difference: IntStatistic  # (n_items, n_items)
     disagreement: IntStatistic  # (n_items, n_items)
     beats: IntStatistic  # (n_items, n_items), 1 at (i, j) where G has the edge (j, i)
@@ -79,9 +80,15 @@ class TopRank(Policy):
     S_ij ≥ √(2 N_ij log(c √N_ij / δ)), c = 4√(2/π)/erf(√2). The first block are the items that
     none beats, the second those that none beats of the rest, and so on.
 
-    **Assumes**: positions of decreasing prominence, the first one most. Clicks by a position-based,
-    document or cascade model, or any other in which a more attractive item in the place of another
-    one is clicked at least in proportion. The horizon, or `doubling`.
+    **Assumes**: positions of decreasing prominence, the first one most, and clicks v(a, k) on list
+    a at position k such that for some α 1. the items of the largest α, in order, get most clicks;
+    2. exchanging i at position k with a less attractive j, v(a, k) falls by α_j/α_i or more; 3. an
+    item gets the fewest clicks at position k when the rest of the list is the best one. Position-
+    based, document-based and cascade clicks are such. So are dependent clicks and dynamic Bayesian
+    networks where all clicks satisfy equally (otherwise, the best items in order do not get most
+    clicks or are not the most satisfying), and the multinomial logit model with decreasing biases:
+    for α_j/(1 + λ_1 α_j) in place of α_j, as an attractive item takes clicks from its own list,
+    too. The horizon, or `doubling`.
 
     **Source**: lattimore2018, Algorithm 1; gauthier2022, Algorithm 4.
 
@@ -90,14 +97,19 @@ class TopRank(Policy):
     the loop as printed would not end. 3. Clicks that come late count for the partition that was
     played, which travels in the memo. 4. With `doubling` the horizon is a guess; when as many
     rounds have come back, all is forgotten, lists still on their way included, and the next epoch
-    is twice as long, with δ = 1/guess. An epoch counts its own lists alone.
+    is twice as long, with δ = 1/guess. An epoch counts its own lists alone. 5. Items may come and
+    go, or be given for one list alone: S, N and who beats whom are kept, as they say nothing about
+    other items, and the partition follows for the items there are (see ``top_rank_items``). With
+    probability 1 - δ n_items², for all items that ever were, every edge stays right.
 
     **Complexity**: O(n_items) a round to remember the partition, and O(1) a click. A click may only
     make its own item beat another, and not before a number of clicks on it that is computed from
     S and N; so the pairs of an item are rarely looked at. Pairs take 3 n_items² numbers; from 2,048
     items on, as long as feedback comes in time and the first block fills the list, a number a click
     instead, and n_items²/16 once fewer than a quarter of the items are in that block; n_items²/4 in
-    all at most. The rest is reserved, but not written to.
+    all at most. The rest is reserved, but not written to. Once such a catalogue has changed, it has
+    the matrices. The first list after items are added or retired takes O(n_items²) more; in the
+    service, while items are retired, each first list after feedback.
 
     **Guarantee**: for δ = 1/T, regret O(n_items · n_positions · log T / Δ), and whatever the gaps
     O(√(n_positions³ · n_items · T log T)) (lattimore2018). With doubling, log² T
@@ -125,7 +137,14 @@ class TopRank(Policy):
     """
 
     name = "toprank"
-    assumes = Assumes(click_models=("pbm", "cascade"), horizon=True, positions="decreasing")
+    assumes = Assumes(
+        click_models=("pbm", "cascade", "dcm", "dbn", "mnl"),
+        horizon=True,
+        positions="decreasing",
+        equal_satisfaction=True,
+    )
+    by_item = ("clicks", "wins", "superiors", "block")
+    by_pair = ("difference", "disagreement", "beats")
 
     horizon: int | None = None
     failure: float | None = None
@@ -190,8 +209,28 @@ class TopRank(Policy):
         return n_items + 1 if self.doubling else n_items
 
     def memo_limit(self, n_items: int) -> int:
-        """Return what blocks and epochs are below."""
-        return max(n_items, _EPOCHS) if self.doubling else n_items
+        """Return what blocks and epochs are below; ``n_items`` itself stands for no block."""
+        return max(n_items + 1, _EPOCHS) if self.doubling else n_items + 1
+
+    def unpacked(self, state: State) -> State:
+        """Return a state whose matrices hold all pairs, as those of few items do."""
+        found: State = with_matrices(state)
+        return found
+
+    def mend(self, state: State, numbers: Ints) -> None:
+        """Divide the items again by what is proved about those that are there."""
+        mend_pairs(state, numbers)
+
+    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
+        """Return memos for another catalogue; items that it has besides were in no block.
+
+        Nor do blocks from the number of items on count: lists end before them.
+        """
+        there = np.flatnonzero(numbers >= 0)
+        found = np.full((len(memos), n_items), n_items, dtype=np.int64)
+        blocks = memos[:, there]
+        found[:, numbers[there]] = np.where(blocks < min(numbers.size, n_items), blocks, n_items)
+        return np.column_stack([found, memos[:, numbers.size :]])
 
     def lists(self, chooser: Chooser) -> Lists:
         """Return the lists that respect the partition, which are equally likely."""
@@ -324,7 +363,10 @@ def _add_edge(state: State, item: int, other: int) -> None:
 
 @lean_kernel
 def _count_late(state: State, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
-    """Count the clicks on a list of another partition, pair by pair; say whether to divide anew."""
+    """Count the clicks on a list of another partition, pair by pair; say whether to divide anew.
+
+    A click is counted for its item too: what the fields hold follows from S, N and all clicks.
+    """
     changed = False
     for position in range(ranking.shape[0]):
         state.clicked[ranking[position]] = clicks[position]
@@ -332,17 +374,23 @@ def _count_late(state: State, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
         if clicks[position] == 0:
             continue
         item = ranking[position]
-        state.due[item] -= 1  # S grows by one without a click that is counted
+        state.clicks[item] += 1
         for other in range(state.block.shape[0]):
-            if memo[other] != memo[item] or state.clicked[other] == 1:
+            if other == item:
                 continue
-            state.difference[item, other] += 1
-            state.difference[other, item] -= 1
-            state.disagreement[item, other] += 1
-            state.disagreement[other, item] += 1
+            together = state.block[item] == state.block[other]
+            counts = memo[other] == memo[item] and state.clicked[other] == 0
+            if together != counts:  # else the matrices stay: the click tells, or it tells nothing
+                by = 1 if counts else -1
+                state.difference[item, other] += by
+                state.difference[other, item] -= by
+                state.disagreement[item, other] += by
+                state.disagreement[other, item] += by
+            if not counts:
+                continue
             s = state.difference[item, other]
             n = state.disagreement[item, other]
-            if state.block[item] == state.block[other]:
+            if together:
                 s += state.clicks[item] - state.clicks[other]
                 n += state.clicks[item] + state.clicks[other]
             if state.beats[item, other] == 0 and s >= _width(state, n):

@@ -21,7 +21,7 @@ from clickrank.policies.dominance import (
     rebuild,
     weigh_pair,
 )
-from clickrank.policies.leader_counts import SLOTS, lead, no_leaders, times_led
+from clickrank.policies.leader_counts import SLOTS, lead, name_leaders, no_leaders, times_led
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, whole
 
 _LOG2 = math.log(2.0)
@@ -44,6 +44,7 @@ class State(NamedTuple):
     times: IntStatistic  # (slots,)
     clock: FloatScratch  # (2,), the last t, and its log log t
     evidence: FloatScratch  # (n_items, n_items), T_ij kl(p̂, 1/2), see `_weigh`; ∞ if not known
+    labels: IntScratch  # (n_items,), what the hashes of leaders call the items
     ready: IntScratch  # (1,), whether the rest of the scratch fits the wins
     stale: IntScratch  # (1,), whether the leader is to be elicited anew
     dominators: IntScratch  # (n_items, words), bit i of row j: i dominates j
@@ -97,11 +98,17 @@ class UniRank(Policy):
     count rounds whose feedback has come, and t one more. Leader and partition played travel in the
     memo. 8. Ties of the item that joins are broken at random. 9. The leaders' counts are kept
     by hash in a table of fixed size, and the least may be forgotten: see ``leader_counts``.
+    10. Items may come and go, or be given for one list alone. Who wins of two items that are
+    exchanged at random does not depend on a third one, so all wins are kept; a leader is the
+    partition of the items that it shows, so its count is kept too. An item that is new has met no
+    other, and is in the leader's first subset. Each set of items is then a bandit of its own that
+    begins with what is known from the others.
 
     **Complexity**: usually O(n_items) a round and O(n_items) a click, and O(n_items²) memory. The
     leader is elicited anew only when a pair changes that matters for it, see ``dominance``; whether
     an index is at most 0 shows without solving for it. The lists are exactly those of the policy
-    that computes everything anew.
+    that computes everything anew. The first list after items are added or retired takes O(n_items²)
+    more; in the service, while items are retired, each first list after feedback.
 
     **Guarantee**: regret O(n_items · log T / Δ) where no two items are equally attractive
     (Theorem 3), else O(n_items · n_positions · log T / Δ) (Remark 10).
@@ -121,6 +128,8 @@ class UniRank(Policy):
 
     name = "unirank"
     assumes = Assumes(click_models=("pbm", "cascade"), positions="decreasing")
+    by_item = ()
+    by_pair = ("wins",)
 
     slots: int = SLOTS
 
@@ -157,6 +166,20 @@ class UniRank(Policy):
     def memo_limit(self, n_items: int) -> int:
         """Return what subsets are below: they count from 1."""
         return n_items + 1
+
+    def mend(self, state: State, numbers: Ints) -> None:
+        """Let the counts of leaders go on."""
+        name_leaders(state.labels, numbers)
+
+    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
+        """Return memos for another catalogue; items that it has besides were in no subset."""
+        n_before = numbers.size
+        found = np.zeros((len(memos), 2 * n_items), dtype=np.int64)
+        there = np.flatnonzero(numbers >= 0)
+        for half in (0, 1):
+            part = memos[:, half * n_before : (half + 1) * n_before]
+            found[:, half * n_items + numbers[there]] = part[:, there]
+        return found
 
 
 def _rank(
@@ -353,7 +376,7 @@ def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Int
     for item in range(n_items):
         changed |= memo[item] ^ state.leader[item]
     # The key belongs to the leader last elicited, even where that is stale.
-    key = state.key[0] if changed == 0 else leader_key(memo[:n_items])
+    key = state.key[0] if changed == 0 else leader_key(memo[:n_items], state.labels)
     lead(state.keys, state.times, key)
     state.rounds[0] += 1
     total = 0

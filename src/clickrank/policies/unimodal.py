@@ -25,7 +25,7 @@ from clickrank.policies.kl_cells import (
     count_cell,
     no_cells,
 )
-from clickrank.policies.leader_counts import hash_of, lead, no_leaders
+from clickrank.policies.leader_counts import hash_of_leader, lead, no_leaders
 from clickrank.types import Floats, Ints
 
 
@@ -43,6 +43,10 @@ class Unimodal(KLCells, Protocol):
     @property
     def times(self) -> Ints:
         """Statistic, see `clickrank.policies.leader_counts`."""
+
+    @property
+    def labels(self) -> Ints:
+        """Scratch (n_items,): what hashes of leaders call the items, see `name_leaders`."""
 
     @property
     def margin(self) -> Floats:
@@ -70,7 +74,7 @@ class Unimodal(KLCells, Protocol):
 
     @property
     def room(self) -> Floats:
-        """Scratch (4, n_items)."""
+        """Scratch (5, n_items)."""
 
     @property
     def marks(self) -> Ints:
@@ -87,6 +91,7 @@ def no_leader(n_items: int, n_positions: int, degree: int) -> dict[str, Any]:
         **no_cells(n_items, n_positions),
         **no_leaders(),
         "mean": np.zeros((n_items, n_positions)),
+        "labels": np.arange(n_items),
         "margin": np.zeros(1),
         "ahead": np.zeros(1, dtype=np.int64),
         "own": np.zeros(n_positions),
@@ -195,7 +200,7 @@ def _exchange(position: int, other: int, ranking: Ints) -> None:
 def count_round(state: Unimodal, ranking: Ints, leader: Ints, clicks: Ints) -> None:
     """Count a settled round: its clicks, and who was the leader."""
     state.ahead[0] = 0
-    lead(state.keys, state.times, hash_of(leader))
+    lead(state.keys, state.times, hash_of_leader(leader, state.labels))
     for position in range(ranking.shape[0]):
         item = ranking[position]
         before = state.mean[item, position]

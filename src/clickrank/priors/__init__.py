@@ -1,6 +1,7 @@
 """What is known of items before the first click: Beta priors, and where they come from."""
 
 from clickrank.beta import Beta
+from clickrank.priors.clicks import from_log
 from clickrank.priors.example import load_example
 from clickrank.priors.history import from_history
 from clickrank.priors.judged import JudgedQueries, JudgedQuery
@@ -15,6 +16,7 @@ __all__ = [
     "JudgedQuery",
     "effective_votes",
     "from_history",
+    "from_log",
     "from_rankers",
     "from_ranking",
     "from_scores",

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clickrank._jit import entry_point, kernel_for
-from clickrank.errors import InvalidValue, invalid
-from clickrank.policies import POLICIES, Learner, Policy
-from clickrank.policies.base import source_of
+from clickrank.errors import invalid
+from clickrank.policies import Learner, Policy
+from clickrank.policies.base import code_of
 from clickrank.policies.carry import carried
 from clickrank.policies.chooser import NOTHING, draw_lists
 from clickrank.policies.propensities import (
@@ -22,6 +22,13 @@ from clickrank.policies.propensities import (
     generator,
     lists_of,
     lists_of_some,
+)
+from clickrank.ranker.abilities import (
+    allowed_of,
+    drops_items,
+    refuse_candidates,
+    same_arrays,
+    takes_candidates,
 )
 from clickrank.types import (
     Ints,
@@ -33,26 +40,19 @@ from clickrank.types import (
     statistic_fields,
 )
 
-#: Of `Learned.statistics`, what is not the policy's.
-VIEWS, CLICKS = "tally.views", "tally.clicks"
-
-
-def takes_candidates(policy: Policy | type[Policy]) -> bool:
-    """Return whether the policy can choose from some of its items."""
-    return policy.by_item is not None
-
-
-def candidate_policies() -> list[str]:
-    """Return the names of the policies that can choose from some of their items."""
-    return [name for name, cls in POLICIES.items() if takes_candidates(cls)]
+#: Of `Learned.statistics`, what is not the policy's: the tally, and for a policy that drops items
+#: those that it began with.
+VIEWS, CLICKS, BEGAN_WITH = "tally.views", "tally.clicks", "began.with"
 
 
 class Learned:
     """What a policy has learned in one context, with a tally of views and clicks.
 
     Items are numbers, 0, 1, 2, … in the order in which they were added. Retired ones keep theirs
-    and are not shown. Of policies with `Policy.by_item` the statistics are of all items; of the
-    others, of those that are not retired, and other items mean folding the log anew.
+    and are not shown. Of policies with `Policy.by_item` the statistics are of all items. Of the
+    others they are of those that were not retired at the beginning (``began_without`` those), and
+    other items mean to fold the log again. But items that the policy has dropped for good may be
+    retired: see `going_on_without`.
 
     One thread may call `rank` while another one calls `fold`, which leaves this object as it is.
 
@@ -67,7 +67,12 @@ class Learned:
     """
 
     def __init__(
-        self, policy: Policy, n_items: int, n_positions: int, retired: Collection[int] = ()
+        self,
+        policy: Policy,
+        n_items: int,
+        n_positions: int,
+        retired: Collection[int] = (),
+        began_without: Collection[int] | None = None,
     ) -> None:
         """Start from nothing."""
         if not isinstance(policy, Policy):
@@ -85,11 +90,12 @@ class Learned:
         if self._active.size < self.n_positions:
             rule = f"at least n_positions ({self.n_positions}) items must not be retired"
             raise invalid(self._owner, rule, self._active.size)
-        # Whether the learner's items have other numbers than these.
-        self._renumbered = bool(self.retired) and not takes_candidates(policy)
-        if self._renumbered:
-            policy, n_items = policy.relabelled(self._active), self._active.size
-        self._learner = Learner(policy, n_items, self.n_positions)
+        # The items that the learner is of, and whether they have other numbers there.
+        self._of = np.arange(self.n_items)
+        if not takes_candidates(policy):
+            without = self.retired if began_without is None else set(began_without)
+            self._of = np.setdiff1d(self._of, list(without)).astype(np.int64)
+        self._learner = self._new_learner()
         self.memo_size = self._learner.memo_size
         cells = (self.n_items, self.n_positions)
         self.views: NDArray[np.int32] = np.zeros(cells, dtype=np.int32)
@@ -99,10 +105,18 @@ class Learned:
         self._active_learner: Learner | None = None
 
     @property
+    def _renumbered(self) -> bool:
+        return self._of.size < self.n_items
+
+    def _new_learner(self) -> Learner:
+        policy = self.policy.relabelled(self._of) if self._renumbered else self.policy
+        return Learner(policy, self._of.size, self.n_positions)
+
+    @property
     def memos_travel(self) -> bool:
         """Whether a memo from before items were added or retired can still be learned from."""
         none = np.zeros((0, self.memo_size), dtype=np.int64)
-        return self.policy.memos_for(none, np.arange(self.n_items)) is not None
+        return self.policy.memos_for(none, np.arange(self.n_items), self.n_items) is not None
 
     @property
     def nbytes(self) -> int:
@@ -123,9 +137,9 @@ class Learned:
         if candidates is None and not self.retired:
             return self._rank_all(rng)
         if not takes_candidates(self.policy):
-            self._refuse(candidates)
+            refuse_candidates(self.policy, candidates)
             return self._rank_renumbered(rng)
-        allowed = self._active if candidates is None else self._allowed(candidates)
+        allowed = self._active if candidates is None else self._among(candidates)
         if allowed.size == self.n_items:
             return self._rank_all(rng)
         if type(self.policy).best_of is not Policy.best_of:
@@ -134,7 +148,21 @@ class Learned:
             assert best is not None, self.policy
             return best, memo
         ranking, memo = self._learner_of(allowed).rank(rng)
-        return allowed[ranking], memo
+        return allowed[ranking], self._called(memo, allowed)
+
+    def memo_now(self, memo: ArrayLike) -> Ints:
+        """Return the memo of a list that may be from before items were added, for these items.
+
+        Only of a policy whose memos can still be learned from, see `memos_travel`.
+        """
+        found = np.asarray(memo, dtype=np.int64)
+        if found.size == self.memo_size:
+            return found
+        sizes = (self.policy.memo_size(n, self.n_positions) for n in range(1, self.n_items))
+        before = next((n for n, size in enumerate(sizes, 1) if size == found.size), None)
+        if before is None:
+            raise invalid(self._owner, f"memo must hold {self.memo_size} numbers", found.size)
+        return self._called(found, np.arange(before))
 
     def rank_many(self, rng: np.random.Generator, n: int) -> tuple[Ints, Ints]:
         """Do the same ``n`` times, from all items; returns a row for each.
@@ -159,10 +187,10 @@ class Learned:
         rng, draws = generator(seed), draws_for(accuracy)
         size = self.n_items, self.n_positions
         if not takes_candidates(self.policy):
-            self._refuse(candidates)
-            called = self._active if self._renumbered else None
-            return Propensities(lists_of(self._learner.chooser(), rng, draws), *size, called)
-        allowed = self._active if candidates is None else self._allowed(candidates)
+            refuse_candidates(self.policy, candidates)
+            learner, called = self._choosing()
+            return Propensities(lists_of(learner.chooser(), rng, draws), *size, called)
+        allowed = self._active if candidates is None else self._among(candidates)
         if allowed.size == self.n_items:
             return Propensities(lists_of(self._learner.chooser(), rng, draws), *size)
         if type(self.policy).best_of is not Policy.best_of:
@@ -209,15 +237,15 @@ class Learned:
             if kept.ndim == 2 and kept.shape[0] == shown.shape[0]:
                 kept = kept[useful]
         self._teach(shown[useful], kept, clicked[useful])
-        self._active_learner = None
+        self._teach_active(shown[useful], kept, clicked[useful])
         place = np.arange(self.n_positions)
         np.add.at(self.views, (shown, place), 1)
         np.add.at(self.clicks, (shown, place), clicked.astype(np.int32))
 
     def statistics(self) -> dict[str, NDArray[Any]]:
         """Return copies of what was learned, and of the tally."""
-        tally = {VIEWS: self.views.copy(), CLICKS: self.clicks.copy()}
-        return {**self._learner.statistics(), **tally}
+        found = {**self._learner.statistics(), VIEWS: self.views.copy(), CLICKS: self.clicks.copy()}
+        return {**found, BEGAN_WITH: self._of.copy()} if drops_items(self.policy) else found
 
     def everything(self) -> dict[str, NDArray[Any]]:
         """Return the same with the work space, for `restored` to go on as if nothing happened."""
@@ -228,6 +256,10 @@ class Learned:
     def restored(self, arrays: Mapping[str, NDArray[Any]]) -> Learned:
         """Return the same with what `statistics` or `everything` returned once."""
         other = self._copy(None)
+        arrays = dict(arrays)
+        if BEGAN_WITH in arrays and drops_items(self.policy):
+            other._of = arrays.pop(BEGAN_WITH).astype(np.int64)
+            other._learner = other._new_learner()
         state = other._learner.state
         fields = statistic_fields(type(state))
         # With all the work space, or none of it.
@@ -268,15 +300,49 @@ class Learned:
         origin = np.full(n_items, -1, dtype=np.int64)
         origin[: self.n_items] = np.arange(self.n_items)
         state = self._learner.state
-        if takes_candidates(policy):
+        if takes_candidates(policy) and n_items > self.n_items:
             made = carried(policy, self.n_positions, state, self.n_items, origin)
             policy.walk_on(made, state)
             other._learner.state = made
+        elif takes_candidates(policy):  # bit for bit: nothing was learned
+            other._learner.state = self._copy(state)._learner.state
         else:
-            other._learner = self._copy(state)._learner
+            other._of, other._learner = self._of, self._copy(state)._learner
         for ours, theirs in ((other.views, self.views), (other.clicks, self.clicks)):
             ours[: self.n_items] = theirs
         return other
+
+    def going_on_without(self, retired: Collection[int]) -> Learned:
+        """Return what learns from the lists that are chosen while these items are retired.
+
+        This itself if it never shows them: it takes all items (see `Policy.by_item`), or it has
+        dropped these for good. Else it starts from nothing, but for the tally.
+        """
+        if not self._shows(retired):
+            return self
+        began = Learned(self.policy, self.n_items, self.n_positions, self.retired, retired)
+        return began.with_tally({VIEWS: self.views, CLICKS: self.clicks})
+
+    def _shows(self, retired: Collection[int]) -> bool:
+        """Say whether lists may hold one of these items, which are or will be retired."""
+        if takes_candidates(self.policy):
+            return False
+        gone = np.intersect1d(self._of, list(retired))
+        if gone.size == 0:
+            return False
+        dropped = self._learner.policy.dropped(self._learner.state)
+        return dropped is None or not np.isin(gone, self._of[dropped]).all()
+
+    def _choosing(self) -> tuple[Learner, Ints]:
+        """Return what lists are chosen by and its items, for a policy without candidates."""
+        if self._active_learner is None:
+            if not self._shows(self.retired):
+                self._active_learner = self._learner
+            else:  # its lists are learned from by `going_on_without`
+                policy = self.policy.relabelled(self._active)
+                self._active_learner = Learner(policy, self._active.size, self.n_positions)
+        own = self._active_learner is self._learner
+        return self._active_learner, self._of if own else self._active
 
     def _goes_on_as(self, other: Learned) -> bool:
         """Say whether another one, of as many items or more, can take over the statistics."""
@@ -284,13 +350,14 @@ class Learned:
         if type(policy) is not type(self.policy):
             return False
         if not takes_candidates(policy):
-            same = other.n_items == self.n_items and other.retired == self.retired
+            left = self.retired <= other.retired if drops_items(policy) else False
+            same = other.n_items == self.n_items and (left or other.retired == self.retired)
             return same and policy == self.policy
         before = policy.relabelled(np.arange(self.n_items))
         learner = self._learner
         size = (self.n_items, self.n_positions)
         # A prior that holds for all items may have become one entry an item: compare what they are.
-        return _same(before.params(*size), learner.params) and _same(
+        return same_arrays(before.params(*size), learner.params) and same_arrays(
             before.init(*size), learner.policy.init(*size)
         )
 
@@ -298,7 +365,7 @@ class Learned:
         """Return the machine code that ranks."""
         learner = self._learner
         empty = np.zeros((0, 0), dtype=np.int64)
-        compiled = kernel_for(draw_lists, source_of(learner.policy))
+        compiled = kernel_for(draw_lists, code_of(learner.policy))
         arguments = (learner.params, learner.state, rng, empty, empty, NOTHING, NOTHING)
         found = entry_point(compiled, *arguments)
         self._enter = found
@@ -319,39 +386,20 @@ class Learned:
         enter(learner.params, learner._state, rng, rankings, memos, NOTHING, NOTHING)
         return rankings, memos
 
-    def _refuse(self, candidates: ArrayLike | None) -> None:
-        if candidates is not None:
-            names = ", ".join(candidate_policies())
-            raise InvalidValue(
-                f"{self._owner}: {self.policy.name} cannot choose from candidates; those that can "
-                f"are {names}."
-            )
-
     def _rank_renumbered(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        ranking, memo = self._rank_all(rng)
-        if self.memo_size > 0:
-            called = self._learner.policy.memos_for(memo[None], self._active)
-            memo = memo if called is None else called[0]
-        return self._active[ranking], memo
+        learner, items = self._choosing()
+        ranking, memo = self._rank_all(rng) if learner is self._learner else learner.rank(rng)
+        return items[ranking], self._called(memo, items)
 
-    def _allowed(self, candidates: ArrayLike) -> Ints:
-        """Check candidates and sort them."""
-        found = np.asarray(candidates)
-        rule = f"candidates must be distinct items between 0 and {self.n_items - 1}"
-        if found.ndim != 1 or found.dtype.kind not in "iu":
-            raise invalid(self._owner, rule, candidates)
-        allowed: Ints = np.unique(found).astype(np.int64)
-        if allowed.size < found.size or (
-            allowed.size and not 0 <= allowed[0] <= allowed[-1] < self.n_items
-        ):
-            raise invalid(self._owner, rule, found.tolist())
-        if allowed.size < self.n_positions:
-            rule = f"at least n_positions ({self.n_positions}) candidates must be given"
-            raise invalid(self._owner, rule, allowed.size)
-        gone = self.retired.intersection(allowed.tolist()) if self.retired else ()
-        if gone:
-            raise invalid(self._owner, "candidates must not be retired", sorted(gone))
-        return allowed
+    def _called(self, memo: Ints, numbers: Ints) -> Ints:
+        """Return a memo with the items called by these numbers, if it can be."""
+        if self.memo_size == 0:
+            return memo
+        called = self.policy.memos_for(memo[None], numbers, self.n_items)
+        return memo if called is None else called[0]
+
+    def _among(self, candidates: ArrayLike) -> Ints:
+        return allowed_of(self._owner, candidates, self.n_items, self.n_positions, self.retired)
 
     def _learner_of(self, allowed: Ints) -> Learner:
         """Return a learner of some items, the same each time if of all that are not retired."""
@@ -388,20 +436,28 @@ class Learned:
             self._learner.fold(shown, memos, clicks)
             return
         # A memo's numbers come from outside too.
-        numbers = numbers_of(self._active, self.n_items)
+        numbers = numbers_of(self._of, self.n_items)
         called = None
         if self.memos_travel:
             limit = self.policy.memo_limit(self.n_items)
             kept = memos_of(self._owner, memos, shown.shape[0], self.memo_size, limit)
-            called = self.policy.memos_for(kept, numbers)
+            called = self.policy.memos_for(kept, numbers, self._of.size)
         memos = memos if called is None else called
         shown = numbers[shown]
         there = (shown >= 0).all(axis=1) & (memos >= 0).all(axis=1)
         self._learner.fold(shown[there], memos[there], clicks[there])
 
+    def _teach_active(self, shown: Ints, memos: Ints, clicks: Ints) -> None:
+        """Let the learner of the items that are not retired learn too, or be made again.
 
-def _same(one: Any, two: Any) -> bool:
-    """Compare two NamedTuples of numbers and arrays."""
-    if type(one) is not type(two):
-        return False
-    return all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+        To make it again takes time for each pair of items, if there are counts of pairs. It learns
+        from these lists what it would then have, see `clickrank.checks.catalogues`.
+        """
+        active, self._active_learner = self._active_learner, None
+        if active is None or not takes_candidates(self.policy) or not self.policy.by_pair:
+            return
+        numbers = numbers_of(self._active, self.n_items)
+        called = self.policy.memos_for(memos, numbers, self._active.size)
+        if called is not None and (numbers[shown] >= 0).all():
+            active.fold(numbers[shown], called, clicks)
+            self._active_learner = active

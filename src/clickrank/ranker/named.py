@@ -1,11 +1,17 @@
-"""Propensities by the caller's ids."""
+"""The caller's ids of items, what is given about them, and propensities by them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from clickrank.errors import invalid
-from clickrank.policies import Propensities
+import numpy as np
+
+from clickrank.beta import Beta
+from clickrank.errors import InvalidValue, invalid
+from clickrank.features import Features
+from clickrank.policies import POLICIES, Policy, Propensities
 from clickrank.types import Floats
 
 Item = str | int
@@ -43,3 +49,59 @@ class ItemPropensities:
             if item not in numbers:
                 raise invalid("Ranker", "items must be in the catalogue", item)
         return [numbers[item] for item in items]
+
+
+def distinct_items(items: Any, name: str = "items") -> list[Item]:
+    """Check and list the caller's ids: at least one, and none twice."""
+    rule = f"{name} must be a sequence of distinct ids, text or whole numbers"
+    found = _ids_in(items, rule)
+    if len(set(found)) < len(found) or not found:
+        raise invalid("Ranker", rule, found)
+    return found
+
+
+def clicked_items(clicked: Any) -> list[Item]:
+    """Check the ids of items that were clicked on, and list each once: people click twice."""
+    rule = "clicked must be a sequence of ids, text or whole numbers"
+    return list(dict.fromkeys(_ids_in(clicked, rule)))
+
+
+def _ids_in(items: Any, rule: str) -> list[Item]:
+    if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
+        raise invalid("Ranker", rule, items)
+    found = [int(x) if isinstance(x, np.integer) else x for x in items]
+    for item in found:
+        if isinstance(item, bool) or not isinstance(item, (str, int)):
+            raise invalid("Ranker", rule, item)
+    return [str(x) if isinstance(x, str) else x for x in found]
+
+
+def told_of(policy: Policy, count: int, new: list[int], given: dict[str, Any]) -> Any:
+    """Return what a policy is given about new items: the entries of its prior, features or scores.
+
+    ``given`` is by name, of ``count`` items; ``new`` are the places of those that are new.
+    """
+    told: Any = None
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name not in _field_names(type(policy)):
+            takers = [n for n, c in POLICIES.items() if name in _field_names(c)]
+            raise InvalidValue(
+                f"Ranker: {policy.name} takes no {name}; those that do are {', '.join(takers)}."
+            )
+        if name == "prior":
+            if not isinstance(value, Beta):
+                raise invalid("Ranker", "prior must be a clickrank.priors.Beta", value)
+            alpha, beta = value.for_items(count, "Ranker")
+            told = Beta(alpha[new], beta[new]) if new else None
+            continue
+        rows = Features(value).values if name == "features" else np.asarray(value)
+        if rows.shape[:1] != (count,):
+            raise invalid("Ranker", f"{name} must be of {count} items", rows.shape)
+        told = rows[new] if new else None
+    return told
+
+
+def _field_names(cls: type[Policy]) -> set[str]:
+    return {field.name for field in dataclasses.fields(cls)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import secrets
 import threading
 from collections import OrderedDict
@@ -14,17 +13,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clickrank.beta import Beta
-from clickrank.errors import InvalidValue, invalid
+from clickrank.errors import invalid
 from clickrank.features import Features
-from clickrank.policies import POLICIES, Policy
+from clickrank.policies import Policy
 from clickrank.policies import policy as make_policy
 from clickrank.policies.learner import plain_state
 from clickrank.policies.propensities import ACCURACY
 from clickrank.ranker import saved
-from clickrank.ranker.learned import Learned, takes_candidates
+from clickrank.ranker.abilities import takes_candidates
+from clickrank.ranker.in_order import MOST_WAITING, InOrder, Pending, packed, unpacked
+from clickrank.ranker.learned import Learned
 from clickrank.ranker.log import Log
-from clickrank.ranker.named import Item, ItemPropensities
-from clickrank.types import Ints, shape, whole
+from clickrank.ranker.named import Item, ItemPropensities, clicked_items, distinct_items, told_of
+from clickrank.types import shape, whole
 
 #: How many lists may wait for their clicks; of more, the oldest are forgotten.
 MOST_PENDING = 100_000
@@ -38,19 +39,17 @@ class Shown(NamedTuple):
     context: str
 
 
-class _Pending(NamedTuple):
-    context: str
-    ranking: Ints
-    memo: Ints
-    version: int  # of the catalogue
-
-
 class Ranker:
     """Chooses lists of the caller's items, and learns from clicks which to show where.
 
     It may be used from several threads. It keeps everything in memory: `save` it now and then, or
     run the service, which keeps a log. At most 100,000 lists wait for their clicks; of more, the
     oldest are forgotten, and their clicks are refused.
+
+    Each context learns from its lists in the order shown, as clicks that come before no-clicks
+    would mislead it: a list whose clicks have come waits until those of all earlier lists of its
+    context have, too. At most `most_waiting` lists wait; then the earliest list without clicks is
+    passed over, and learned from later if its clicks come.
 
     Parameters
     ----------
@@ -63,6 +62,9 @@ class Ranker:
         How many items a list has.
     seed
         Makes lists repeatable; without it no two rankers draw the same.
+    most_waiting
+        How many lists of a context, with clicks, may wait for those of earlier lists; 0 to learn
+        from clicks as they come.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Ranker:
         items: Iterable[Item],
         n_positions: int,
         seed: int | None = None,
+        most_waiting: int = MOST_WAITING,
         **settings: Any,
     ) -> None:
         """Start from nothing, or from the prior in the settings."""
@@ -90,7 +93,7 @@ class Ranker:
                 raise invalid("Ranker", rule, sorted(settings))
         else:
             policy = make_policy(policy, **settings)
-        numbers = {item: number for number, item in enumerate(_distinct(items))}
+        numbers = {item: number for number, item in enumerate(distinct_items(items))}
         self.n_positions = shape("Ranker", len(numbers), n_positions)[1]
         seed = None if seed is None else whole("Ranker", "seed", seed, 0)
         self._numbers: dict[Item, int] = numbers
@@ -100,8 +103,11 @@ class Ranker:
         self._rng = np.random.default_rng(seed)
         self._contexts: dict[str, Learned] = {}
         self._logs: dict[str, Log] = {}
-        self._pending: OrderedDict[int, _Pending] = OrderedDict()
+        self._pending: OrderedDict[int, Pending] = OrderedDict()
+        self._most_waiting = whole("Ranker", "most_waiting", most_waiting, 0)
+        self._queues: dict[str, InOrder] = {}
         self._version = 0
+        self._began: dict[str, int] = {}  # the version at which a context last started again
         self._shown = 0
         # So that an id of another ranker, or from before a restart, is not taken for one of these.
         self._salt = secrets.token_hex(4)
@@ -151,14 +157,15 @@ class Ranker:
         if not isinstance(context, str):
             raise invalid("Ranker", "context must be text", context)
         with self._lock:
-            allowed = None if candidates is None else self._found(_distinct(candidates))
+            allowed = self._allowed(candidates)
             learned = self._contexts.get(context) or self._new()
             ranking, memo = learned.rank(self._rng, allowed)
             self._contexts.setdefault(context, learned)
             self._shown += 1
-            self._pending[self._shown] = _Pending(context, ranking, memo, self._version)
+            self._pending[self._shown] = Pending(context, ranking, memo, self._version)
+            self._queue(context).shown(self._shown)
             if len(self._pending) > MOST_PENDING:
-                self._pending.popitem(last=False)
+                self._drop(next(iter(self._pending)))
             items = tuple(self._ids[i] for i in ranking.tolist())
             return Shown(f"{self._salt}-{self._shown}", items, context)
 
@@ -177,30 +184,57 @@ class Ranker:
         if not isinstance(context, str):
             raise invalid("Ranker", "context must be text", context)
         with self._lock:
-            allowed = None if candidates is None else self._found(_distinct(candidates))
+            allowed = self._allowed(candidates)
             learned = self._contexts.get(context) or self._new()
             found = learned.propensities(allowed, whole("Ranker", "seed", seed, 0), accuracy)
             return ItemPropensities(found, self._ids)
 
     def update(self, shown_id: str, clicked: Iterable[Item] = ()) -> None:
-        """Learn from the clicks on a list: all of them, at once. Nothing changes on an error."""
+        """Take in the clicks on a list: all of them, at once. Nothing changes on an error.
+
+        Several clicks on an item count as one. They are learned from at once if those of all
+        earlier lists of the context have come.
+        """
         with self._lock:
             number, pending = self._waiting(shown_id)
             items = [self._ids[i] for i in pending.ranking.tolist()]
             clicks = np.zeros(self.n_positions, dtype=np.int64)
-            for item in _distinct(clicked, empty=True):
+            for item in clicked_items(clicked):
                 if item not in items:
                     raise invalid("Ranker", f"clicked must be items shown, of {items}", item)
                 clicks[items.index(item)] = 1
-            learned = self._contexts[pending.context]
-            memo, own = pending.memo, True
-            if pending.version != self._version and not learned.memos_travel:
-                memo, own = np.zeros(learned.memo_size, dtype=np.int64), False
-            learned.learn(pending.ranking[None], memo[None], clicks[None], [own])
-            if learned.memos_travel and not takes_candidates(self._policy):
-                empty = Log(self.n_positions, learned.memo_size)
-                self._logs.setdefault(pending.context, empty).add(pending.ranking, memo, clicks)
             del self._pending[number]
+            answered = pending._replace(clicks=clicks)
+            for settled in self._queue(pending.context).answered(number, answered):
+                self._learn(settled)
+
+    def forget(self, shown_id: str) -> None:
+        """Learn nothing from a list, say because nobody has seen it; others wait for it no longer.
+
+        A list that was seen and not clicked on is not to be forgotten: `update` it without clicks.
+        """
+        with self._lock:
+            self._drop(self._waiting(shown_id)[0])
+
+    def _drop(self, number: int) -> None:
+        pending = self._pending.pop(number)
+        for settled in self._queue(pending.context).gone(number):
+            self._learn(settled)
+
+    def _queue(self, context: str) -> InOrder:
+        return self._queues.setdefault(context, InOrder(self._most_waiting))
+
+    def _learn(self, settled: Pending) -> None:
+        learned, clicks = self._contexts[settled.context], settled.clicks
+        assert clicks is not None, settled
+        memo, own = settled.memo, True
+        if settled.version < self._began.get(settled.context, 0) and not learned.memos_travel:
+            memo, own = np.zeros(learned.memo_size, dtype=np.int64), False
+        memo = learned.memo_now(memo)
+        learned.learn(settled.ranking[None], memo[None], clicks[None], [own])
+        if learned.memos_travel and not takes_candidates(self._policy):
+            empty = Log(self.n_positions, learned.memo_size)
+            self._logs.setdefault(settled.context, empty).add(settled.ranking, memo, clicks)
 
     def add_items(
         self,
@@ -216,12 +250,13 @@ class Ranker:
         used. Without a prior, new items have the one that holds for all, or α = β = 1.
         """
         with self._lock:
-            found = _distinct(items)
+            found = distinct_items(items)
             for item in found:
                 if item in self._numbers and self._numbers[item] not in self._retired:
                     raise invalid("Ranker", "items must not be there already", item)
             new = [place for place, item in enumerate(found) if item not in self._numbers]
-            told = self._told(len(found), new, prior=prior, features=features, scores=scores)
+            given = {"prior": prior, "features": features, "scores": scores}
+            told = told_of(self._policy, len(found), new, given)
             origin = np.append(np.arange(len(self._ids)), np.full(len(new), -1))
             policy = self._policy
             if told is not None:
@@ -234,7 +269,7 @@ class Ranker:
     def retire_items(self, items: Iterable[Item]) -> None:
         """Show these items no more, and keep their history; at least n_positions must be left."""
         with self._lock:
-            gone = self._found(_distinct(items))
+            gone = self._found(distinct_items(items))
             already = self._retired.intersection(gone)
             if already:
                 which = [self._ids[i] for i in sorted(already)]
@@ -245,7 +280,6 @@ class Ranker:
         """Write everything to a file; what was there is replaced at once, or stays."""
         with self._lock:
             policy, arrays = saved.policy_label(self._policy)
-            waiting = list(self._pending.values())
             names = {name: i for i, name in enumerate(self._contexts)}
             label = {
                 "policy": policy,
@@ -258,16 +292,14 @@ class Ranker:
                 "salt": self._salt,
                 "shown": self._shown,
                 "version": self._version,
+                "began": self._began,
+                "most_waiting": self._most_waiting,
             }
-            arrays["pending.number"] = np.array(list(self._pending), dtype=np.int64)
-            columns = [(names[p.context], p.version, p.memo.size) for p in waiting]
-            arrays["pending.columns"] = np.array(columns, dtype=np.int64).reshape(-1, 3)
-            rows = [p.ranking for p in waiting]
-            arrays["pending.rankings"] = np.array(rows, dtype=np.int64).reshape(
-                -1, self.n_positions
-            )
-            memos = [p.memo for p in waiting]
-            arrays["pending.memos"] = np.concatenate([np.zeros(0, dtype=np.int64), *memos])
+            held = {n: row for queue in self._queues.values() for n, row in queue.held.items()}
+            for prefix, lists in (("pending", self._pending), ("held", held)):
+                arrays |= packed(lists, list(names), self.n_positions, prefix)
+            waits = [self._queue(p.context).waits_for(n) for n, p in self._pending.items()]
+            arrays["pending.waits"] = np.array(waits, dtype=np.bool_)
             for name, i in names.items():
                 for key, array in self._contexts[name].everything().items():
                     arrays[f"{i}.learned.{key}"] = array
@@ -284,7 +316,7 @@ class Ranker:
         ranker = cls(policy, label["items"], label["n_positions"])
         ranker._retired = frozenset(label["retired"])
         ranker._rng = _generator(label["generator"])
-        for key in ("salt", "shown", "version"):
+        for key in ("salt", "shown", "version", "began", "most_waiting"):
             setattr(ranker, f"_{key}", label[key])
         names = label["contexts"]
         for i, name in enumerate(names):
@@ -292,25 +324,35 @@ class Ranker:
             ranker._contexts[name] = ranker._new().restored(state)
             if label["logs"][i]:
                 ranker._logs[name] = Log.of(_under(f"{i}.log.", arrays))
-        columns, memos = arrays["pending.columns"], arrays["pending.memos"]
-        ends = np.cumsum(columns[:, 2])
-        for row, number in enumerate(arrays["pending.number"].tolist()):
-            context, version, size = columns[row].tolist()
-            memo = memos[ends[row] - size : ends[row]]
-            ranking = arrays["pending.rankings"][row]
-            ranker._pending[number] = _Pending(names[context], ranking, memo, version)
+        waits = arrays["pending.waits"].tolist()
+        for place, (number, row) in enumerate(unpacked(arrays, names, "pending", clicks=False)):
+            ranker._pending[number] = row
+            if waits[place]:
+                ranker._queue(row.context).shown(number)
+        for number, row in unpacked(arrays, names, "held", clicks=True):
+            ranker._queue(row.context).hold(number, row)
         return ranker
 
     def _new(self) -> Learned:
         return Learned(self._policy, len(self._ids), self.n_positions, self._retired)
 
-    def _found(self, items: Sequence[Item]) -> list[int]:
+    def _allowed(self, candidates: Iterable[Item] | None) -> list[int] | None:
+        if candidates is None:
+            return None
+        found = self._found(distinct_items(candidates, "candidates"), "candidates")
+        gone = self._retired.intersection(found)
+        if gone:
+            which = [self._ids[i] for i in sorted(gone)]
+            raise invalid("Ranker", "candidates must not be retired", which)
+        return found
+
+    def _found(self, items: Sequence[Item], name: str = "items") -> list[int]:
         for item in items:
             if item not in self._numbers:
-                raise invalid("Ranker", "items must be in the catalogue", item)
+                raise invalid("Ranker", f"{name} must be in the catalogue", item)
         return [self._numbers[item] for item in items]
 
-    def _waiting(self, shown_id: object) -> tuple[int, _Pending]:
+    def _waiting(self, shown_id: object) -> tuple[int, Pending]:
         salt, _, digits = shown_id.partition("-") if isinstance(shown_id, str) else ("", "", "")
         number = int(digits) if digits.isascii() and digits.isdigit() else 0
         if salt != self._salt or not 0 < number <= self._shown or digits != str(number):
@@ -320,69 +362,29 @@ class Ranker:
             raise invalid("Ranker", rule, shown_id)
         return number, self._pending[number]
 
-    def _told(self, count: int, new: list[int], **given: Any) -> Any:
-        """Return what the policy is told of new items: the entries of what was given."""
-        fields = {field.name for field in dataclasses.fields(self._policy)}
-        told: Any = None
-        for name, value in given.items():
-            if value is None:
-                continue
-            if name not in fields:
-                takers = [n for n, c in POLICIES.items() if name in _field_names(c)]
-                raise InvalidValue(
-                    f"Ranker: {self._policy.name} takes no {name}; those that do are "
-                    f"{', '.join(takers)}."
-                )
-            if name == "prior":
-                if not isinstance(value, Beta):
-                    raise invalid("Ranker", "prior must be a clickrank.priors.Beta", value)
-                alpha, beta = value.for_items(count, "Ranker")
-                told = Beta(alpha[new], beta[new]) if new else None
-                continue
-            rows = Features(value).values if name == "features" else np.asarray(value)
-            if rows.shape[:1] != (count,):
-                raise invalid("Ranker", f"{name} must be of {count} items", rows.shape)
-            told = rows[new] if new else None
-        return told
-
     def _change(self, policy: Policy, new: list[Item], retired: frozenset[int]) -> None:
         """Go on with another catalogue, in all contexts or in none."""
         count = len(self._ids) + len(new)
         Learned(policy, count, self.n_positions, retired)  # raises if it cannot be
-        changed = {}
+        changed, began = {}, dict(self._began)
         for context, learned in self._contexts.items():
-            other = learned.with_items(policy, count, retired)
+            carried = learned.with_items(policy, count, retired)
+            other = None if carried is None else carried.going_on_without(retired)
             if other is None:
                 other = Learned(policy, count, self.n_positions, retired)
                 if context in self._logs:
                     other.learn(**self._logs[context].arrays())
                 other = other.with_tally(learned.statistics())
+            if other is not carried:
+                began[context] = self._version + 1
             changed[context] = other
-        self._contexts = changed
+        self._contexts, self._began = changed, began
         self._policy = policy
         self._retired = frozenset(retired)
         for item in new:
             self._numbers[item] = len(self._ids)
             self._ids.append(item)
         self._version += 1
-
-
-def _distinct(items: Any, empty: bool = False) -> list[Item]:
-    """Check and list the caller's ids."""
-    rule = "items must be a sequence of distinct ids, text or whole numbers"
-    if isinstance(items, (str, bytes)) or not isinstance(items, Iterable):
-        raise invalid("Ranker", rule, items)
-    found = [int(x) if isinstance(x, np.integer) else x for x in items]
-    for item in found:
-        if isinstance(item, bool) or not isinstance(item, (str, int)):
-            raise invalid("Ranker", rule, item)
-    if len(set(found)) < len(found) or (not found and not empty):
-        raise invalid("Ranker", rule, found)
-    return [str(x) if isinstance(x, str) else x for x in found]
-
-
-def _field_names(cls: type[Policy]) -> set[str]:
-    return {field.name for field in dataclasses.fields(cls)}
 
 
 def _under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -23,7 +23,7 @@ from clickrank.policies import POLICIES, Policy
 Arrays = dict[str, NDArray[Any]]
 
 #: The version of the format; a later one may be read by a later clickrank only.
-FORMAT = 1
+FORMAT = 2
 _LABEL, _SETTING = "label", "setting."
 
 

@@ -13,7 +13,7 @@ from msgspec import UNSET
 from clickrank.errors import ClickRankError, InvalidValue, UnknownName, did_you_mean, invalid
 from clickrank.policies import POLICIES
 from clickrank.priors import from_ranking
-from clickrank.ranker import takes_candidates
+from clickrank.ranker import drops_items, takes_candidates
 from clickrank.store.definition import Definition, takes_list, takes_priors
 from clickrank.store.rankers import RankerRow
 from clickrank.wire import (
@@ -88,7 +88,7 @@ def changed(row: RankerRow, change: RankerChange) -> tuple[int, Definition]:
     if other or settings != definition.settings:
         version = row.version + 1
         fields |= {"policy": policy, "settings": settings}
-        fields |= {"since": version, "policy_since": version}
+        fields |= {"since": version, "policy_since": version, "retirements": []}
         if not takes_priors(policy):
             fields |= {"alpha": None, "beta": None}
         if not takes_list(policy):
@@ -145,8 +145,16 @@ def _next(row: RankerRow, fields: dict[str, Any]) -> Definition:
     made = msgspec.structs.replace(row.definition, **fields)
     if made == row.definition:
         return row.definition
-    if not takes_candidates(POLICIES[made.policy]):  # what it has learned is about these items only
-        made = msgspec.structs.replace(made, since=row.version + 1)
+    policy = POLICIES[made.policy]
+    if not takes_candidates(policy):  # what it has learned is about these items only
+        before, version = row.definition, row.version + 1
+        gone = sorted({*made.retired} - {*before.retired})
+        only_gone = made.items == before.items and {*before.retired} <= {*made.retired}
+        if drops_items(policy) and only_gone:  # each context starts again if it must
+            more: dict[str, Any] = {"retirements": [*before.retirements, (version, gone)]}
+        else:
+            more = {"since": version, "retirements": []}
+        made = msgspec.structs.replace(made, **more)
     check(row.name, made)
     return made
 
@@ -211,7 +219,15 @@ def described(row: RankerRow) -> Ranker:
         takes_candidates=takes_candidates(POLICIES[definition.policy]),
         takes_priors=takes_priors(definition.policy),
         log_propensities=definition.log_propensities,
+        warnings=_warnings(definition),
     )
+
+
+def _warnings(definition: Definition) -> list[str]:
+    """Return what to know of the policy with these settings; only some take the time to look."""
+    if not POLICIES[definition.policy].cautions:
+        return []
+    return definition.spec().warnings()
 
 
 def _known_policy(name: str) -> None:

@@ -29,6 +29,7 @@ def policy_infos() -> list[PolicyInfo]:
             ],
             takes_candidates(POLICIES[entry.name]),
             takes_priors(entry.name),
+            entry.cautions,
         )
         for entry in policy_entries()
     ]

@@ -16,9 +16,10 @@ class Progress(NamedTuple):
 
     counters: Ints  # (3,): rounds shown, impressions settled, checkpoints passed
     total: Floats  # (1,): cumulative expected regret
-    rankings: Ints  # (slots, n_positions): impressions in flight, a ring
+    rankings: Ints  # (slots, n_positions): impressions in flight, a ring, as the policy made them
     memos: Ints  # (slots, memo size)
-    clicks: Ints  # (slots, n_positions)
+    clicks: Ints  # (slots, n_positions), in the policy's order of positions
+    page: Ints  # (2, n_positions): the current ranking and its clicks, in the page's order
 
 
 def new_progress(n_positions: int, memo_size: int, delay: int, batch: int) -> Progress:
@@ -30,6 +31,7 @@ def new_progress(n_positions: int, memo_size: int, delay: int, batch: int) -> Pr
         rankings=np.zeros((slots, n_positions), dtype=np.int64),
         memos=np.zeros((slots, memo_size), dtype=np.int64),
         clicks=np.zeros((slots, n_positions), dtype=np.int64),
+        page=np.zeros((2, n_positions), dtype=np.int64),
     )
 
 
@@ -40,6 +42,7 @@ def advance(
     best: float,
     policy_rng: np.random.Generator,
     user_rng: np.random.Generator,
+    positions: Ints,
     progress: Progress,
     rounds: int,
     delay: int,
@@ -51,12 +54,14 @@ def advance(
     """Play some rounds; write the cumulative regret into ``regret`` at each checkpoint passed.
 
     Feedback on a round arrives ``delay`` rounds later, and is handed over when the number of rounds
-    is a multiple of ``batch``; impressions settle in the order they were shown. Regret is
-    that of the first ``counted`` positions.
+    is a multiple of ``batch``; impressions settle in the order they were shown. The policy's
+    position k is the page's position ``positions[k]``. Regret is that of the first ``counted``
+    positions of the page.
     """
     shown, settled, passed = progress.counters
     total = progress.total[0]
     slots = progress.rankings.shape[0]
+    page, page_clicks = progress.page[0], progress.page[1]
     # Counters instead of remainders: a division costs as much as ranking a few items.
     new = shown % slots
     old = settled % slots
@@ -64,8 +69,12 @@ def advance(
     for t in range(shown + 1, shown + rounds + 1):
         ranking = progress.rankings[new]
         rank(policy_params, state, policy_rng, ranking, progress.memos[new])
-        sample(model_params, ranking, user_rng, progress.clicks[new])
-        total += best - value(model_params, ranking[:counted])
+        for k in range(positions.shape[0]):
+            page[positions[k]] = ranking[k]
+        sample(model_params, page, user_rng, page_clicks)
+        for k in range(positions.shape[0]):
+            progress.clicks[new, k] = page_clicks[positions[k]]
+        total += best - value(model_params, page[:counted])
         new = new + 1 if new + 1 < slots else 0
         batched += 1
         if batched == batch:

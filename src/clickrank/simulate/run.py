@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike
 from clickrank import _jit
 from clickrank._rng import streams
 from clickrank.clickmodels.base import ClickModel
-from clickrank.clickmodels.base import source_of as model_source
+from clickrank.clickmodels.base import code_of as model_code
 from clickrank.errors import DoesNotApply, invalid
 from clickrank.policies.base import Policy
+from clickrank.policies.base import code_of as policy_code
 from clickrank.policies.base import policy as make_policy
-from clickrank.policies.base import source_of as policy_source
 from clickrank.policies.learner import Learner
 from clickrank.progress import Tick, progress_bar
 from clickrank.simulate.loop import advance, new_progress
@@ -51,8 +51,10 @@ def simulate(
     """Let a policy learn on simulated users, and measure what it loses against the best ranking.
 
     The same seed gives the same numbers whatever the number of threads, and policies simulated
-    with the same seed meet the same users. The items are relabelled at random in every run.
-    Ctrl-C returns the finished runs.
+    with the same seed meet the same users. In every run the items are relabelled at random and,
+    where their order is no part of the click model nor of what the policy assumes, the positions
+    too, so that no policy profits from the order in which it meets them. The users and the regret
+    are those of the page as it was given. Ctrl-C returns the finished runs.
 
     Parameters
     ----------
@@ -69,9 +71,9 @@ def simulate(
     checkpoints
         Rounds at which to record the regret; by default about ten a decade. The horizon is added.
     delay
-        Feedback on a round arrives this many rounds later.
+        Feedback on a round arrives this many rounds later, whether there was a click or not.
     batch
-        Feedback is handed over once in this many rounds.
+        Feedback is handed over once in this many rounds, in the order of the rounds.
     threads
         How many runs to play at once; by default one a core.
     progress
@@ -221,6 +223,8 @@ class Job(NamedTuple):
     instance: tuple[int, ...]
     best: float
     counted: int
+    #: The first positions that keep their places; the others are shuffled in every run.
+    fixed: int
     advance: Callable[..., None]
 
     @classmethod
@@ -237,7 +241,8 @@ class Job(NamedTuple):
             instance=instance,
             best=counted.best_value(),
             counted=counted.n_positions,
-            advance=_jit.kernel_for(advance, policy_source(policy), model_source(model)),
+            fixed=_fixed_positions(policy, model),
+            advance=_jit.kernel_for(advance, policy_code(policy), model_code(model)),
         )
 
     def compile(self) -> None:
@@ -259,7 +264,10 @@ class Job(NamedTuple):
         seed, delay, batch, checkpoints, _ = self.plan
         rng = streams(seed, *self.instance, run)
         order = rng.items.permutation(self.model.n_items)
-        learner = Learner(self.policy.relabelled(order), self.model.n_items, self.model.n_positions)
+        positions = np.arange(self.model.n_positions)
+        rng.items.shuffle(positions[self.fixed :])
+        policy = self.policy.relabelled(order).relabelled_positions(positions)
+        learner = Learner(policy, self.model.n_items, self.model.n_positions)
         users = self.model.relabelled(order).params
         state = new_progress(learner.n_positions, learner.memo_size, delay, batch)
         regret = np.zeros(checkpoints.size)
@@ -273,8 +281,8 @@ class Job(NamedTuple):
             # other work and compilation beside it do not lengthen.
             begin, used = time.perf_counter(), time.thread_time()
             self.advance(
-                learner.params, learner.state, users, self.best, rng.policy, rng.users, state,
-                rounds, delay, batch, checkpoints, regret, self.counted,
+                learner.params, learner.state, users, self.best, rng.policy, rng.users, positions,
+                state, rounds, delay, batch, checkpoints, regret, self.counted,
             )  # fmt: skip
             took = time.perf_counter() - begin
             seconds += time.thread_time() - used
@@ -284,6 +292,18 @@ class Job(NamedTuple):
                 return Played(regret, seconds)
             grown = min(8.0, LOOK_SECONDS / max(took, 1e-6))
             rounds = min(left, max(1, int(rounds * grown)))
+
+
+def _fixed_positions(policy: Policy, model: ClickModel) -> int:
+    """Return how many of the first positions a run must leave where they are.
+
+    All of them if people read from the top, if the policy assumes an order, or if it runs on
+    clicks that it does not assume: then its lists may be good only because of the order.
+    """
+    if model.reads_in_order or policy.why_not(model) is not None:
+        return model.n_positions
+    fixed = {"any": 0, "first": 1, "one": 1, "decreasing": model.n_positions}
+    return fixed[policy.assumes.positions]
 
 
 def _play_all(job: Job, ids: Sequence[int], threads: int, tick: Tick) -> dict[int, Played]:

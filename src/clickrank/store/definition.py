@@ -30,6 +30,14 @@ class Definition(msgspec.Struct, frozen=True):
     since: int = 1  # the version from which on a state can be carried to this one
     policy_since: int = 1  # the version from which on its policy and settings are these
     log_propensities: bool = False
+    #: For a policy that may go on without items it has dropped: what was retired at which version,
+    #: after ``since``.
+    retirements: list[tuple[int, list[int]]] = []
+
+    def retired_at(self, version: int) -> set[int]:
+        """Return the items that were retired at a version, from ``since`` on."""
+        later = {item for when, gone in self.retirements if when > version for item in gone}
+        return set(self.retired) - later
 
     def first_items(self, n_items: int) -> Definition:
         """Return the definition with its first items only, as it was before others came."""

@@ -32,9 +32,9 @@ class Standing(NamedTuple):
 
 def nothing_learned(definition: Definition) -> Learned:
     """Return what is known before the first impression."""
-    return Learned(
-        definition.spec(), len(definition.items), definition.n_positions, definition.retired
-    )
+    began_without = definition.retired_at(definition.since)
+    size = len(definition.items), definition.n_positions
+    return Learned(definition.spec(), *size, definition.retired, began_without)
 
 
 def load(
@@ -92,17 +92,32 @@ def fold(
 ) -> Standing:
     """Return the standing with these impressions folded in, in shown order.
 
+    Versions only grow in that order. A policy that may have to start again when items are retired
+    does so at the first list that was chosen without them: whenever it is folded, and by whomever.
+    """
+    learned, begin = standing.learned, 0
+    for version, _ in definition.retirements:
+        end = begin + sum(one.version < version for one in logged[begin:])
+        learned = _folded(definition, learned, logged[begin:end])
+        if end < len(logged):
+            learned = learned.going_on_without(definition.retired_at(version))
+        begin = end
+    return standing._replace(learned=_folded(definition, learned, logged[begin:]), seq=last)
+
+
+def _folded(definition: Definition, learned: Learned, logged: list[LoggedImpression]) -> Learned:
+    """Return what is learned from impressions too.
+
     A memo says something about the state that the list was chosen from. If that was begun anew
     since, and the memo does not make sense any more, the list counts as one of the page's own.
     """
-    learned = standing.learned
-    if logged:
-        batch = as_batch(logged, definition.n_positions)
-        since = definition.policy_since if learned.memos_travel else definition.since
-        own = batch.own & (batch.versions >= since)
-        memos = np.zeros((len(logged), learned.memo_size), dtype=np.int64)
-        if learned.memo_size:
-            for number in np.flatnonzero(own):
-                memos[number] = batch.memos[number]
-        learned = learned.fold(batch.rankings, memos, batch.clicks, own)
-    return standing._replace(learned=learned, seq=last)
+    if not logged:
+        return learned
+    batch = as_batch(logged, definition.n_positions)
+    since = definition.policy_since if learned.memos_travel else definition.since
+    own = batch.own & (batch.versions >= since)
+    memos = np.zeros((len(logged), learned.memo_size), dtype=np.int64)
+    if learned.memo_size:
+        for number in np.flatnonzero(own):
+            memos[number] = learned.memo_now(batch.memos[number])
+    return learned.fold(batch.rankings, memos, batch.clicks, own)

@@ -1,10 +1,16 @@
 // Questions that stop everything else: a key, a confirmation. The browser's dialog keeps the focus.
 
-import { byId, el, field, freshId } from "./dom.js";
+import { el, field, freshId } from "./dom.js";
 
-/** Show a form in the dialog; resolves to what `answer` makes of it, or null if it was left. */
+/**
+ * Show a form in a dialog; resolves to what `answer` makes of it, or null if it was left.
+ *
+ * Each question has a dialog of its own: the browser reports that one was closed only after the
+ * next may have been opened.
+ */
 function ask(title, content, buttonText, { danger = false, answer, ready = () => true }) {
-  const dialog = byId("dialog");
+  const titleId = freshId("dialog-title");
+  const dialog = el("dialog", { "aria-labelledby": titleId });
   const confirm = el(
     "button",
     { type: "submit", class: danger ? "danger" : "primary" },
@@ -14,7 +20,7 @@ function ask(title, content, buttonText, { danger = false, answer, ready = () =>
   const form = el(
     "form",
     { method: "dialog" },
-    el("h2", { id: "dialog-title" }, title),
+    el("h2", { id: titleId }, title),
     ...content,
     el("div", { class: "buttons" }, cancel, confirm),
   );
@@ -30,13 +36,14 @@ function ask(title, content, buttonText, { danger = false, answer, ready = () =>
     result = answer();
     dialog.close();
   });
-  dialog.replaceChildren(form);
+  dialog.append(form);
+  document.body.append(dialog);
   dialog.showModal();
   return new Promise((resolve) => {
     dialog.addEventListener(
       "close",
       () => {
-        dialog.replaceChildren();
+        dialog.remove();
         resolve(result);
       },
       { once: true },

@@ -136,10 +136,11 @@ export function newPage() {
   function showPolicy() {
     const chosen = policies.find((each) => each.name === policy.control.value);
     if (!chosen) return;
-    const { clicks, needs } = assumptions(chosen);
+    const { made, needs } = assumptions(chosen);
     const wants = needs.length > 0 ? ` Needs settings: ${needs.join(", ")}.` : "";
     const subsets = chosen.takes_candidates ? "" : " Cannot rank a subset of its items.";
-    setText(policy.hint, `${chosen.summary} Made for ${clicks}.${wants}${subsets}`);
+    const cautions = chosen.cautions.map((each) => ` ${each}`).join("");
+    setText(policy.hint, `${chosen.summary} Made for ${made}.${wants}${subsets}${cautions}`);
     if (needs.length > 0) more.open = true;
     start.disabled = !chosen.takes_priors;
     if (!chosen.takes_priors) start.checked = false;
@@ -270,10 +271,11 @@ const MODELS = new Map([
 
 /** What a policy was made for, and what it must be told. */
 function assumptions(policy) {
-  const [model] = policy.assumes.split(", ");
+  const [model, ...others] = policy.assumes.split(", ");
   const clicks = model.replace(/\w+/g, (word) => MODELS.get(word) ?? word);
+  const made = [clicks, ...others].join(", ");
   const needs = policy.settings.filter((each) => each.required).map((each) => each.name);
-  return { clicks, needs };
+  return { made, needs };
 }
 
 function namesOf(policies) {

@@ -21,6 +21,7 @@ export function rankerPage(name, firstContext) {
   let answered = null; // the context of the report on the page
 
   const badges = el("p", { class: "badges" });
+  const warned = el("p", { class: "hint", hidden: true });
   const select = el("select", {});
   const contextField = field("Context", select);
   const other = el("input", { type: "text", autocomplete: "off", maxlength: "200" });
@@ -155,7 +156,7 @@ export function rankerPage(name, firstContext) {
   const head = el(
     "div",
     { class: "page-head" },
-    el("div", { class: "names" }, el("h1", { tabindex: "-1" }, name), badges),
+    el("div", { class: "names" }, el("h1", { tabindex: "-1" }, name), badges, warned),
     tools,
   );
   const rest = el(
@@ -269,6 +270,8 @@ export function rankerPage(name, firstContext) {
         setAttribute(node, "data-mode", key === "mode" ? ranker.mode : null);
       },
     );
+    setText(warned, ranker.warnings.join(" "));
+    warned.hidden = ranker.warnings.length === 0;
   }
 
   function showContexts({ all, more }, chosen) {

@@ -1,0 +1,127 @@
+"""The pseudo-inverse estimator of slates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from clickrank.errors import CannotEvaluate
+from clickrank.evaluate.base import WeightingEstimator, rewards_of
+from clickrank.evaluate.propensities import OTHER_SOURCES, known_policy
+from clickrank.evaluate.targets import Mixture, Target, check_of_log, shown_in
+from clickrank.evaluate.terms import Terms
+from clickrank.logs import Impressions
+from clickrank.types import Floats, Ints
+
+#: Pairs of item and position, of which a square matrix is inverted.
+MOST_PAIRS = 3000
+#: Eigenvalues below this share of the largest count as 0.
+NOTHING_LEFT = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class PseudoInverse(WeightingEstimator):
+    """Pseudo-inverse estimator: the reward of a list is a sum over its items at their positions.
+
+    V̂ = 1/n Σ_i r_i q_πᵀ Γ_μ⁺ 1_{A_i},  Γ_μ = E_μ[1_A 1_Aᵀ],  q_π = E_π[1_A], with π the target, μ
+    the policy that chose the lists, r the reward of a list, Γ⁺ the Moore-Penrose inverse and 1_A
+    the vector that has, for each pair of item and position, a 1 if list A has the item there.
+    Self-normalised: divided by the average of q_πᵀ Γ_μ⁺ 1_{A_i}.
+
+    Unbiased if the expected reward of a list is a sum of unknown numbers, one for each item at each
+    position, and q_π is a combination of lists that μ shows. Which item earned the reward need not
+    be known: only the reward of the whole list is looked at. Where clicks of the positions are
+    logged, item-position-ips uses them under nearly the same assumption. Weights may be negative.
+
+    **Source**: swaminathan2017, eq. 4; self-normalised (wPI): its section 3.
+
+    **Differences**: 1. Γ_μ comes from the policy that chose the lists if it is given, or from the
+    frequencies of the log's lists. Propensities of single impressions do not tell it, so that
+    "logged" is refused. 2. A policy of very many lists is replaced by draws. 3. If q_π is not a
+    combination of what μ shows, there is an error instead of a biased value.
+
+    Parameters
+    ----------
+    reward, level, repeats, seed
+        See `clickrank.evaluate.Estimator`.
+    propensities, self_normalised, clip, largest_weight, least_effective
+        See `clickrank.evaluate.WeightingEstimator`.
+
+    Examples
+    --------
+    >>> from clickrank.evaluate import Mixture
+    >>> shown, clicks = np.array([[0, 1], [1, 0]] * 50), np.array([[1, 0], [0, 0]] * 50)
+    >>> log = Impressions(np.array(["a", "b"]), shown, clicks)
+    >>> estimator = PseudoInverse(propensities="uniform")
+    >>> round(estimator.estimate(log, Mixture([[0, 1]], n_items=2)).value, 6)
+    1.0
+    """
+
+    name = "pseudo-inverse"
+    assumes = "Holds if the reward of a list is a sum over its items at their positions."
+    needs = "combinations of items at positions"
+
+    def terms(self, log: Impressions, target: Target) -> Terms:
+        """Return the terms of each impression, without a look at whether the log suffices."""
+        logging = self._logging(log)
+        pairs, weight_of_pair = _weights(logging, target)
+
+        def weights_of(rankings: Ints) -> Floats:
+            numbers = pairs[rankings, np.arange(rankings.shape[1])]
+            found: Floats = np.where(numbers >= 0, weight_of_pair[numbers], 0.0).sum(axis=1)
+            return found[:, None]
+
+        full = weights_of(log.rankings)
+        weights = self.cut(full)
+        rewards = rewards_of(log, self.reward).sum(axis=1, keepdims=True)
+        most = float(log.rankings.shape[1]) if self.reward == "clicks" else 1.0
+        possible = weights_of(logging.rankings[logging.probabilities > 0.0])
+        bound = self.bound(full, possible.max(axis=0))
+        low = min(0.0, float(possible.min()) * most)
+        high = float(bound.sum()) * most
+        return Terms(weights * rewards, weights, full, low, high, most, drawn=logging.drawn)
+
+    def _logging(self, log: Impressions) -> Mixture:
+        """Return the policy that chose the lists, list by list."""
+        if self.propensities == "estimated":
+            return shown_in(log).as_lists(self.seed)
+        logging = known_policy(log, self.propensities)
+        if logging is None:
+            raise CannotEvaluate(
+                "Propensities of impressions do not say which items are shown together how often: "
+                f"{OTHER_SOURCES} or the policy that chose the lists as propensities in Python."
+            )
+        check_of_log(logging, log, "propensities")
+        return logging.as_lists(self.seed)
+
+
+def _weights(logging: Mixture, target: Target) -> tuple[Ints, Floats]:
+    """Return the number of each pair of item and position that is shown, -1 for others, and Γ⁺q."""
+    marginals = logging.marginals()
+    shown = marginals > 0.0
+    pairs = np.where(shown, np.cumsum(shown).reshape(shown.shape) - 1, -1)
+    size = int(shown.sum())
+    if size > MOST_PAIRS:
+        raise CannotEvaluate(
+            f"Too many pairs of item and position: {size} are shown, and at most {MOST_PAIRS} can "
+            "be weighed against each other."
+        )
+    wanted = target.marginals()
+    rankings = logging.rankings[logging.probabilities > 0.0]
+    chances = logging.probabilities[logging.probabilities > 0.0]
+    numbers = pairs[rankings, np.arange(rankings.shape[1])]
+    gamma = np.zeros((size, size))
+    for one in numbers.T:
+        for two in numbers.T:
+            np.add.at(gamma, (one, two), chances)
+    values, vectors = np.linalg.eigh(gamma)
+    held = values > NOTHING_LEFT * values[-1]
+    along = vectors[:, held].T @ wanted[shown]
+    left = wanted[shown] - vectors[:, held] @ along
+    if wanted[~shown].any() or np.abs(left).max() > np.sqrt(NOTHING_LEFT):
+        raise CannotEvaluate(
+            "No overlap: what the policy shows is no combination of lists of the log (for this "
+            "estimator: items at their positions)."
+        )
+    return pairs, vectors[:, held] @ (along / values[held])

@@ -1,0 +1,179 @@
+"""Experiments on data: one folder of results for each data set, readable when the data is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from clickrank.clickmodels import PBM
+from clickrank.errors import ClickRankError, InvalidValue, MissingData, MissingExtra, invalid
+from clickrank.experiments.judged import holds_queries, instance, judged_instances
+from clickrank.experiments.kdd import fitted_queries, holds_log
+from clickrank.experiments.models import Instance, build_model, models_of
+from clickrank.experiments.movielens import holds_ratings, movie_instances
+from clickrank.experiments.spec import Experiment, Figure
+from clickrank.experiments.statements import Parameters
+from clickrank.features import Features
+from clickrank.priors import effective_votes
+from clickrank.simulate.result import read_file, write_file
+
+#: The kinds of data, with the field of `Figure` that says how each is used.
+KINDS = {
+    "judged": (holds_queries, "train.txt and test.txt (judged queries)"),
+    "movielens": (holds_ratings, "ratings.csv (of MovieLens)"),
+    "model_set": (holds_log, "training.txt (the log of KDD Cup 2012)"),
+}
+_PATH = "data.json"
+
+
+def kind_of(figure: Figure) -> str | None:
+    """Return which kind of data a figure takes, if any."""
+    if figure.model_set is not None:
+        return "model_set" if figure.model_set.log else None
+    return next((kind for kind in KINDS if getattr(figure, kind) is not None), None)
+
+
+def with_data(
+    chosen: list[Experiment], data: str | Path | None, owner: str = "reproduce"
+) -> list[Experiment]:
+    """Return the experiments, those that take this kind of data with the folder or file given.
+
+    Raises if it is not there, or holds no data, or none that an experiment takes.
+    """
+    if data is None:
+        return chosen
+    path = Path(data).resolve()
+    if not path.exists():
+        raise InvalidValue(f"{owner}: --data {data}: no such file or folder.")
+    kinds = [kind for kind, (holds, _) in KINDS.items() if holds(path)]
+    if not kinds:
+        wanted = " or ".join(words for _, words in KINDS.values())
+        rule = f"--data must be a folder with {wanted}, or a file that is such a log"
+        raise invalid(owner, rule, str(data))
+    if not any(kind_of(e.figure) in kinds for e in chosen):
+        names = ", ".join(e.name for e in chosen)
+        holds = " and ".join(KINDS[kind][1] for kind in kinds)
+        raise InvalidValue(f"{owner}: --data {data} holds {holds}, which {names} cannot use.")
+    return [_on(e, str(path)) if kind_of(e.figure) in kinds else e for e in chosen]
+
+
+def _on(experiment: Experiment, path: str) -> Experiment:
+    """Return the experiment on the data of a folder or file.
+
+    Tables of the paper's own click models say nothing about those of other data.
+    """
+    kind = kind_of(experiment.figure)
+    assert kind is not None
+    source = replace(getattr(experiment.figure, kind), path=path)
+    figure = replace(experiment.figure, **{kind: source})
+    claims = [claim for claim in experiment.claims if not isinstance(claim, Parameters)]
+    return replace(experiment, figure=figure, claims=claims, data=path)
+
+
+def remember(experiment: Experiment, folder: Path) -> None:
+    """Write down where the data of an experiment's results came from."""
+    if experiment.data:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _PATH).write_bytes(msgspec.json.encode({"path": experiment.data}))
+
+
+def remembered(experiment: Experiment, folder: Path) -> list[Experiment]:
+    """Return the experiment on each data set that has results, next to its own ``folder``."""
+    found = []
+    if kind_of(experiment.figure) is not None:
+        for file in sorted(folder.parent.glob(f"{folder.name}@*/{_PATH}")):
+            with contextlib.suppress(OSError, msgspec.DecodeError):
+                path = msgspec.json.decode(file.read_bytes(), type=dict[str, str]).get("path", "")
+                found.append(_on(experiment, path))
+    return found
+
+
+def data_instances(figure: Figure, cache: Path) -> dict[str, Instance]:
+    """Return the click models that a figure's data gives, from ``cache`` if the data is gone."""
+    if figure.model_set is not None and not figure.model_set.path:  # the file that is shipped
+        return {label: Instance(model) for label, model in models_of(figure).items()}
+    file = cache / f"data-{_digest(figure)}.npz"
+    try:
+        if figure.judged is not None:
+            found = judged_instances(figure.judged, figure.seed, cache)
+        elif figure.model_set is not None:
+            queries = fitted_queries(figure.model_set.path)
+            found = {label: Instance(query.model) for label, query in queries.items()}
+        else:
+            assert figure.movielens is not None
+            found = movie_instances(figure.movielens, figure.seed)
+    except (MissingData, MissingExtra):
+        if not file.exists():
+            raise
+        return _load(figure, file)
+    arrays = _arrays(found)
+    if not _is_saved(arrays, file):
+        write_file(file, {"labels": list(found)}, arrays)
+    return found
+
+
+def _digest(figure: Figure) -> str:
+    """Hash what decides the arrays that are saved, but for the data itself."""
+    facts: Any = figure.movielens or figure.model_set
+    if figure.judged is not None:  # panels differ in their click models only
+        judged = figure.judged
+        facts = (judged.path, judged.rankers, judged.share, judged.targets)
+    return hashlib.sha256(msgspec.json.encode((facts, figure.seed))).hexdigest()[:12]
+
+
+def _arrays(instances: dict[str, Instance]) -> dict[str, NDArray[Any]]:
+    """Return from what the click models and priors can be made again."""
+    all_of = list(instances.values())
+    arrays: dict[str, NDArray[Any]] = {"n_items": np.array([one.model.n_items for one in all_of])}
+    if all_of[0].scores is not None:
+        arrays["scores"] = np.hstack([one.scores for one in all_of if one.scores is not None])
+        arrays["grades"] = np.concatenate([one.grades for one in all_of if one.grades is not None])
+    else:
+        arrays["attraction"] = np.concatenate([one.model.attraction for one in all_of])
+        if isinstance(all_of[0].model, PBM):
+            arrays["examination"] = np.vstack([one.model.params.examination for one in all_of])
+        else:
+            arrays["features"] = np.vstack([one.model.features.values for one in all_of])
+    return arrays
+
+
+def _is_saved(arrays: dict[str, NDArray[Any]], file: Path) -> bool:
+    try:
+        saved = read_file(file)[1]
+    except (ClickRankError, OSError):  # not there, or broken
+        return False
+    return saved.keys() == arrays.keys() and all(
+        np.array_equal(saved[name], array) for name, array in arrays.items()
+    )
+
+
+def _load(figure: Figure, file: Path) -> dict[str, Instance]:
+    facts, arrays = read_file(file)
+    ends = np.cumsum(arrays["n_items"])
+    parts = [slice(int(e - n), int(e)) for e, n in zip(ends, arrays["n_items"], strict=True)]
+    found = {}
+    if figure.judged is not None:
+        scores, grades = arrays["scores"], arrays["grades"]
+        votes = effective_votes(scores)
+        for label, rows in zip(facts["labels"], parts, strict=True):
+            found[label] = instance(figure.judged, grades[rows], scores[:, rows], votes)
+        return found
+    if figure.model_set is not None:
+        examined = arrays["examination"]
+        for label, rows, examination in zip(facts["labels"], parts, examined, strict=True):
+            found[label] = Instance(PBM(arrays["attraction"][rows], examination))
+        return found
+    assert figure.movielens is not None
+    for label, rows in zip(facts["labels"], parts, strict=True):
+        parameters = {"attraction": arrays["attraction"][rows], **figure.movielens.parameters}
+        model = build_model(figure.movielens.name, parameters)
+        model.features = Features(arrays["features"][rows])
+        found[label] = Instance(model)
+    return found

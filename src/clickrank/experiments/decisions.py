@@ -1,0 +1,81 @@
+"""From confidence intervals to verdicts, and the words for both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from clickrank.experiments.evidence import Decision, Evidence, Verdict, paired
+from clickrank.experiments.intervals import Estimate, ratio_interval
+from clickrank.experiments.statements import Windowed
+from clickrank.simulate.compare import regret_text
+from clickrank.types import Floats
+
+LEVEL = 0.99
+
+
+def shared_level(count: int) -> float:
+    """Return the level of each of several intervals that together have the usual one."""
+    return 1.0 - (1.0 - LEVEL) / count
+
+
+def inside(x: Estimate, low: float, high: float) -> Decision:
+    """Say on which side of the limits an interval lies."""
+    if low <= x.low and x.high <= high:
+        return "holds"
+    return "fails" if x.high < low or x.low > high else "undecided"
+
+
+def worst_of(outcomes: Sequence[str]) -> Decision:
+    """Return the decision on a claim that all of several things hold."""
+    if "fails" in outcomes:
+        return "fails"
+    return "undecided" if "undecided" in outcomes else "holds"
+
+
+def any_of(outcomes: Sequence[str]) -> Decision:
+    """Return the decision on a claim that at least one of several things holds."""
+    if "holds" in outcomes:
+        return "holds"
+    return "fails" if set(outcomes) == {"fails"} else "undecided"
+
+
+def mean_text(regrets: Floats) -> str:
+    """Return the mean of the regrets as it is written."""
+    return regret_text(float(regrets.mean()))
+
+
+def interval_text(x: Estimate, decimals: int | None = None) -> str:
+    """Return an estimate with its interval as they are written."""
+    mean, low, high = (regret_text(v) if decimals is None else f"{v:,.{decimals}f}" for v in x)
+    return f"{mean} [{low}, {high}]"
+
+
+def allowed_text(claim: Windowed) -> str:
+    """Say which values the claim allows, and where the limits come from."""
+    low, high = claim.limits
+    if high == math.inf:
+        text = f"{_limit(low)} or more"
+    else:
+        text = f"{_limit(high)} or less" if low <= 0 else f"{_limit(low)} to {_limit(high)}"
+    return f"allowed {text} ({claim.origin})"
+
+
+def _limit(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+
+
+def ratio_within(
+    policies: tuple[str, str], claim: Windowed, evidence: Evidence, level: float = LEVEL
+) -> Verdict:
+    """Compare the ratio of two mean regrets with the claim's window."""
+    a, b = paired(evidence.results[policies[0]], evidence.results[policies[1]])
+    if a.size < 2 or min(a.mean(), b.mean()) <= 0:
+        names = " and ".join(policies)
+        return Verdict("undecided", f"{names}: a ratio needs two runs in common and regret above 0")
+    found = ratio_interval(a, b, level)
+    text = (
+        f"{' / '.join(policies)}: {mean_text(a)} / {mean_text(b)}, "
+        f"ratio {interval_text(found, 2)}, {allowed_text(claim)}"
+    )
+    return Verdict(inside(found, *claim.limits), text)

@@ -1,0 +1,126 @@
+"""What claims are judged on, the verdicts, and the numbers taken from results."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from clickrank.clickmodels import ClickModel
+from clickrank.experiments.sources import Sweep
+from clickrank.simulate import Result
+from clickrank.types import Floats
+
+Decision = Literal["holds", "fails", "undecided"]
+
+
+class Evidence(NamedTuple):
+    """What a claim is judged on.
+
+    The results by curve; the models; the constant C of the bound C·log t; the two parameters of
+    each curve of the grid; the upper bound on each curve's regret at the horizon; the axis of a
+    sweep; how many rounds the paper's figure shows; the milliseconds per round that the paper
+    reports, by curve; and the results of the paper's other figures, by figure.
+    """
+
+    results: Mapping[str, Result]
+    models: Mapping[str, ClickModel]
+    bound: float = math.nan
+    grid: Mapping[str, tuple[float, float]] = {}
+    upper: Mapping[str, float] = {}
+    sweep: Sweep | None = None
+    paper_rounds: int = 0
+    paper_milliseconds: Mapping[str, float] = {}
+    elsewhere: Mapping[str, Mapping[str, Result]] = {}
+
+    @property
+    def longest(self) -> int:
+        """The number of rounds of the longest curve."""
+        return max((result.horizon for result in self.results.values()), default=0)
+
+    def along(self, policy: str) -> list[str]:
+        """Return the names of a policy's curves: one for each place of a sweep."""
+        if self.sweep is None:
+            return [policy]
+        return [self.sweep.curve(policy, point.at) for point in self.sweep.points]
+
+    def final(self, curve: str) -> Floats:
+        """Return each run's regret at the horizon."""
+        found: Floats = self.results[curve].regret[:, -1]
+        return found
+
+    def until(self, rounds: int) -> Evidence:
+        """Return the evidence of the first rounds only."""
+        elsewhere = {f: _cut(results, rounds) for f, results in self.elsewhere.items()}
+        return self._replace(results=_cut(self.results, rounds), elsewhere=elsewhere)
+
+
+class Verdict(NamedTuple):
+    """What came out, the numbers it rests on, and whether fewer rounds than meant were played.
+
+    "history" is the outcome of what is shown and not judged.
+    """
+
+    outcome: Literal["holds", "fails", "undecided", "history"]
+    measured: str
+    so_far: bool = False
+
+    @property
+    def words(self) -> str:
+        """The outcome as it is written, as in "holds so far"."""
+        return f"{self.outcome} so far" if self.so_far else self.outcome
+
+
+def _cut(results: Mapping[str, Result], rounds: int) -> dict[str, Result]:
+    """Return the results of the first rounds only."""
+    found = {}
+    for curve, result in results.items():
+        kept = max(1, int(np.searchsorted(result.checkpoints, rounds, side="right")))
+        found[curve] = dataclasses.replace(
+            result, checkpoints=result.checkpoints[:kept], regret=result.regret[:, :kept]
+        )
+    return found
+
+
+def paired(a: Result, b: Result, at: int | None = None) -> tuple[Floats, Floats]:
+    """Return the regrets of the runs that both have, at a round or where the first stops."""
+    end = min(a.horizon, b.horizon) if at is None else at
+    _, in_a, in_b = np.intersect1d(a.run_ids, b.run_ids, return_indices=True)
+    return regret_at(a, end)[in_a], regret_at(b, end)[in_b]
+
+
+def regret_at(result: Result, t: int) -> Floats:
+    """Return each run's regret at the last checkpoint up to round t."""
+    last = max(0, int(np.searchsorted(result.checkpoints, t, side="right")) - 1)
+    found: Floats = result.regret[:, last]
+    return found
+
+
+def gained(result: Result, begin: int, end: int) -> Floats:
+    """Return each run's regret from round ``begin`` to round ``end``."""
+    gain: Floats = regret_at(result, end) - regret_at(result, begin)
+    return gain
+
+
+def last_decade_slopes(result: Result) -> Floats:
+    """Return each run's least-squares slope of regret against log t, for t from T/10 to T."""
+    late = result.checkpoints >= result.horizon / 10
+    x = np.log(result.checkpoints[late])
+    x -= x.mean()
+    y = result.regret[:, late]
+    slopes: Floats = (y - y.mean(axis=1, keepdims=True)) @ x / (x @ x)
+    return slopes
+
+
+def last_half_rates(result: Result) -> Floats:
+    """Return each run's regret a round from the last checkpoint up to T/2 on."""
+    half = int(np.searchsorted(result.checkpoints, result.horizon / 2, side="right")) - 1
+    if half < 0:  # no checkpoint so early: the whole run
+        whole: Floats = result.regret[:, -1] / result.horizon
+        return whole
+    rounds = result.horizon - int(result.checkpoints[half])
+    rates: Floats = (result.regret[:, -1] - result.regret[:, half]) / max(rounds, 1)
+    return rates

@@ -1,0 +1,114 @@
+"""Undirected graphs of items: for each item its neighbours, sorted, with each edge at both ends."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from clickrank.errors import invalid
+from clickrank.types import Floats, Ints
+
+Graph = tuple[tuple[int, ...], ...]
+
+
+def line_graph(order: Sequence[int]) -> Graph:
+    """Return the graph that joins each item to the next in an order of all items.
+
+    >>> line_graph([0, 2, 1])
+    ((2,), (2,), (0, 1))
+    """
+    rows: list[list[int]] = [[] for _ in order]
+    for one, two in itertools.pairwise(order):
+        rows[one].append(two)
+        rows[two].append(one)
+    return tuple(tuple(sorted(row)) for row in rows)
+
+
+def checked_graph(owner: str, neighbours: object) -> Graph:
+    """Return a graph of which each edge is named at one end or both; all must be connected.
+
+    >>> checked_graph("OSUB", [[1, 2], [], []])
+    ((1, 2), (0,), (0,))
+    >>> checked_graph("OSUB", [[0]])
+    Traceback (most recent call last):
+    clickrank.errors.InvalidValue: OSUB: neighbours[0] must hold other items, below 1, got 0.
+    """
+    rule = "neighbours must hold a list of items for each item"
+    if not isinstance(neighbours, Sequence | np.ndarray) or len(neighbours) == 0:
+        raise invalid(owner, rule, neighbours)
+    rows: list[set[int]] = [set() for _ in neighbours]
+    for item, row in enumerate(neighbours):
+        if not isinstance(row, Collection | np.ndarray) or isinstance(row, str):
+            raise invalid(owner, rule, neighbours)
+        for other in row:
+            whole = isinstance(other, int | np.integer) and not isinstance(other, bool)
+            if not whole or not 0 <= other < len(rows) or other == item:
+                limit = f"must hold other items, below {len(rows)}"
+                raise invalid(owner, f"neighbours[{item}] {limit}", other)
+            rows[item].add(int(other))
+            rows[int(other)].add(item)
+    reached, to_visit = {0}, [0]
+    while to_visit:
+        found = rows[to_visit.pop()] - reached
+        reached |= found
+        to_visit += found
+    if len(reached) < len(rows):
+        apart = sorted(set(range(len(rows))) - reached)
+        raise invalid(owner, "neighbours must connect all items to item 0", f"{apart} apart")
+    return tuple(tuple(sorted(row)) for row in rows)
+
+
+def relabelled_graph(
+    owner: str,
+    graph: Sequence[Sequence[int]],
+    origin: Ints,
+    new: Sequence[Sequence[int]] | None = None,
+) -> Graph:
+    """Return the graph of a catalogue whose item i is this graph's item ``origin[i]``.
+
+    ``new`` holds the neighbours of each item of origin -1, as they are numbered in that catalogue.
+
+    >>> relabelled_graph("OSUB", line_graph([0, 1, 2, 3]), np.array([3, 1, 0]))
+    ((1,), (0, 2), (1,))
+    """
+    there = origin.tolist()
+    given = list(new or [])
+    if len(given) != there.count(-1):
+        rule = f"neighbours must be given for each new item ({there.count(-1)})"
+        raise invalid(owner, rule, new)
+    numbers = {old: item for item, old in enumerate(there)}
+    left = without_items(graph, set(there))
+    rows = [given.pop(0) if old < 0 else [numbers[k] for k in left[old]] for old in there]
+    return checked_graph(owner, rows)
+
+
+def without_items(graph: Sequence[Sequence[int]], left: Collection[int]) -> list[set[int]]:
+    """Return the neighbours among the items that are left; the numbers stay.
+
+    The neighbours of an item that goes become neighbours of each other. So what was unimodal on the
+    graph stays unimodal.
+
+    >>> without_items(line_graph([0, 1, 2, 3]), {0, 2, 3})[2]
+    {0, 3}
+    """
+    rows = [set(row) for row in graph]
+    for gone in range(len(rows)):
+        if gone not in left:
+            for one in rows[gone]:
+                rows[one] = (rows[one] | rows[gone]) - {one, gone}
+    return rows
+
+
+def peak_besides(graph: Sequence[Sequence[int]], values: Floats) -> int | None:
+    """Return an item besides the best one without a better neighbour; None if values are unimodal.
+
+    >>> peak_besides(line_graph([0, 1, 2]), np.array([0.5, 0.2, 0.3]))
+    2
+    """
+    best = int(np.argmax(values))
+    for item, row in enumerate(graph):
+        if item != best and not any(values[other] > values[item] for other in row):
+            return item
+    return None

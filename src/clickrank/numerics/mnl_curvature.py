@@ -1,0 +1,196 @@
+"""How estimates of `mnl_tables` move with each count, and draws of position biases around them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from clickrank._jit import lean_kernel
+from clickrank.numerics.cholesky import factorise, invert_positive
+from clickrank.numerics.mnl_tables import (
+    BEND,
+    HELD,
+    MATRIX,
+    SLOPE,
+    STEP,
+    Objective,
+    cell_slope,
+    derivatives,
+    eliminate,
+)
+from clickrank.types import Floats
+
+
+@lean_kernel
+def click_effects(
+    n: Floats,
+    m: Floats,
+    objective: Objective,
+    x: Floats,
+    y: Floats,
+    bend: Floats,
+    items: Floats,
+    positions: Floats,
+    squares: Floats,
+) -> None:
+    """Write Σ_ks Ñ_ks (α_j^ks − α_j)² for each item j, α^ks being α with one more click in N_ks.
+
+    Nothing is fitted again. The clicked item moves to its best value for the biases as they are,
+    which may lie far away; what that changes in the slopes of the biases moves these, and all items
+    with them, by one step of Newton's method with the curvature at the minimum (x, y). For counts
+    that are large this is the derivative by the implicit function theorem, which by itself is of no
+    use where a bound holds an estimate: it is 0 for an item without clicks.
+    """
+    n_items, n_positions = n.shape
+    derivatives(n, m, objective, x, y, bend, items, positions)
+    eliminate(bend, items, positions)
+    inverse = MATRIX + n_positions
+    spread = inverse + n_positions
+    invert_positive(
+        positions[MATRIX : MATRIX + n_positions],
+        n_positions,
+        positions[inverse : inverse + n_positions],
+    )
+    for k in range(n_positions):
+        for other in range(n_positions):
+            positions[spread + k, other] = 0.0
+            if positions[HELD, k] == 1.0 or positions[HELD, other] == 1.0:
+                positions[inverse + k, other] = 0.0
+    for i in range(n_items):
+        squares[i] = 0.0
+        for k in range(n_positions):
+            if m[i, k] == 0.0:
+                continue
+            best = _best_with_click(n, m, objective, i, k, x[i], y)
+            kept = min(max(best, objective.low_x), objective.high_x)
+            curve = _item_change(n, m, objective, i, k, x[i], kept, y, positions)
+            drawn_along = 0.0  # how far the biases draw the clicked item with them
+            shared = 0.0
+            for row in range(n_positions):
+                move = 0.0
+                for other in range(n_positions):
+                    move -= positions[inverse + row, other] * positions[SLOPE, other]
+                # Biases stay within their bounds: one step of Newton's method may be far too long.
+                # Those that are held, which have no bounds if one is the reference, do not move.
+                if positions[HELD, row] == 0.0:
+                    move = min(max(move, objective.low_y - y[row]), objective.high_y - y[row])
+                positions[BEND, row] = move
+                drawn_along -= move * positions[STEP, row]
+                shared -= move * bend[i, row]
+            moved = best + drawn_along / curve
+            moved = min(max(moved, objective.low_x), objective.high_x)
+            change = math.exp(moved) - math.exp(x[i])
+            squares[i] += m[i, k] * change * change
+            if items[HELD, i] == 0.0:  # its part of the sum below
+                part = math.exp(x[i]) * shared / items[BEND, i]
+                squares[i] -= m[i, k] * part * part
+            for row in range(n_positions):
+                weight = m[i, k] * positions[BEND, row]
+                for other in range(n_positions):
+                    positions[spread + row, other] += weight * positions[BEND, other]
+    for j in range(n_items):
+        if items[HELD, j] == 1.0:
+            continue
+        total = 0.0
+        for k in range(n_positions):
+            for other in range(n_positions):
+                total += bend[j, k] * positions[spread + k, other] * bend[j, other]
+        part = math.exp(x[j]) / items[BEND, j]
+        squares[j] = max(squares[j] + part * part * total, 0.0)
+
+
+@lean_kernel
+def _best_with_click(
+    n: Floats, m: Floats, objective: Objective, i: int, k: int, x: float, y: Floats
+) -> float:
+    """Return the best log α of an item for these biases with one more click at position k.
+
+    It may lie outside of the bounds.
+    """
+    n_positions = y.shape[0]
+    if objective.composite == 0:
+        scaled = objective.item_pull + math.exp(-y[k])
+        shown = objective.item_pull
+        for position in range(n_positions):
+            scaled += n[i, position] * math.exp(-y[position])
+            shown += m[i, position]
+        return math.log(scaled / shown)
+    low, high, at = x, math.inf, x  # a click moves it up
+    for _ in range(100):
+        slope, curve = cell_slope(1, objective.item_pull, objective.item_pull, at)
+        for position in range(n_positions):
+            more = 1.0 if position == k else 0.0
+            s, b = cell_slope(1, n[i, position] + more, m[i, position], at + y[position])
+            slope += s
+            curve += b
+        if slope < 0.0:
+            low = at
+        else:
+            high = at
+        step = min(max(-slope / curve, -1.0), 1.0)
+        found = at + step
+        if not low <= found <= high:
+            found = 0.5 * (low + high)
+        if abs(found - at) < 1e-12:
+            return found
+        at = found
+    return at
+
+
+@lean_kernel
+def _item_change(
+    n: Floats,
+    m: Floats,
+    objective: Objective,
+    i: int,
+    k: int,
+    x: float,
+    best: float,
+    y: Floats,
+    positions: Floats,
+) -> float:
+    """Write how the click and the item's move change the slopes of the biases.
+
+    The curvatures of the item's cells after the move go to the row of steps; returns their sum.
+    """
+    total = cell_slope(objective.composite, objective.item_pull, objective.item_pull, best)[1]
+    for position in range(y.shape[0]):
+        more = 1.0 if position == k else 0.0
+        before = cell_slope(objective.composite, n[i, position], m[i, position], x + y[position])
+        after = cell_slope(
+            objective.composite, n[i, position] + more, m[i, position], best + y[position]
+        )
+        positions[SLOPE, position] = after[0] - before[0]
+        positions[STEP, position] = after[1]
+        total += after[1]
+    return total
+
+
+@lean_kernel
+def draw_log_biases(
+    n: Floats,
+    m: Floats,
+    objective: Objective,
+    x: Floats,
+    y: Floats,
+    bend: Floats,
+    items: Floats,
+    positions: Floats,
+    rng: np.random.Generator,
+    drawn: Floats,
+) -> None:
+    """Draw log λ from the normal distribution whose precision is the curvature at (x, y)."""
+    n_positions = y.shape[0]
+    derivatives(n, m, objective, x, y, bend, items, positions)
+    eliminate(bend, items, positions)
+    matrix = positions[MATRIX : MATRIX + n_positions]
+    factorise(matrix, n_positions, matrix)
+    for k in range(n_positions):
+        drawn[k] = rng.standard_normal()
+    for k in range(n_positions - 1, -1, -1):  # of Lᵀ u = ξ
+        for other in range(k + 1, n_positions):
+            drawn[k] -= matrix[other, k] * drawn[other]
+        drawn[k] /= matrix[k, k]
+    for k in range(n_positions):
+        drawn[k] += y[k]

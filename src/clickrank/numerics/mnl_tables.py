@@ -1,0 +1,312 @@
+"""Attraction and position bias from two tables: clicks and epochs by item and position.
+
+With x = log α, y = log λ and z = x_j + y_k, N clicks on item j at position k and Ñ complete epochs
+that showed it there, two objectives are minimised, both convex in (x, y):
+
+    Σ_jk N e^(−z) + Ñ z                      the limit of the alternating scheme of grant2020,
+                                             eq. 5 and 6 (exponential counts of mean e^z)
+    Σ_jk (N + Ñ) log(1 + e^z) − N z          the composite likelihood, grant2020, eq. 50
+                                             (geometric counts of mean e^z, as if independent)
+
+The method is projected Newton: the items are eliminated from each step, which leaves one system
+with a row per position. A pull of c counts as c clicks in c epochs at a bias (or for positions an
+attraction) of 1. It makes the minimum unique where the clicks leave a product α_j λ_k without its
+factors, and it is a prior of c = 1 for `epoch-ts-unknown`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._jit import inline_kernel, lean_kernel
+from clickrank.numerics.cholesky import solve_positive
+from clickrank.types import Floats, Ints
+
+PULL = 1e-3
+#: More steps than any fit takes.
+MOST_STEPS = 300
+_CLOSE = 0.05  # shorter steps need no proof that they improve
+_DONE = 1e-8  # the next step would be about its square
+
+#: Rows of the buffers; the matrices of positions begin at the last.
+SLOPE, BEND, STEP, HELD, MATRIX = 0, 1, 2, 3, 4
+
+
+class Objective(NamedTuple):
+    """What is minimised, and the bounds of the logarithms."""
+
+    composite: int  # 1 for the composite likelihood, 0 for the alternating scheme
+    item_pull: float
+    position_pull: float
+    reference: int  # 1 if the bias of the first position is 1, without bounds
+    low_x: float
+    high_x: float
+    low_y: float
+    high_y: float
+
+
+def item_buffer(n_items: int) -> Floats:
+    """Return work space: slope, curvature, step and marks of held values, one column per item."""
+    return np.zeros((4, n_items))
+
+
+def position_buffer(n_positions: int) -> Floats:
+    """Return work space: the same for positions, and three square matrices below."""
+    return np.zeros((4 + 3 * n_positions, n_positions))
+
+
+@lean_kernel
+def load_tables(clicks: Ints, epochs: Ints, n: Floats, m: Floats) -> None:
+    """Write both tables as floats, without clicks on an item that has no complete epoch."""
+    n_items, n_positions = clicks.shape
+    for j in range(n_items):
+        shown = 0
+        for k in range(n_positions):
+            shown += epochs[j, k]
+        for k in range(n_positions):
+            n[j, k] = clicks[j, k] if shown > 0 else 0.0
+            m[j, k] = epochs[j, k]
+
+
+@lean_kernel
+def minimise_tables(
+    n: Floats,
+    m: Floats,
+    objective: Objective,
+    x: Floats,
+    y: Floats,
+    bend: Floats,
+    items: Floats,
+    positions: Floats,
+) -> int:
+    """Move x and y to the minimum within their bounds; return the number of steps.
+
+    ``x`` and ``y`` hold the start. ``bend`` (n_items, n_positions), ``items`` and ``positions``
+    are work space. If no minimum is found, `MOST_STEPS` are returned.
+    """
+    _start(n, m, objective, x, y)
+    for step in range(1, MOST_STEPS):
+        derivatives(n, m, objective, x, y, bend, items, positions)
+        _direction(objective, x, y, bend, items, positions)
+        longest = _longest(objective, x, y, items, positions)
+        size = 1.0
+        if longest > _CLOSE:
+            before = tables_objective(n, m, objective, x, y, items, positions, 0.0)
+            for _ in range(60):
+                after = tables_objective(n, m, objective, x, y, items, positions, size)
+                if after <= before:
+                    break
+                size *= 0.5
+        for j in range(x.shape[0]):
+            x[j] = _moved_x(objective, x[j], size * items[STEP, j])
+        for k in range(y.shape[0]):
+            y[k] = _moved_y(objective, k, y[k], size * positions[STEP, k])
+        if longest < _DONE:
+            return step
+    return MOST_STEPS
+
+
+@inline_kernel
+def _moved_x(objective: Objective, value: float, step: float) -> float:
+    return min(max(value + step, objective.low_x), objective.high_x)
+
+
+@inline_kernel
+def _moved_y(objective: Objective, k: int, value: float, step: float) -> float:
+    if k == 0 and objective.reference == 1:
+        return 0.0
+    return min(max(value + step, objective.low_y), objective.high_y)
+
+
+@lean_kernel
+def _start(n: Floats, m: Floats, objective: Objective, x: Floats, y: Floats) -> None:
+    """Bring the start within the bounds, to the lower one where there is no click to go by."""
+    n_items, n_positions = n.shape
+    for k in range(n_positions):
+        y[k] = _moved_y(objective, k, y[k], 0.0)
+        clicks = objective.position_pull
+        for j in range(n_items):
+            clicks += n[j, k]
+        if clicks == 0.0 and not (k == 0 and objective.reference == 1):
+            y[k] = objective.low_y
+    for j in range(n_items):
+        clicks = scaled = shown = objective.item_pull
+        for k in range(n_positions):
+            clicks += n[j, k]
+            shown += m[j, k]
+            scaled += n[j, k] * math.exp(-y[k])
+        if clicks == 0.0:
+            x[j] = objective.low_x
+        elif objective.composite == 0:
+            x[j] = math.log(scaled / shown)  # the best for these biases
+        x[j] = _moved_x(objective, x[j], 0.0)
+
+
+@inline_kernel
+def _cell_loss(composite: int, n: float, m: float, z: float) -> float:
+    if n == 0.0 and m == 0.0:
+        return 0.0
+    if composite == 0:
+        return n * math.exp(-z) + m * z
+    if z > 0.0:
+        return (n + m) * (z + math.log1p(math.exp(-z))) - n * z
+    return (n + m) * math.log1p(math.exp(z)) - n * z
+
+
+@inline_kernel
+def cell_slope(composite: int, n: float, m: float, z: float) -> tuple[float, float]:
+    """Return the first and the second derivative by z."""
+    if n == 0.0 and m == 0.0:
+        return 0.0, 0.0
+    if composite == 0:
+        part = n * math.exp(-z)
+        return m - part, part
+    p = 1.0 / (1.0 + math.exp(-z))
+    return (n + m) * p - n, (n + m) * p * (1.0 - p)
+
+
+@lean_kernel
+def tables_objective(
+    n: Floats,
+    m: Floats,
+    objective: Objective,
+    x: Floats,
+    y: Floats,
+    items: Floats,
+    positions: Floats,
+    size: float,
+) -> float:
+    """Return the objective after this part of the step, which the buffers hold."""
+    n_items, n_positions = n.shape
+    total = 0.0
+    for k in range(n_positions):
+        b = _moved_y(objective, k, y[k], size * positions[STEP, k])
+        positions[MATRIX, k] = b
+        pull = objective.position_pull
+        total += _cell_loss(objective.composite, pull, pull, b)
+    for j in range(n_items):
+        a = _moved_x(objective, x[j], size * items[STEP, j])
+        pull = objective.item_pull
+        total += _cell_loss(objective.composite, pull, pull, a)
+        for k in range(n_positions):
+            total += _cell_loss(objective.composite, n[j, k], m[j, k], a + positions[MATRIX, k])
+    return total
+
+
+@lean_kernel
+def derivatives(
+    n: Floats,
+    m: Floats,
+    objective: Objective,
+    x: Floats,
+    y: Floats,
+    bend: Floats,
+    items: Floats,
+    positions: Floats,
+) -> None:
+    """Write slopes and curvatures, and mark the values that a bound holds."""
+    n_items, n_positions = n.shape
+    for k in range(n_positions):
+        pull = objective.position_pull
+        slope, curve = cell_slope(objective.composite, pull, pull, y[k])
+        positions[SLOPE, k] = slope
+        positions[BEND, k] = curve
+    for j in range(n_items):
+        pull = objective.item_pull
+        slope, curve = cell_slope(objective.composite, pull, pull, x[j])
+        for k in range(n_positions):
+            s, b = cell_slope(objective.composite, n[j, k], m[j, k], x[j] + y[k])
+            slope += s
+            curve += b
+            positions[SLOPE, k] += s
+            positions[BEND, k] += b
+            bend[j, k] = b
+        items[SLOPE, j] = slope
+        items[BEND, j] = curve
+        down = x[j] <= objective.low_x and slope >= 0.0
+        up = x[j] >= objective.high_x and slope <= 0.0
+        items[HELD, j] = 1.0 if down or up or curve == 0.0 else 0.0
+    for k in range(n_positions):
+        slope = positions[SLOPE, k]
+        fixed = k == 0 and objective.reference == 1
+        down = y[k] <= objective.low_y and slope >= 0.0
+        up = y[k] >= objective.high_y and slope <= 0.0
+        positions[HELD, k] = 1.0 if fixed or down or up or positions[BEND, k] == 0.0 else 0.0
+
+
+@lean_kernel
+def eliminate(bend: Floats, items: Floats, positions: Floats) -> None:
+    """Write what is left of the curvature for positions, without the items, to the matrix."""
+    n_items, n_positions = bend.shape
+    for k in range(n_positions):
+        for other in range(k):
+            positions[MATRIX + k, other] = 0.0
+        free = positions[HELD, k] == 0.0
+        positions[MATRIX + k, k] = positions[BEND, k] if free else 1.0
+    for j in range(n_items):
+        if items[HELD, j] == 1.0:
+            continue
+        part = 1.0 / items[BEND, j]
+        for k in range(n_positions):
+            if positions[HELD, k] == 1.0 or bend[j, k] == 0.0:
+                continue
+            share = bend[j, k] * part
+            for other in range(k + 1):
+                if positions[HELD, other] == 0.0:
+                    positions[MATRIX + k, other] -= share * bend[j, other]
+
+
+@lean_kernel
+def _direction(
+    objective: Objective, x: Floats, y: Floats, bend: Floats, items: Floats, positions: Floats
+) -> None:
+    """Write Newton's step, without what a bound holds or would hold at once."""
+    n_items, n_positions = bend.shape
+    again = True
+    while again:
+        eliminate(bend, items, positions)
+        for k in range(n_positions):
+            right = -positions[SLOPE, k]
+            for j in range(n_items):
+                if items[HELD, j] == 0.0:
+                    right += bend[j, k] * items[SLOPE, j] / items[BEND, j]
+            positions[STEP, k] = right if positions[HELD, k] == 0.0 else 0.0
+        solve_positive(positions[MATRIX : MATRIX + n_positions], positions[STEP])
+        again = False
+        for k in range(n_positions):
+            if positions[HELD, k] == 1.0 or (k == 0 and objective.reference == 1):
+                continue
+            move = positions[STEP, k]
+            outwards = (y[k] <= objective.low_y and move < 0.0) or (
+                y[k] >= objective.high_y and move > 0.0
+            )
+            if outwards:
+                positions[HELD, k] = 1.0
+                again = True
+        for j in range(n_items):
+            move = 0.0
+            if items[HELD, j] == 0.0:
+                move = -items[SLOPE, j]
+                for k in range(n_positions):
+                    move -= bend[j, k] * positions[STEP, k]
+                move /= items[BEND, j]
+                outwards = (x[j] <= objective.low_x and move < 0.0) or (
+                    x[j] >= objective.high_x and move > 0.0
+                )
+                if outwards:
+                    items[HELD, j] = 1.0
+                    again = True
+            items[STEP, j] = move
+
+
+@lean_kernel
+def _longest(objective: Objective, x: Floats, y: Floats, items: Floats, positions: Floats) -> float:
+    longest = 0.0
+    for j in range(x.shape[0]):
+        longest = max(longest, abs(_moved_x(objective, x[j], items[STEP, j]) - x[j]))
+    for k in range(y.shape[0]):
+        longest = max(longest, abs(_moved_y(objective, k, y[k], positions[STEP, k]) - y[k]))
+    return longest

@@ -1,0 +1,199 @@
+"""OSUB: explore only the neighbours, in a given graph, of the item that looks best."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._select import top_k
+from clickrank.errors import invalid
+from clickrank.numerics.item_graph import checked_graph, line_graph, peak_besides, relabelled_graph
+from clickrank.numerics.kl_bounds import kl_upper
+from clickrank.policies.base import Assumes, KnownModel, Policy, register
+from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number
+
+
+class Params(NamedTuple):
+    """Constants. The neighbours of item k are ``ends[begins[k]:begins[k + 1]]``."""
+
+    begins: Ints  # (n_items + 1,)
+    ends: Ints  # (twice the number of edges,)
+    degree: int  # γ, the largest number of neighbours
+    loglog: float  # c
+
+
+class State(NamedTuple):
+    """Counts by item, as there is one position."""
+
+    clicks: IntStatistic  # (n_items,)
+    misses: IntStatistic  # (n_items,), views without a click
+    led: IntStatistic  # (n_items,), rounds in which the item was the leader, l_k
+    ahead: IntScratch  # (1,), lists made since feedback last came back
+    score: FloatScratch  # (n_items,), click rates, then indices
+    leader: IntScratch  # (1,), L
+
+
+@dataclass(frozen=True)
+class OSUB(Policy):
+    """OSUB shows one item, the one that looks best or one of its neighbours in a given graph.
+
+    The leader L has the largest click rate μ̂_k. Every (γ + 1)-th of its rounds shows the leader, γ
+    being the largest number of neighbours in the graph; the others show the largest index
+
+        b_k = sup{q ≥ μ̂_k : N_k d(μ̂_k, q) ≤ log l + c log log l}
+
+    among the leader and its neighbours, where N_k is how often k was shown and l - 1 how often L
+    has led.
+
+    **Assumes**: one position, and clicks that are unimodal on the graph: every item but the best
+    has a neighbour that is clicked more often. Any click model. No horizon.
+
+    **Source**: combes2014; gauthier2022, Algorithm 5.
+
+    **Differences**: 1. log log l is taken as 0 up to l = e. 2. Items never shown have click rate 0
+    and index 1; ties are broken at random. 3. With delayed feedback only rounds that have come back
+    count, but for which rounds play the leader: there, lists made since count too. 4. Items may
+    come and go, or be given for one list alone. The neighbours of an item that goes become
+    neighbours of each other, which keeps clicks unimodal: a path of increasing click rates that led
+    through the item goes past it, and if it was the best, the second best was its neighbour. A new
+    item goes to the end of the line that is the graph by default; in any other graph its neighbours
+    must be given. All counts are kept, as they are of single items.
+
+    **Complexity**: O(n_items) per round for the leader, and at most γ + 1 indices.
+
+    **Guarantee**: regret at most (1 + ε) C log T + O(log log T) for every ε > 0, with
+    C = Σ_k Δ_k/d(μ_k, μ*) over the neighbours k of the best item alone, μ* its click rate and
+    Δ_k = μ* - μ_k: the best constant there is (combes2014), see
+    `clickrank.bounds.unimodal_lower_bound`. What the climb to the best item costs is in the last
+    term; it is large where neighbours differ little. Regret may be linear if clicks are not
+    unimodal.
+
+    Parameters
+    ----------
+    neighbours
+        For each item the numbers of its neighbours. An edge may be named at one end or at both.
+        All items must be connected. By default a line: each item and the next.
+    loglog
+        c. The default is that of the thesis, as in GRAB.
+
+    Examples
+    --------
+    >>> import clickrank as cr
+    >>> model = cr.clickmodels.PBM([0.1, 0.3, 0.8, 0.4], [1.0])
+    >>> cr.simulate("osub", model, horizon=100, runs=2, seed=0).runs
+    2
+    >>> star = cr.policies.OSUB(neighbours=[[1, 2, 3], [], [], []])
+    >>> star.neighbours
+    ((1, 2, 3), (0,), (0,), (0,))
+    """
+
+    name = "osub"
+    assumes = Assumes(positions="one")
+    rank_remembers = True
+    by_item = ("clicks", "misses", "led")
+
+    neighbours: Sequence[Sequence[int]] | None = None
+    loglog: float = 3.0
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        number("OSUB", "loglog", self.loglog, 0.0)
+        if self.neighbours is not None:
+            object.__setattr__(self, "neighbours", checked_graph("OSUB", self.neighbours))
+
+    def params(self, n_items: int, n_positions: int) -> Params:
+        """Return the kernels' constants."""
+        if n_positions != 1:
+            raise invalid("OSUB", "n_positions must be 1", n_positions)
+        graph = line_graph(range(n_items)) if self.neighbours is None else self.neighbours
+        if len(graph) != n_items:
+            rule = f"neighbours must have one entry per item ({n_items})"
+            raise invalid("OSUB", rule, len(graph))
+        degrees = [len(row) for row in graph]
+        return Params(
+            begins=np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64),
+            ends=np.array([k for row in graph for k in row], dtype=np.int64),
+            degree=max(degrees),
+            loglog=float(self.loglog),
+        )
+
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round."""
+        clicks, misses, led = (np.zeros(n_items, dtype=np.int64) for _ in range(3))
+        ahead, leader = (np.zeros(1, dtype=np.int64) for _ in range(2))
+        return State(clicks, misses, led, ahead, np.zeros(n_items), leader)
+
+    def memo_size(self, n_items: int, n_positions: int) -> int:
+        """Return one whole number: the leader."""
+        return 1
+
+    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
+        """Return memos with the leader called by another number."""
+        return numbers[memos]
+
+    def relabelled(self, origin: Ints, new: Sequence[Sequence[int]] | None = None) -> OSUB:
+        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``.
+
+        ``new`` holds the neighbours of each new item, as they are numbered in that catalogue.
+        """
+        if self.neighbours is not None:
+            graph = relabelled_graph("OSUB", self.neighbours, origin, new)
+            return dataclasses.replace(self, neighbours=graph)
+        if new is not None:
+            raise invalid("OSUB", "new items go to the end of the line by default", new)
+        order = np.lexsort((origin, origin < 0)).tolist()  # new ones last, in their order
+        in_order = order == list(range(len(order)))
+        return self if in_order else dataclasses.replace(self, neighbours=line_graph(order))
+
+    def why_not(self, model: KnownModel) -> str | None:
+        """Say so if the click model has several positions, or its items are not unimodal."""
+        reason = super().why_not(model)
+        attraction = getattr(model, "attraction", None)
+        if reason is not None or attraction is None:
+            return reason
+        graph = self.neighbours or line_graph(range(len(attraction)))
+        peak = peak_besides(graph, attraction) if len(graph) == len(attraction) else None
+        if peak is not None:
+            return f"it assumes that item {peak} has a more attractive neighbour in its graph"
+        return None
+
+
+def _rank(
+    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+) -> None:
+    for item in range(state.score.shape[0]):
+        views = state.clicks[item] + state.misses[item]
+        state.score[item] = state.clicks[item] / views if views > 0 else 0.0
+    top_k(state.score, rng, state.leader)
+    leader = state.leader[0]
+    memo[0] = ranking[0] = leader
+    # Lists whose feedback is to come count too: see `clickrank.policies.unimodal.is_due`.
+    due = (state.led[leader] + state.ahead[0]) % (params.degree + 1) == 0
+    state.ahead[0] += 1
+    if due:
+        return
+    delta = math.log(state.led[leader] + 1.0)
+    if delta > 1.0:
+        delta += params.loglog * math.log(delta)
+    for item in range(state.score.shape[0]):
+        state.score[item] = -math.inf
+    state.score[leader] = kl_upper(state.clicks[leader], state.misses[leader], delta)
+    for edge in range(params.begins[leader], params.begins[leader + 1]):
+        item = params.ends[edge]
+        state.score[item] = kl_upper(state.clicks[item], state.misses[item], delta)
+    top_k(state.score, rng, ranking)
+
+
+def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    state.ahead[0] = 0
+    state.led[memo[0]] += 1
+    state.clicks[ranking[0]] += clicks[0]
+    state.misses[ranking[0]] += 1 - clicks[0]
+
+
+register(OSUB, State, _rank, _update)

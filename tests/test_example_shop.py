@@ -51,8 +51,9 @@ def visit(client: FlaskClient, category: str, rng: np.random.Generator) -> int:
 
 
 def test_it_learns_and_survives_a_restart(tmp_path: Path) -> None:
+    # Without seeds 3 of 600 shops still doubted, after 400 visits, which product is the best.
     rng, clock = np.random.default_rng(0), Clock()
-    shop = Shop(tmp_path / "shop.npz", wait=600, save_every=3600, clock=clock)
+    shop = Shop(tmp_path / "shop.npz", wait=600, save_every=3600, clock=clock, seed=0)
     client = create_app(shop).test_client()
     clicks = []
     for _ in range(400):

@@ -46,6 +46,8 @@ class Shop:
         Seconds in which a visitor may click; who has not by then did not like the list.
     save_every
         Seconds between two times that the ranker is saved.
+    seed
+        Makes the first start's lists repeatable; without one, no two shops draw the same.
     """
 
     def __init__(
@@ -54,13 +56,14 @@ class Shop:
         wait: float = 600.0,
         save_every: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
+        seed: int | None = None,
     ) -> None:
         """Go on from the file if there is one."""
         self.file, self.wait, self.save_every, self.clock = file, wait, save_every, clock
         if file.exists():
             self.ranker = cr.Ranker.load(file)
         else:
-            self.ranker = cr.Ranker("pb-mhb", ALL, N_POSITIONS)
+            self.ranker = cr.Ranker("pb-mhb", ALL, N_POSITIONS, seed=seed)
         # The catalogue may have changed since it was saved.
         if new := [product for product in ALL if product not in self.ranker.items]:
             self.ranker.add_items(new)

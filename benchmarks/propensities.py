@@ -19,7 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from clickrank.checks.playing import by_name, matched_model, play
-from clickrank.policies import POLICIES, Learner, Policy, policy
+from clickrank.learning import Learner
+from clickrank.policies import POLICIES, Policy, policy
 
 ITEMS, POSITIONS, FLOOR_MS = 10, 5, 20.0
 AFTER = (0, 30, 1000)

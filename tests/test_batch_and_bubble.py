@@ -16,7 +16,8 @@ from clickrank._rng import streams
 from clickrank.clickmodels import PBM, Cascade
 from clickrank.clickmodels.base import ClickModel
 from clickrank.errors import InvalidValue
-from clickrank.policies import BatchRank, BubbleRank, Learner, Policy
+from clickrank.learning import Learner
+from clickrank.policies import BatchRank, BubbleRank, Policy
 from clickrank.policies.batch_rank import STAGES
 from tests.twins import TWINS
 

@@ -14,7 +14,8 @@ import clickrank as cr
 from clickrank.checks import policies as checks
 from clickrank.clickmodels import DCM, DCTR, MNL, PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue
-from clickrank.policies import BayesUCB, Ensemble, Greedy, Learner, Policy, ThompsonSampling
+from clickrank.learning import Learner
+from clickrank.policies import BayesUCB, Ensemble, Greedy, Policy, ThompsonSampling
 from clickrank.policies.observation import DEPENDENT_RULES, positions_seen
 from clickrank.priors import Beta
 from clickrank.types import Floats

@@ -11,7 +11,8 @@ import pytest
 from clickrank._rng import streams
 from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.errors import InvalidValue
-from clickrank.policies import Learner, TopRank, policy
+from clickrank.learning import Learner
+from clickrank.policies import TopRank, policy
 from clickrank.policies.blocks import draw_compatible
 from clickrank.policies.dominance import elicit, expire, leader_key, rebuild, weigh_pair
 from clickrank.policies.top_rank import WIDTH, _divide

@@ -8,8 +8,9 @@ import pytest
 from clickrank._rng import streams
 from clickrank.clickmodels import Cascade, LinearAttraction
 from clickrank.errors import DoesNotApply, InvalidValue
+from clickrank.learning import Learner
 from clickrank.numerics.pseudo_inverse import factor_pseudo_inverse
-from clickrank.policies import CascadeLinTS, CascadeLinUCB, Learner, policy
+from clickrank.policies import CascadeLinTS, CascadeLinUCB, policy
 from clickrank.policies.linear import fit, perturb
 from clickrank.types import Floats, scratch_fields
 from tests.twins import TWINS

@@ -14,8 +14,9 @@ import clickrank as cr
 from clickrank._rng import streams
 from clickrank.clickmodels import DCM, PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue
+from clickrank.learning import Learner
 from clickrank.numerics.kl_bounds import exploration_budget
-from clickrank.policies import DCMKLUCB, CascadeUCB1, Learner, policy
+from clickrank.policies import DCMKLUCB, CascadeUCB1, policy
 from clickrank.types import scratch_fields
 from tests.twins import TWINS
 from tests.twins.cascade_policies import CascadeTwin, upper_by_bisection

@@ -8,8 +8,8 @@ import pytest
 from clickrank.clickmodels import Cascade
 from clickrank.experiments.listing import list_experiments, select
 from clickrank.experiments.models import models_of
+from clickrank.learning.learner import Learner
 from clickrank.policies import POLICIES
-from clickrank.policies.learner import Learner
 
 ROUNDS, COUNTED = 3_000, 5
 

@@ -11,8 +11,9 @@ from clickrank._rng import streams
 from clickrank.checks.catalogues import check_fewer_items, check_more_items
 from clickrank.checks.playing import by_name, rankings_of_run
 from clickrank.clickmodels import PBM
-from clickrank.policies import POLICIES, Learner, crowd, policy
-from clickrank.policies.carry import carried
+from clickrank.learning import Learner
+from clickrank.learning.carry import carried
+from clickrank.policies import POLICIES, crowd, policy
 from clickrank.ranker import learned
 from clickrank.types import Ints
 

@@ -7,7 +7,8 @@ import pytest
 
 from clickrank._rng import streams
 from clickrank.clickmodels import PBM, Cascade, ClickModel
-from clickrank.policies import Learner, TopRank, crowd
+from clickrank.learning import Learner
+from clickrank.policies import TopRank, crowd
 from clickrank.types import scratch_fields
 from tests.twins.block_policies import TopRankTwin
 

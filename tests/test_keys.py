@@ -18,8 +18,7 @@ from clickrank import _jit, _select
 from clickrank._keys import Unknown, code_key
 from clickrank.clickmodels import base as model_base
 from clickrank.numerics import assignment, kl_index
-from clickrank.policies import POLICIES
-from clickrank.policies import base as policy_base
+from clickrank.policies import POLICIES, contract
 
 SOURCE = '''
 import collections
@@ -28,7 +27,7 @@ import math
 import numpy as np
 from numba import int32 as integer
 from clickrank.kernels import kernel
-from clickrank.policies.base import rank
+from clickrank.policies.contract import rank
 import OTHER
 
 LIMIT = 3
@@ -171,11 +170,16 @@ def test_classes_of_others_are_known_by_their_files_too() -> None:
     assert _jit.code_of("a hash", kernel) == _jit.code_of("a hash", kernel)
 
 
+def kernels_of_class(cls: type) -> list[Any]:
+    tables = (contract._PLAIN, contract._FAST)
+    found = [table[state] for state in contract._STATES[cls] for table in tables if state in table]
+    return [kernel for kernels in found for kernel in kernels[:3] if kernel is not None]
+
+
 def policy_keys() -> dict[str, str]:
     found = {}
     for name, cls in POLICIES.items():
-        state = policy_base._STATES[cls]
-        found[name] = code_key(state, policy_base._RANK[state], policy_base._UPDATE[state])
+        found[name] = code_key(*kernels_of_class(cls))
     return found
 
 
@@ -256,8 +260,7 @@ def test_a_changed_helper_changes_its_users_keys(
 
 
 def direct_calls(policy: type) -> list[object]:
-    state = policy_base._STATES[policy]
-    kernels = (policy_base._RANK[state], policy_base._UPDATE[state])
+    kernels = kernels_of_class(policy)
     return [
         kernel.__globals__[name]
         for kernel in kernels

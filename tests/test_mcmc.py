@@ -12,8 +12,9 @@ from clickrank.beta import Beta
 from clickrank.checks.playing import rankings_of_run
 from clickrank.clickmodels import PBM
 from clickrank.errors import DoesNotApply, InvalidValue
+from clickrank.learning import Learner
 from clickrank.numerics.pbm_likelihood import PRIOR
-from clickrank.policies import PBLB, PBMHB, Learner, Policy, pb_lb, pb_mhb
+from clickrank.policies import PBLB, PBMHB, Policy, pb_lb, pb_mhb
 from clickrank.policies.pb_mhb_start import start
 from clickrank.simulate import simulate
 from clickrank.types import Floats, Ints, statistic_fields

@@ -21,7 +21,8 @@ from clickrank.bounds import (
 )
 from clickrank.clickmodels import MNL
 from clickrank.errors import InvalidValue
-from clickrank.policies import EpochTS, EpochUCB, Learner, policy
+from clickrank.learning import Learner
+from clickrank.policies import EpochTS, EpochUCB, policy
 from clickrank.policies.epochs import EPOCHS
 from clickrank.types import Floats, Ints
 from tests.twins import TWINS

@@ -11,7 +11,8 @@ from scipy import optimize
 import clickrank as cr
 from clickrank.clickmodels import MNL
 from clickrank.errors import DoesNotApply, InvalidValue
-from clickrank.policies import EpochTSUnknown, EpochUCBStar, EpochUCBUnknown, Learner
+from clickrank.learning import Learner
+from clickrank.policies import EpochTSUnknown, EpochUCBStar, EpochUCBUnknown
 from clickrank.types import Floats
 
 

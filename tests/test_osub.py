@@ -12,8 +12,9 @@ import clickrank as cr
 from clickrank import bounds
 from clickrank.clickmodels import PBM, Cascade
 from clickrank.errors import DoesNotApply, InvalidValue
+from clickrank.learning import Learner
 from clickrank.numerics.item_graph import line_graph, peak_besides, without_items
-from clickrank.policies import OSUB, Learner
+from clickrank.policies import OSUB
 from tests.twins.base import index_by_bisection
 
 COMPLETE = [[k for k in range(4) if k != item] for item in range(4)]

@@ -10,9 +10,10 @@ import pytest
 from clickrank._rng import streams
 from clickrank.clickmodels import PBM
 from clickrank.errors import InvalidValue
+from clickrank.learning import Learner
 from clickrank.numerics.exploration_program import solve_program, workspace
 from clickrank.numerics.pbm_likelihood import maximise_likelihood
-from clickrank.policies import PMED, Learner
+from clickrank.policies import PMED
 
 MODEL = PBM([0.6, 0.5, 0.3, 0.2, 0.1], [0.9, 0.5, 0.3])
 

@@ -6,7 +6,8 @@ from clickrank.checks import POLICY_CHECKS
 from clickrank.checks.playing import Make, by_name
 from clickrank.checks.propensities import check_propensities
 from clickrank.clickmodels import PBM
-from clickrank.policies import POLICIES, Learner, policy
+from clickrank.learning import Learner
+from clickrank.policies import POLICIES, policy
 
 #: How to make the policies that must be told more than a click model knows.
 MAKE: dict[str, Make] = {

@@ -13,9 +13,10 @@ import pytest
 import clickrank as cr
 from clickrank.checks.playing import by_name, matched_model, play
 from clickrank.errors import InvalidValue
-from clickrank.policies import POLICIES, Learner, Policy, Propensities
-from clickrank.policies.chooser import with_own_scratch
-from clickrank.policies.lists import (
+from clickrank.learning import Learner, Propensities
+from clickrank.policies import POLICIES, Policy
+from clickrank.ranker.learned import Learned
+from clickrank.rankings.lists import (
     Blocks,
     Dealt,
     Drawn,
@@ -27,7 +28,6 @@ from clickrank.policies.lists import (
     largest,
     partition,
 )
-from clickrank.ranker.learned import Learned
 from clickrank.types import Floats, Ints
 from tests.test_policies import MAKE
 
@@ -132,14 +132,8 @@ def played(name: str, rounds: int, **settings: Any) -> Learner:
 
 def drawn_one_by_one(learner: Learner, draws: int) -> Ints:
     """Return lists drawn with `rank`, each from the state as it is."""
-    state = learner.state
     rng = np.random.default_rng(77)
-    lists = []
-    for _ in range(draws):
-        learner.state, _ = with_own_scratch(state)
-        lists.append(learner.rank(rng)[0])
-    learner.state = state
-    return np.array(lists)
+    return np.array([learner.fork().rank(rng)[0] for _ in range(draws)])
 
 
 def assert_close(found: Propensities, shares: Floats, draws: int) -> None:
@@ -223,7 +217,7 @@ def test_what_cannot_be() -> None:
     with pytest.raises(InvalidValue, match="distinct items"):
         learner.propensities().of([1, 1])
     with pytest.raises(InvalidValue, match="must be a Policy"):
-        cr.policies.propensities("uniform", 4, 2)  # type: ignore[arg-type]
+        cr.learning.propensities("uniform", 4, 2)  # type: ignore[arg-type]
 
 
 def shares_of(ranker_rank: Any, n_items: int, n_positions: int, draws: int) -> Floats:

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from clickrank._rng import streams
 from clickrank.clickmodels import PBM
+from clickrank.learning import Learner
 from clickrank.numerics.rank_one import leading_vector
-from clickrank.policies import EpsilonGreedy, Learner
+from clickrank.policies import EpsilonGreedy
 from clickrank.types import Floats, scratch_fields
 from tests.twins.gauthier_2022_mcmc import leading_right_vector
 

@@ -12,7 +12,8 @@ from clickrank._rng import streams
 from clickrank.clickmodels import PBM, LinearAttraction
 from clickrank.errors import InvalidValue
 from clickrank.features import Features
-from clickrank.policies import Learner, RecurRank, change_catalogue
+from clickrank.learning import Learner
+from clickrank.policies import RecurRank, change_catalogue
 from clickrank.types import Floats
 from tests.twins.li_2019 import RecurRankTwin
 

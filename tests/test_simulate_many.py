@@ -584,7 +584,7 @@ def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("name", sorted(cr.policies.POLICIES))
 def test_policies_can_be_sent_to_workers(name: str) -> None:
-    settings = {"scores": [0.5, 0.1]} if name == "ensemble" else {}
+    settings: dict[str, Any] = {"scores": [0.5, 0.1]} if name == "ensemble" else {}
     model = matched_model(cr.policies.POLICIES[name], 2, 1)
     spec = cr.policy(name, model=model, horizon=10, **settings)
     assert pickle.loads(pickle.dumps(spec)) == spec

@@ -8,7 +8,8 @@ import pytest
 
 from clickrank._rng import streams
 from clickrank.clickmodels import PBM, Cascade, ClickModel
-from clickrank.policies import POLICIES, Learner, Policy, policy
+from clickrank.learning import Learner
+from clickrank.policies import POLICIES, Policy, policy
 from clickrank.priors import Beta
 from clickrank.types import scratch_fields
 from tests.twins import CASES, FEATURES, TWINS

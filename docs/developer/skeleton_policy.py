@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank.kernels import top_k
-from clickrank.policies import Assumes, Policy, register
-from clickrank.types import FloatScratch, Ints, IntStatistic, number
+from clickrank.policies import Assumes, Policy, Request, register
+from clickrank.types import Ints, IntStatistic, number
 
 
 class Params(NamedTuple):
@@ -20,11 +20,10 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is learned (statistics) and work space (scratch): arrays of int64 or float64."""
+    """What is learned: arrays of int64 or float64."""
 
     clicks: IntStatistic  # (n_items,), clicks in random lists, S_k
     views: IntStatistic  # (n_items,), random lists that showed the item, N_k
-    score: FloatScratch  # (n_items,), what the list is sorted by
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,6 @@ class Skeleton(Policy):
         return State(
             clicks=np.zeros(n_items, dtype=np.int64),
             views=np.zeros(n_items, dtype=np.int64),
-            score=np.zeros(n_items),
         )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
@@ -93,25 +91,36 @@ class Skeleton(Policy):
         return 2
 
 
-def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+def rank(
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
+    """Show a random list, or the items with the largest click rates."""
     memo[0] = 1 if rng.random() < params.epsilon else 0
-    for item in range(state.score.shape[0]):
+    score = np.empty(state.views.size)
+    for item in range(score.size):
         if memo[0] == 1:
-            state.score[item] = rng.random()
+            score[item] = rng.random()
         elif state.views[item] == 0:
-            state.score[item] = math.inf
+            score[item] = math.inf
         else:
-            state.score[item] = state.clicks[item] / state.views[item]
-    top_k(state.score, rng, ranking)
+            score[item] = state.clicks[item] / state.views[item]
+    top_k(score, rng, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Learn from random lists alone."""
     if memo[0] == 1:
         for position in range(ranking.shape[0]):
             state.clicks[ranking[position]] += clicks[position]
             state.views[ranking[position]] += 1
 
 
-register(Skeleton, State, _rank, _update)
+register(Skeleton, State, rank, update)

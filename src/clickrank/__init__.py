@@ -1,7 +1,19 @@
 """clickrank learns from clicks which items to show and in which order."""
 
-from clickrank import bounds, checks, clickmodels, errors, evaluate, fit, kernels, policies, priors
-from clickrank.policies import Learner, policy
+from clickrank import (
+    bounds,
+    checks,
+    clickmodels,
+    errors,
+    evaluate,
+    fit,
+    kernels,
+    learning,
+    policies,
+    priors,
+)
+from clickrank.learning import Learner
+from clickrank.policies import policy
 from clickrank.ranker import Ranker, Shown
 from clickrank.simulate import Comparison, ManyResults, Result, compare, simulate, simulate_many
 
@@ -22,6 +34,7 @@ __all__ = [
     "evaluate",
     "fit",
     "kernels",
+    "learning",
     "policies",
     "policy",
     "priors",

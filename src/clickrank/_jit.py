@@ -8,6 +8,8 @@ that is compiled into it: change a kernel, and what calls it is compiled again, 
 from __future__ import annotations
 
 import ast
+import contextlib
+import contextvars
 import functools
 import hashlib
 import importlib.util
@@ -47,7 +49,10 @@ _KERNEL_FILES = (
     "features.py",
     "numerics/*.py",
     "clickmodels/*.py",
-    "policies/*.py",
+    "policies/**/*.py",
+    "fast/**/*.py",
+    "rankings/*.py",
+    "learning/*.py",
     "simulate/*.py",
 )
 
@@ -118,6 +123,19 @@ def _kernel(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     return function if vars(numba.config)["DISABLE_JIT"] else _Kernel(function, **options)
 
 
+_interpreted: contextvars.ContextVar[bool] = contextvars.ContextVar("interpreted", default=False)
+
+
+@contextlib.contextmanager
+def interpreted() -> Iterator[None]:
+    """Run kernels that are called from Python as plain Python, with its tracebacks and checks."""
+    token = _interpreted.set(True)
+    try:
+        yield
+    finally:
+        _interpreted.reset(token)
+
+
 class _Kernel(Generic[P, R]):
     """A function for compiled code to call; Python may too, and compiles it for itself.
 
@@ -134,6 +152,8 @@ class _Kernel(Generic[P, R]):
         self._from_kernels = called  # which its type does not keep alive
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if _interpreted.get():
+            return self.py_func(*args, **kwargs)
         return self._from_python(*args, **kwargs)
 
     @functools.cached_property

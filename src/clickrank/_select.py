@@ -49,6 +49,47 @@ def renew_top_k(values: Floats, rng: np.random.Generator, best: Ints) -> None:
 
 
 @kernel
+def renew_top_k_of(candidates: Ints, values: Floats, rng: np.random.Generator, best: Ints) -> None:
+    """Write the candidates with the largest values into ``best``, best first, ties at random."""
+    some = np.empty(candidates.shape[0])
+    for i in range(candidates.shape[0]):
+        some[i] = values[candidates[i]]
+    top_k(some, rng, best)
+    for i in range(best.shape[0]):
+        best[i] = candidates[best[i]]
+
+
+@kernel
+def drawn_top_k(candidates: Ints, values: Floats, rng: np.random.Generator, out: Ints) -> None:
+    """Write the candidates with the largest values into ``out``, tied ones drawn one by one.
+
+    Every order is equally likely. Each position of a tie is drawn from the items left for it, in
+    the order of their numbers; who is passed over takes the place of the one that was drawn. All
+    items are candidates if none are given.
+    """
+    n_positions = out.shape[0]
+    size = candidates.shape[0] if candidates.shape[0] > 0 else values.shape[0]
+    order = np.empty(size, dtype=np.int64)  # by decreasing value, tied ones by number
+    for i in range(size):
+        item = candidates[i] if candidates.shape[0] > 0 else i
+        place = i
+        while place > 0 and values[order[place - 1]] < values[item]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = item
+    for i in range(n_positions):
+        end = i + 1
+        while end < size and values[order[end]] == values[order[i]]:
+            end += 1
+        if end > i + 1:
+            chosen = i + int(rng.random() * (end - i))
+            item = order[i]
+            order[i] = order[chosen]
+            order[chosen] = item
+        out[i] = order[i]
+
+
+@kernel
 def _settle_ties(values: Floats, rng: np.random.Generator, out: Ints) -> None:
     """Shuffle tied items of a sorted list; at its end, with those left out for no reason."""
     k = out.shape[0]
@@ -212,6 +253,17 @@ def prominence(weights: Floats) -> Ints:
     array([1, 0, 2])
     """
     return np.argsort(-weights, kind="stable").astype(np.int64)
+
+
+def visibility(weights: Floats) -> Floats:
+    """Return a number for each position, larger where the weight is larger; ties by position.
+
+    >>> visibility(np.array([0.5, 1.0, 0.5]))
+    array([2., 3., 1.])
+    """
+    found = np.empty(weights.size)
+    found[prominence(weights)] = np.arange(weights.size, 0, -1)
+    return found
 
 
 @kernel

@@ -29,6 +29,10 @@ IntStatistic = Annotated[Ints, "statistic"]
 #: A state's field that can be lost without losing what was learned; ``rank`` may write it too.
 FloatScratch = Annotated[Floats, "scratch"]
 IntScratch = Annotated[Ints, "scratch"]
+#: A cache's field that cannot be computed from the statistics, as the particle of a random walk:
+#: a restart may lose it, and workers may differ in it, but nothing else may drop it.
+FloatParticle = Annotated[Floats, "particle"]
+IntParticle = Annotated[Ints, "particle"]
 
 
 def statistic_fields(state_class: type) -> tuple[str, ...]:
@@ -39,6 +43,11 @@ def statistic_fields(state_class: type) -> tuple[str, ...]:
 def scratch_fields(state_class: type) -> tuple[str, ...]:
     """Names of the fields of a state class that are scratch, in order."""
     return _fields_marked(state_class, "scratch")
+
+
+def particle_fields(cache_class: type) -> tuple[str, ...]:
+    """Names of the fields of a cache class that cannot be computed from statistics, in order."""
+    return _fields_marked(cache_class, "particle")
 
 
 @functools.cache

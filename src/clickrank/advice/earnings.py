@@ -6,7 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -180,7 +180,7 @@ def _playing(name: str, query: Query, horizon: int) -> tuple[Policy, str, ClickM
         if not near:
             raise DoesNotApply(doubt)
         model = near[0]
-    start = {"initial": query.today.order} if name == STARTS_FROM_TODAY else {}
+    start: dict[str, Any] = {"initial": query.today.order} if name == STARTS_FROM_TODAY else {}
     made = make_policy(name, model=model, horizon=horizon, **start)
     doubt = doubt or made.why_not(model) or ""
     check_applies(made, query.model, allow_mismatch=bool(doubt))

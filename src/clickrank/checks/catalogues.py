@@ -7,8 +7,9 @@ import numpy as np
 from clickrank._rng import streams
 from clickrank.checks.playing import HORIZON, Make, assert_same, matched_model, play
 from clickrank.errors import InvalidValue
-from clickrank.policies import Learner, Policy
-from clickrank.policies.carry import carried
+from clickrank.learning import Learner
+from clickrank.learning.carry import carried, carry
+from clickrank.policies import Policy
 from clickrank.ranker import Learned
 from clickrank.types import Ints, numbers_of, statistic_fields
 
@@ -64,7 +65,7 @@ def check_fewer_items(cls: type[Policy], make: Make) -> None:
     numbers = numbers_of(left, _LARGE)
     some = policy.relabelled(left)
     alone = Learner(some, left.size, model.n_positions)
-    alone.state = carried(some, model.n_positions, learned._learner.state, _LARGE, left)
+    carry(alone, learned._learner.state, _LARGE, left)
     rng = streams(17, 0)
     for _ in range(_ROUNDS):
         ranking, memo = learned.rank(rng.policy)

@@ -13,9 +13,11 @@ from clickrank._rng import streams
 from clickrank.checks.clickmodels import example_parameters
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
 from clickrank.clickmodels.base import code_of as model_code
-from clickrank.policies import Learner, Policy
+from clickrank.learning import Learner
+from clickrank.policies import Policy
 from clickrank.policies import policy as make_policy
-from clickrank.policies.base import code_of as policy_code
+from clickrank.policies.contract import ANY_ITEMS
+from clickrank.policies.contract import code_of as policy_code
 from clickrank.simulate.loop import Progress, advance, new_progress
 from clickrank.types import Ints
 
@@ -118,8 +120,8 @@ def _play(
     end, regret = np.array([rounds]), np.zeros(1)
     same = np.arange(learner.n_positions)
     play(
-        learner.params, learner.state, model.params, 0.0, policy_rng, user_rng, same,
-        progress, rounds, 0, 1, end, regret, learner.n_positions,
+        learner.params, learner.state, learner.cache, ANY_ITEMS, model.params, 0.0,
+        policy_rng, user_rng, same, progress, rounds, 0, 1, end, regret, learner.n_positions,
     )  # fmt: skip
     return progress
 

@@ -20,6 +20,11 @@ import numpy as np
 
 from clickrank._rng import streams
 from clickrank.checks.catalogues import check_candidates, check_fewer_items, check_more_items
+from clickrank.checks.kernels import (
+    check_dropped_cache,
+    check_plain_python,
+    check_same_as_reference,
+)
 from clickrank.checks.playing import (
     HORIZON,
     Make,
@@ -35,7 +40,9 @@ from clickrank.checks.positions import check_relabelling_positions
 from clickrank.checks.propensities import check_propensities
 from clickrank.checks.restarts import check_restart
 from clickrank.errors import InvalidValue
-from clickrank.policies import Learner, Policy, Uniform
+from clickrank.learning import Learner
+from clickrank.policies import Policy, Uniform
+from clickrank.policies.base import settings_of
 from clickrank.simulate import simulate
 from clickrank.types import scratch_fields, statistic_fields
 
@@ -76,7 +83,7 @@ def check_inputs_untouched(cls: type[Policy], make: Make) -> None:
         clicks = model.sample(ranking, rng.users)
         given = (ranking.copy(), memo.copy(), clicks.copy())
         one = ranking[None], memo[None], clicks[None]
-        learner._fold(learner.params, learner.state, *one)
+        learner._fold(learner.params, learner.state, learner.cache, *one)
         for now, then in zip((ranking, memo, clicks), given, strict=True):
             assert np.array_equal(now, then), f"{cls.__name__}: update changed {then} to {now}"
         before = learner.arrays()
@@ -130,8 +137,7 @@ def check_lost_scratch(cls: type[Policy], make: Make) -> None:
     learner, model = learner_for(cls, make)
     log = play(learner, model, 80, seed=9)
     fresh = learner.policy.init(learner.n_items, learner.n_positions)
-    for name in scratch_fields(type(learner.state)):
-        getattr(learner.state, name)[...] = getattr(fresh, name)
+    learner.state = fresh._replace(**learner.statistics())
     other, _ = learner_for(cls, make)
     for ranking, memo, clicks in log:
         other.update(ranking, memo, clicks)
@@ -234,7 +240,7 @@ def check_learns(cls: type[Policy], make: Make) -> None:
 def check_parameters(cls: type[Policy], make: Make) -> None:
     """Parameters out of bounds raise an error that names the policy and the parameter."""
     policy = make(matched_model(cls, 5, 3), HORIZON)
-    for field in dataclasses.fields(policy):
+    for field in settings_of(type(policy)):
         value = getattr(policy, field.name)
         if isinstance(value, bool):
             continue
@@ -262,7 +268,7 @@ def check_docstring(cls: type[Policy], make: Make) -> None:
     for section in ("Assumes", "Source", "Differences", "Complexity", "Guarantee"):
         assert f"**{section}**:" in text, f"{cls.__name__}: the docstring has no **{section}**"
     assert ">>> " in text, f"{cls.__name__}: the docstring has no example"
-    own = [field.name for field in dataclasses.fields(cls)]
+    own = [field.name for field in settings_of(cls)]
     assert not own or "Parameters\n" in text, f"{cls.__name__}: the docstring has no Parameters"
     for name in own:
         assert re.search(rf"^{name}\b", text, re.MULTILINE), f"{cls.__name__}: {name} undocumented"
@@ -283,6 +289,7 @@ POLICY_CHECKS: tuple[Callable[[type[Policy], Make], None], ...] = (
     check_docstring,
     check_state_fields,
     check_parameters,
+    check_plain_python,
     check_valid_rankings,
     check_rank_keeps_statistics,
     check_inputs_untouched,
@@ -290,6 +297,8 @@ POLICY_CHECKS: tuple[Callable[[type[Policy], Make], None], ...] = (
     check_save_and_restore,
     check_replay,
     check_lost_scratch,
+    check_dropped_cache,
+    check_same_as_reference,
     check_restart,
     check_bad_feedback,
     check_extreme_clicks,

@@ -8,7 +8,8 @@ import numpy as np
 
 from clickrank.checks.playing import Make
 from clickrank.clickmodels import CLICK_MODELS, ClickModel
-from clickrank.policies import Learner, Policy
+from clickrank.learning import Learner
+from clickrank.policies import Policy
 from clickrank.types import Floats, Ints
 
 N_ITEMS, N_POSITIONS, RUNS, LISTS = 4, 3, 150, 6

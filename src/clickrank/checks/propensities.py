@@ -6,8 +6,6 @@ import numpy as np
 
 from clickrank.checks.playing import Make, assert_same, learner_for, play
 from clickrank.policies import Policy
-from clickrank.policies.chooser import with_own_scratch
-from clickrank.types import statistic_fields
 
 
 def check_propensities(cls: type[Policy], make: Make) -> None:
@@ -29,17 +27,14 @@ def check_propensities(cls: type[Policy], make: Make) -> None:
         by_position, by_item = marginals.sum(axis=0), marginals.sum(axis=1)
         assert np.allclose(by_position, 1.0), f"{name}: propensities sum to {by_position}"
         assert (by_item < 1.0 + 1e-9).all(), f"{name}: an item is shown {by_item.max()} times"
-        state = learner.state
         for _ in range(20):
-            learner.state, _ = with_own_scratch(state)
-            ranking, _ = learner.rank(rng)
+            ranking, _ = learner.fork().rank(rng)
             prefix = found.of_shown(ranking)[1]
             falls = (np.diff(prefix) < 1e-12).all() and prefix[-1] > 0.0
             assert falls, f"{name}: {ranking} came, with propensities {prefix}"
         if not cls.rank_remembers:
             made = learner.policy.init(learner.n_items, learner.n_positions)
-            kept = {field: getattr(state, field) for field in statistic_fields(type(state))}
-            learner.state = made._replace(**kept)
+            learner.state = made._replace(**learner.statistics())
             fresh = learner.propensities(seed=1, accuracy=0.05).marginals
             same = np.array_equal(marginals, fresh)
             assert same, f"{name}: rank_remembers must be set: lists depend on those before"

@@ -6,8 +6,8 @@ import numpy as np
 
 from clickrank._rng import streams
 from clickrank.checks.playing import Make, matched_model, reward_of_run
-from clickrank.policies import Learner, Policy
-from clickrank.types import statistic_fields
+from clickrank.learning import Learner
+from clickrank.policies import Policy
 
 LEARNED, MORE = 3000, 300  # rounds before and after the restart
 # Where a restart makes no difference, both are as likely to earn less: that the restarted one does
@@ -29,8 +29,7 @@ def check_restart(cls: type[Policy], make: Make) -> None:
         learner, restarted = (Learner(policy, 6, model.n_positions) for _ in range(2))
         rng = streams(16, run)
         reward_of_run(learner, model, LEARNED, rng.policy, rng.users)
-        for name in statistic_fields(type(learner.state)):
-            getattr(restarted.state, name)[...] = getattr(learner.state, name)
+        restarted.state = restarted.state._replace(**learner.statistics())
         for each, sign in ((learner, 1.0), (restarted, -1.0)):
             rng = streams(17, run)
             lost[run] += sign * reward_of_run(each, model, MORE, rng.policy, rng.users)

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.targets import MOST_LISTS, Mixture, Target, all_lists
 from clickrank.evaluate.usable import usable
+from clickrank.learning import Learner
+from clickrank.learning.chooser import Chooser
+from clickrank.learning.propensities import Propensities, propensities
 from clickrank.logs import Impressions
-from clickrank.policies import Learner, Policy
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Drawn, Few
-from clickrank.policies.propensities import Propensities, propensities
+from clickrank.policies import Policy
+from clickrank.policies.contract import kernels_of, new_cache
+from clickrank.rankings.lists import Drawn, Few
 from clickrank.types import Floats, Ints
 
 #: Standard error of a target's probabilities where its lists must be drawn: 40,000 draws.
@@ -56,7 +58,9 @@ class Frozen(Target):
             kept = chances > 0.0
             return Mixture(lists[kept], self.n_items, chances[kept] / chances.sum())
         params = self._policy.params(self.n_items, self.n_positions)
-        chooser = Chooser(self._policy, self.n_items, self.n_positions, params, self._state)
+        size = self.n_items, self.n_positions
+        cache = new_cache(kernels_of(self._policy, self._state), params, self._state, *size)
+        chooser = Chooser(self._policy, *size, params, self._state, cache)
         drawn = chooser.draw(np.random.default_rng(seed), MOST_LISTS)
         return Mixture(drawn, self.n_items, drawn=True)
 

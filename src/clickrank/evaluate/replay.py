@@ -17,9 +17,10 @@ from clickrank.evaluate.propensities import Source, known_policy, propensities_o
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target, UniformLists
 from clickrank.evaluate.usable import check_random, pairs_of, usable
+from clickrank.learning import Learner
 from clickrank.logs import Impressions
-from clickrank.policies import Learner, Policy
-from clickrank.policies.base import code_of, rank, update
+from clickrank.policies import Policy
+from clickrank.policies.contract import ANY_ITEMS, Request, code_of, rank, update
 from clickrank.types import Floats, Ints, number
 
 
@@ -224,6 +225,8 @@ def _played(
     count = kernel_for(_play, code_of(policy))(
         learner.params,
         learner.state,
+        learner.cache,
+        ANY_ITEMS,
         rng,
         log.rankings,
         log.clicks.astype(np.int64),
@@ -239,6 +242,8 @@ def _played(
 def _play(
     params: Any,
     state: Any,
+    cache: Any,
+    request: Request,
     rng: np.random.Generator,
     rankings: Ints,
     clicks: Ints,
@@ -254,12 +259,12 @@ def _play(
         if not drawn[turn]:
             continue
         i = order[turn]
-        rank(params, state, rng, ranking, memo)
+        rank(params, state, cache, request, rng, ranking, memo)
         same = True
         for k in range(ranking.shape[0]):
             same = same and ranking[k] == rankings[i, k]
         if same:
-            update(params, state, ranking, memo, clicks[i])
+            update(params, state, cache, ranking, memo, clicks[i])
             kept[count] = i
             count += 1
     return count

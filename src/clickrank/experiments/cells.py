@@ -25,7 +25,7 @@ from clickrank.experiments.models import Instance, draw_instances, draw_linear, 
 from clickrank.experiments.sources import Linear
 from clickrank.experiments.spec import AtPoint, Experiment, Figure, KnownPrior, PolicySpec, Scale
 from clickrank.policies import Policy, policy
-from clickrank.policies.base import source_of as policy_source
+from clickrank.policies.contract import source_of as policy_source
 from clickrank.simulate.many_results import Key
 from clickrank.simulate.run import check_applies, recording_rounds
 from clickrank.types import Ints

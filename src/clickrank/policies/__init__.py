@@ -1,6 +1,6 @@
 """Policies: how we rank and learn. One file an algorithm."""
 
-from clickrank.policies.base import POLICIES, Assumes, Policy, policy, register
+from clickrank.policies.base import POLICIES, Assumes, Policy, policy
 from clickrank.policies.batch_rank import BatchRank
 from clickrank.policies.bayes_ucb import BayesUCB
 from clickrank.policies.bc_mp_ts import BCMPTS
@@ -11,6 +11,7 @@ from clickrank.policies.cascade_lin_ucb import CascadeLinUCB
 from clickrank.policies.cascade_ucb1 import CascadeUCB1
 from clickrank.policies.catalogue_change import change_catalogue
 from clickrank.policies.comb_ucb1 import CombUCB1
+from clickrank.policies.contract import Request, register, register_fast
 from clickrank.policies.dcm_kl_ucb import DCMKLUCB
 from clickrank.policies.ensemble import Ensemble
 from clickrank.policies.epoch_ts import EpochTS
@@ -23,7 +24,6 @@ from clickrank.policies.epsilon_greedy import EpsilonGreedy
 from clickrank.policies.grab import GRAB
 from clickrank.policies.greedy import Greedy
 from clickrank.policies.kl_comb_ucb import KLCombUCB
-from clickrank.policies.learner import Learner
 from clickrank.policies.mnl_bandit import MNLBandit
 from clickrank.policies.oracle import Oracle
 from clickrank.policies.osub import OSUB
@@ -34,7 +34,6 @@ from clickrank.policies.pbm_pie import PBMPIE
 from clickrank.policies.pbm_ts import PBMTS
 from clickrank.policies.pbm_ucb import PBMUCB
 from clickrank.policies.pmed import PMED
-from clickrank.policies.propensities import Propensities, propensities
 from clickrank.policies.rba_kl_ucb import RBAKLUCB
 from clickrank.policies.recurrank import RecurRank
 from clickrank.policies.s_grab import SGRAB
@@ -77,18 +76,17 @@ __all__ = [
     "EpsilonGreedy",
     "Greedy",
     "KLCombUCB",
-    "Learner",
     "MNLBandit",
     "Oracle",
     "Policy",
-    "Propensities",
     "RecurRank",
+    "Request",
     "ThompsonSampling",
     "TopRank",
     "UniRank",
     "Uniform",
     "change_catalogue",
     "policy",
-    "propensities",
     "register",
+    "register_fast",
 ]

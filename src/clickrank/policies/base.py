@@ -1,32 +1,21 @@
-"""The contract of a policy: a frozen spec, a NamedTuple state, and two kernels.
+"""The spec of a policy: its hyper-parameters, what it assumes, and what it can do.
 
-    rank(params, state, rng, ranking, memo)        writes a ranking, and what to remember of it
-    update(params, state, ranking, memo, clicks)   the only thing that changes the statistics
-
-`rank` may change the scratch fields of the state, never its statistics: so many rankings can be in
-flight before the first feedback arrives, and replaying the log rebuilds the state.
+How its kernels are written and found is in `clickrank.policies.contract`.
 """
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-import functools
 import itertools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from clickrank._jit import code_of as key_of_code
-from clickrank._jit import generic, named_tuple_class, source_key, tell_apart
 from clickrank.errors import DoesNotApply, InvalidValue, invalid
-from clickrank.policies.lists import Lists
+from clickrank.rankings.lists import Lists, ListSource
 from clickrank.registry import Registry
-from clickrank.types import Floats, Ints, Vector, probabilities, statistic_fields
-
-if TYPE_CHECKING:
-    from clickrank.policies.chooser import Chooser
+from clickrank.types import Floats, Ints, Vector, probabilities
 
 P = TypeVar("P", bound="Policy")
 
@@ -92,7 +81,15 @@ class Policy(abc.ABC):
 
     A subclass is a frozen dataclass that defines `params` and `init`, and is made known with
     `register`. See ``docs/developer/adding-a-policy.md``.
+
+    Parameters
+    ----------
+    reference
+        Whether to run the plain kernels of the policy's own file, also where there are faster ones.
+        Rankings are the same.
     """
+
+    reference: bool = dataclasses.field(default=False, kw_only=True, repr=False)
 
     name: ClassVar[str]
     assumes: ClassVar[Assumes]
@@ -149,7 +146,7 @@ class Policy(abc.ABC):
     def relabelled_positions(self: P, order: Ints) -> P:
         """Return the spec for a page whose position k is this spec's position ``order[k]``."""
         changed: dict[str, Any] = {}
-        for field in dataclasses.fields(self):
+        for field in settings_of(type(self)):
             values = getattr(self, field.name)
             if field.name in BY_POSITION and values is not None:
                 changed[field.name] = [values[k] for k in order]
@@ -161,8 +158,14 @@ class Policy(abc.ABC):
         ``numbers[i]`` is what the old item i has become, -1 if it is gone. See `by_item`.
         """
 
-    def walk_on(self, state: Any, former: Any) -> None:  # noqa: B027 (nothing to do is an answer)
-        """Take over scratch that is more than a cache, from a state of the first of its items.
+    def name_items(self, cache: Any, numbers: Ints) -> None:  # noqa: B027 (nothing is an answer)
+        """Tell a cache just built for another catalogue what its items were called before.
+
+        ``numbers[i]`` is what the old item i has become, -1 if it is gone.
+        """
+
+    def walk_on(self, learner: Any, former: Any) -> None:  # noqa: B027 (nothing is an answer)
+        """Take over what is more than a cache, from a learner of the first of its items.
 
         ``former`` may be in use by another thread, so that what is read of it may not fit.
         """
@@ -181,7 +184,7 @@ class Policy(abc.ABC):
         """
         return None
 
-    def lists(self, chooser: Chooser) -> Lists | None:
+    def lists(self, source: ListSource) -> Lists | None:
         """Return the exact distribution of the next list where it is known, else None.
 
         Not needed where `rank` draws no random number: that is found out.
@@ -226,69 +229,29 @@ class Policy(abc.ABC):
 
 
 def _tells_items_apart(cls: type[Policy]) -> bool:
-    return bool({"prior", "features", "scores"} & {field.name for field in dataclasses.fields(cls)})
+    return bool({"prior", "features", "scores"} & {field.name for field in settings_of(cls)})
+
+
+def settings_of(cls: type[Policy]) -> tuple[dataclasses.Field[Any], ...]:
+    """Return the fields of a policy that say which policy it is, not how it is run."""
+    return tuple(field for field in dataclasses.fields(cls) if field.name != "reference")
 
 
 POLICIES: Registry[Policy] = Registry("policy")
-_RANK: dict[type, Callable[..., None]] = {}
-_UPDATE: dict[type, Callable[..., None]] = {}
-_LEAN: set[type] = set()
-_STATES: dict[type[Policy], type] = {}
-_SOURCES: dict[type[Policy], str | None] = {}
-
-
-def register(
-    cls: type[Policy],
-    state: type,
-    rank: Callable[..., None],
-    update: Callable[..., None],
-    lean: bool = False,
-) -> None:
-    """Make a policy known by its name, and its kernels to compiled code.
-
-    Kernels that make no array can be ``lean``, which saves time for a state of many fields.
-    """
-    if not statistic_fields(state):
-        raise invalid(cls.__name__, "the state must have a field marked as statistic", state)
-    tell_apart(state)
-    POLICIES.add(cls.name, cls)
-    _RANK[state] = rank
-    _UPDATE[state] = update
-    if lean:
-        _LEAN.add(state)
-    _STATES[cls] = state
-    _SOURCES[cls] = source_key(cls)
-
-
-def source_of(policy: Policy) -> str | None:
-    """Name the source of the policy's class, which decides what is simulated: see `source_key`."""
-    _state_class(type(policy))
-    return _SOURCES[type(policy)]
-
-
-def code_of(policy: Policy) -> str | None:
-    """Name the machine code of the policy's kernels, see `clickrank._jit.code_of`."""
-    return _code_of(type(policy))
-
-
-@functools.cache
-def _code_of(cls: type[Policy]) -> str | None:
-    state = _state_class(cls)
-    return key_of_code(_SOURCES[cls], state, _RANK[state], _UPDATE[state], state in _LEAN)
-
-
-def _state_class(cls: type[Policy]) -> type:
-    if cls not in _STATES:
-        raise invalid(cls.__name__, "the class must be made known with register", cls)
-    return _STATES[cls]
 
 
 def policy(
-    name: str, *, model: KnownModel | None = None, horizon: int | None = None, **settings: Any
+    name: str,
+    *,
+    model: KnownModel | None = None,
+    horizon: int | None = None,
+    reference: bool = False,
+    **settings: Any,
 ) -> Policy:
     """Make a registered policy by name.
 
-    What the policy must know and the call leaves open is taken from ``model`` and ``horizon``.
+    What the policy must know and the call leaves open is taken from ``model`` and ``horizon``. With
+    ``reference`` it is run from its plain file, which is slower and gives the same rankings.
 
     >>> policy("pbm-ucb", examination=[1.0, 0.5])
     PBMUCB(examination=(1.0, 0.5), epsilon=0.0)
@@ -302,7 +265,7 @@ def policy(
         rule = "model must be a click model, as from clickrank.clickmodels"
         raise invalid("policy", rule, model)
     cls = POLICIES[name]
-    fields = {field.name: field for field in dataclasses.fields(cls)}
+    fields = {field.name: field for field in settings_of(cls)}
     for key in settings:
         if key not in fields:
             rule = f"{cls.__name__}: unknown parameter {key!r}"
@@ -319,7 +282,7 @@ def policy(
             without = "" if model is None else f", which click model {model.name!r} does not have"
             hint = f"give it, as in clickrank.policy({name!r}, {key}=...)"
             raise DoesNotApply(f"{cls.__name__}: {key} must be given{without}: {hint}.")
-    return cls(**settings)
+    return cls(**settings, reference=reference)
 
 
 def set_probabilities(spec: Policy, field: str, low_open: bool = True) -> None:
@@ -356,37 +319,3 @@ def check_items(spec: Policy, field: str, n_items: int) -> Floats:
         rule = f"{field} must have one entry an item ({n_items})"
         raise invalid(type(spec).__name__, rule, values.size)
     return values
-
-
-# The two verbs as compiled loops call them, dispatched on the class of ``state``. The bodies run
-# when Numba is switched off (NUMBA_DISABLE_JIT=1).
-
-
-def rank(params: Any, state: Any, rng: np.random.Generator, ranking: Ints, memo: Ints) -> None:
-    """Write a ranking and its memo; may change scratch, never statistics."""
-    _RANK[type(state)](params, state, rng, ranking, memo)
-
-
-def update(params: Any, state: Any, ranking: Ints, memo: Ints, clicks: Ints) -> None:
-    """Fold one settled impression into the statistics."""
-    _UPDATE[type(state)](params, state, ranking, memo, clicks)
-
-
-def _find(kernels: dict[type, Callable[..., None]], lean: bool) -> Callable[[Any], Any]:
-    """Return a function from the Numba type of a state to its kernel, None if of the other kind."""
-
-    def find(state: Any) -> Callable[..., None] | None:
-        cls = named_tuple_class(state)
-        return kernels[cls] if (cls in _LEAN) == lean else None
-
-    return find
-
-
-def _make_generic(lean: bool) -> None:
-    find_rank, find_update = _find(_RANK, lean), _find(_UPDATE, lean)
-    generic(rank, lambda params, state, rng, ranking, memo: find_rank(state), lean)
-    generic(update, lambda params, state, ranking, memo, clicks: find_update(state), lean)
-
-
-_make_generic(lean=False)
-_make_generic(lean=True)

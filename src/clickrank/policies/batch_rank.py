@@ -10,9 +10,9 @@ import numpy as np
 
 from clickrank._jit import lean_kernel
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
-from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Blocks, Dealt, Joined, Lists
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
+from clickrank.rankings.lists import Blocks, Dealt, Joined, Lists, ListSource
 from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, whole
 
 #: Stages of a batch. The last one needs more than 2**53 views of an item, so that none is missed.
@@ -155,9 +155,9 @@ class BatchRank(Policy):
         """Return the items that were eliminated."""
         return state.order[state.alive[0] :].copy()
 
-    def lists(self, chooser: Chooser) -> Lists:
+    def lists(self, source: ListSource) -> Lists:
         """Return the lists of batches in random order, the lowest one by its deck."""
-        state, n_positions = chooser.state, chooser.n_positions
+        state, n_positions = source.state, source.n_positions
         parts: list[tuple[Lists, int]] = []
         first = 0
         while first < n_positions:
@@ -184,7 +184,13 @@ class BatchRank(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     n_positions = ranking.shape[0]
     first = 0
@@ -288,7 +294,9 @@ def _new_deck(items: Ints, views: Ints, deck: Ints, cards: Ints) -> None:
     cards[0] = to
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     n_positions = ranking.shape[0]
     end_of_stage = False
     for position in range(n_positions):

@@ -13,7 +13,7 @@ from clickrank._select import place, renew_top_k
 from clickrank.errors import invalid
 from clickrank.numerics.beta_quantile import beta_upper_quantile
 from clickrank.numerics.posterior_quantile import ROOM, posterior_upper_quantile
-from clickrank.policies.base import Assumes, register
+from clickrank.policies.base import Assumes
 from clickrank.policies.bayesian import (
     CLICK_MODELS,
     KNOWN,
@@ -24,6 +24,7 @@ from clickrank.policies.bayesian import (
     no_counts,
     no_page_counts,
 )
+from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
 
 
@@ -196,7 +197,13 @@ class BayesUCB(BayesianPolicy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     for item in range(state.bound.shape[0]):
         if state.stale[item] == 1:
@@ -211,12 +218,20 @@ def _rank(
     place(state.best, params.places, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     count(state, params.rule, ranking, clicks)
 
 
 def _rank_page(
-    params: PageParams, state: PageState, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: PageParams,
+    state: PageState,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     last = ranking.shape[0]
     for item in range(state.bound.shape[0]):
@@ -244,7 +259,7 @@ def _rank_page(
 
 
 def _update_page(
-    params: PageParams, state: PageState, ranking: Ints, memo: Ints, clicks: Ints
+    params: PageParams, state: PageState, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     count_page(state.clicks, state.misses, state.stale, ranking, clicks)
 

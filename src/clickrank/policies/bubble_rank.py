@@ -11,9 +11,9 @@ import numpy as np
 
 from clickrank._jit import lean_kernel
 from clickrank.errors import invalid
-from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Blocks, Few, Joined, Lists
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
+from clickrank.rankings.lists import Blocks, Few, Joined, Lists, ListSource
 from clickrank.types import Ints, IntScratch, IntStatistic, number, numbers_of, whole
 
 
@@ -167,18 +167,18 @@ class BubbleRank(Policy):
         found[(left_out > 0) & (found == 0)] = -1
         return np.column_stack([memos[:, :-1], found])
 
-    def lists(self, chooser: Chooser) -> Lists:
+    def lists(self, source: ListSource) -> Lists:
         """Return the lists of pairs in random order, each by itself."""
-        state, n_positions = chooser.state, chooser.n_positions
+        state, n_positions = source.state, source.n_positions
         if state.started[0] == 0:
-            return Blocks([np.arange(chooser.n_items)], [0] * n_positions)
+            return Blocks([np.arange(source.n_items)], [0] * n_positions)
         offset = int(state.rounds[0] + state.waiting[0] + 1) % 2
         base = state.base.tolist()
         parts: list[tuple[Lists, int]] = [(Few([[base[0]]]), 1)] * offset
         for position in range(offset, n_positions - 1, 2):
             pair = base[position : position + 2]
             won, lost = int(state.wins[*pair]), int(state.wins[pair[1], pair[0]])
-            sure = won > lost and (won - lost) ** 2 > chooser.params.width * (won + lost)
+            sure = won > lost and (won - lost) ** 2 > source.params.width * (won + lost)
             parts.append((Few([pair] if sure else [pair, pair[::-1]]), 2))
         if (n_positions - 1 - offset) % 2 == 0 and n_positions > offset:
             count = int(state.candidates[0])
@@ -197,7 +197,13 @@ def _surely_better(wins: Ints, width: float, item: int, other: int) -> bool:
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     n_positions = ranking.shape[0]
     for position in range(n_positions):
@@ -238,7 +244,9 @@ def _random_list(deck: Ints, rng: np.random.Generator, ranking: Ints) -> None:
         deck[item] = item
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     state.waiting[0] = 0
     if state.started[0] == 0:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank.numerics.kl_bounds import exploration_budget
-from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.kl_items import count_item, no_items, rank_by_index
 from clickrank.policies.observation import FIRST_CLICK, positions_seen
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic
@@ -86,13 +87,21 @@ class CascadeKLUCB(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     delta = exploration_budget(state.rounds[0] + 1.0)
     rank_by_index(state, delta, rng, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     for position in range(positions_seen(FIRST_CLICK, clicks)):
         count_item(state, ranking[position], clicks[position])

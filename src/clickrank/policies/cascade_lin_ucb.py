@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from clickrank.errors import invalid
 from clickrank.features import Features
-from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.linear import (
     Params,
     check_regression,
@@ -158,13 +159,21 @@ class CascadeLinUCB(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     fit(params, state)
     rank_by_score(params, state, 0, rng, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     observe(params, state, ranking, clicks)
 
 

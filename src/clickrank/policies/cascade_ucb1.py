@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._select import contenders, draw_ties, enter
-from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Lists, largest
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.observation import FIRST_CLICK, positions_seen
+from clickrank.rankings.lists import Lists, ListSource, largest
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
 
@@ -91,14 +91,20 @@ class CascadeUCB1(Policy):
             kept=np.zeros(n_positions),
         )
 
-    def lists(self, chooser: Chooser) -> Lists:
+    def lists(self, source: ListSource) -> Lists:
         """Return the lists by decreasing index, ties in any order."""
-        chooser.probe()
-        return largest(chooser.state.bound, np.arange(chooser.n_positions))
+        source.probe()
+        return largest(source.state.bound, np.arange(source.n_positions))
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     scale = math.sqrt(params.exploration * math.log(max(1, state.rounds[0])))
     for item in range(state.bound.shape[0]):
@@ -108,7 +114,9 @@ def _rank(
     draw_ties(state.bound, rng, state.best, state.room, found, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     for position in range(positions_seen(FIRST_CLICK, clicks)):
         item = ranking[position]

@@ -10,10 +10,10 @@ import numpy as np
 
 from clickrank._select import copy
 from clickrank.numerics.assignment import assign, no_assignment
-from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Lists
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.rotation import rotate, rotations
+from clickrank.rankings.lists import Lists, ListSource
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
 # 1/√T of a cell without a view, which its own lists leave none of after the rotations: far above
@@ -100,13 +100,19 @@ class CombUCB1(Policy):
         """Count the rotations to play anew."""
         state.unstarted[0] = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
 
-    def lists(self, chooser: Chooser) -> Lists | None:
+    def lists(self, source: ListSource) -> Lists | None:
         """Return the rotations left to show; later the lists are not known."""
-        return rotations(chooser.state.clicks, chooser.state.misses, chooser.n_positions)
+        return rotations(source.state.clicks, source.state.misses, source.n_positions)
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     if state.unstarted[0] > 0:
         rotate(state.clicks, state.misses, state.unstarted[0], rng, ranking)
@@ -121,7 +127,9 @@ def _rank(
     copy(state.best, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     first = ranking[0]
     state.unstarted[0] -= state.clicks[first, 0] + state.misses[first, 0] == 0

@@ -15,10 +15,10 @@ from clickrank.policies.base import (
     KnownModel,
     Policy,
     check_length,
-    register,
     satisfaction_unknown,
     set_probabilities,
 )
+from clickrank.policies.contract import Request, register
 from clickrank.policies.kl_items import count_item, no_items, rank_by_index
 from clickrank.policies.observation import DEPENDENT_RULES, LAST_CLICK_CAUTION, positions_seen
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, Vector
@@ -137,14 +137,22 @@ class DCMKLUCB(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     delta = exploration_budget(state.rounds[0] + 1.0)
     rank_by_index(state, delta, rng, state.ordered)
     place(state.ordered, params.prominence, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     for position in range(positions_seen(params.rule, clicks)):
         count_item(state, ranking[position], clicks[position])

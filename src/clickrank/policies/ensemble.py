@@ -10,9 +10,9 @@ import numpy as np
 
 from clickrank._select import copy, renew_top_k
 from clickrank.errors import invalid
-from clickrank.policies.base import Assumes, Policy, check_items, register
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Lists, largest
+from clickrank.policies.base import Assumes, Policy, check_items
+from clickrank.policies.contract import Request, register
+from clickrank.rankings.lists import Lists, ListSource, largest
 from clickrank.types import (
     Floats,
     Ints,
@@ -114,19 +114,27 @@ class Ensemble(Policy):
             scores[fresh] = given
         return dataclasses.replace(self, scores=scores)
 
-    def lists(self, chooser: Chooser) -> Lists:
+    def lists(self, source: ListSource) -> Lists:
         """Return the lists by decreasing score, ties in any order."""
-        return largest(chooser.params.scores, np.arange(chooser.n_positions))
+        return largest(source.params.scores, np.arange(source.n_positions))
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     renew_top_k(params.scores, rng, state.best)
     copy(state.best, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.gamma import gamma_constants, plain_gamma_constants, sample_gamma
-from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
+from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.contract import Request, register
 from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import (
     Floats,
@@ -133,7 +134,13 @@ class EpochTS(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     if goes_on(state, ranking, memo):
         return
@@ -145,7 +152,9 @@ def _rank(
     place(state.best, params.prominence, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     ended = ends_epoch(state, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]

@@ -18,7 +18,8 @@ from clickrank.numerics.mnl_tables import (
     minimise_tables,
     position_buffer,
 )
-from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic
 
@@ -146,7 +147,13 @@ class EpochTSUnknown(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     if goes_on(state, ranking, memo):
         return
@@ -201,7 +208,9 @@ def _find_mode(params: Params, state: State) -> None:
     )
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     ended = ends_epoch(state, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         state.clicks[ranking[position], position] += clicks[position]

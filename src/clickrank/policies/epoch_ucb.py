@@ -10,7 +10,8 @@ import numpy as np
 
 from clickrank._jit import inline_kernel
 from clickrank._select import contenders, draw_ties, enter, prominence
-from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
+from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.contract import Request, register
 from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import (
     Floats,
@@ -136,7 +137,13 @@ class EpochUCB(Policy):
 
 
 def rank_by_bounds(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     """Show the epoch's list, or begin an epoch with the items of the largest indices."""
     if goes_on(state, ranking, memo):
@@ -158,7 +165,9 @@ def rank_by_bounds(
         ranking[params.prominence[place]] = state.room[0, place]
 
 
-def count_clicks(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def count_clicks(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     """Count clicks or, without one, exposure: Λ sums over the lists that end epochs."""
     ended = ends_epoch(state, ranking, memo, clicks)
     for position in range(ranking.shape[0]):

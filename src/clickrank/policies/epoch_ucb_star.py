@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from clickrank.policies.base import register
+from clickrank.policies.contract import register
 from clickrank.policies.epoch_ucb_unknown import (
     EpochUCBUnknown,
     Params,

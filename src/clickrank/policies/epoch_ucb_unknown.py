@@ -21,7 +21,8 @@ from clickrank.numerics.mnl_tables import (
     position_buffer,
 )
 from clickrank.numerics.pbm_likelihood import rounded
-from clickrank.policies.base import Assumes, KnownModel, Policy, register
+from clickrank.policies.base import Assumes, KnownModel, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number, switch
 
@@ -225,7 +226,13 @@ def _too_prominent(model: KnownModel, most: float) -> str | None:
 
 
 def rank_by_sensitivity(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     """Show the epoch's list, or begin an epoch with the items of the largest indices."""
     if goes_on(state, ranking, memo):
@@ -279,7 +286,9 @@ def _fit(params: Params, state: State) -> None:
         state.bound[j] = index
 
 
-def count_epochs(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def count_epochs(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     """Count clicks or, without one, the epoch of each shown item and its position."""
     ended = ends_epoch(state, ranking, memo, clicks)
     for position in range(ranking.shape[0]):

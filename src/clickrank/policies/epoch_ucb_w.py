@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from clickrank.policies.base import register
+from clickrank.policies.contract import register
 from clickrank.policies.epoch_ucb import EpochUCB, Params, State, count_clicks, rank_by_bounds
 from clickrank.types import switch
 

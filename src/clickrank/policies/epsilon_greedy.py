@@ -10,9 +10,9 @@ import numpy as np
 from clickrank._jit import lean_kernel
 from clickrank._select import place, renew_top_k
 from clickrank.numerics.rank_one import leading_vector
-from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Blocks, Lists, Replaced
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
+from clickrank.rankings.lists import Blocks, Lists, ListSource, Replaced
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic, number
 
 
@@ -119,20 +119,26 @@ class EpsilonGreedy(Policy):
             kept=np.zeros(n_items, dtype=np.int64),
         )
 
-    def lists(self, chooser: Chooser) -> Lists | None:
+    def lists(self, source: ListSource) -> Lists | None:
         """Return the best list with positions replaced; None where several are equally good."""
-        n_items, n_positions = chooser.n_items, chooser.n_positions
-        epsilon = self.exploration / (int(chooser.state.rounds[0]) + 1.0)
+        n_items, n_positions = source.n_items, source.n_positions
+        epsilon = self.exploration / (int(source.state.rounds[0]) + 1.0)
         if epsilon >= 1.0:
             return Blocks([np.arange(n_items)], [0] * n_positions)
-        base, _ = chooser.probe(chooser.params._replace(exploration=0.0))
-        best = np.sort(chooser.state.attraction)[::-1][: n_positions + 1]
-        ties = [*np.diff(best), *np.diff(np.sort(chooser.state.examination))]
+        base, _ = source.probe(source.params._replace(exploration=0.0))
+        best = np.sort(source.state.attraction)[::-1][: n_positions + 1]
+        ties = [*np.diff(best), *np.diff(np.sort(source.state.examination))]
         return None if 0.0 in ties else Replaced(base, epsilon, n_items)
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     n_positions = ranking.shape[0]
     epsilon = params.exploration / (state.rounds[0] + 1.0)
@@ -190,7 +196,9 @@ def _replace(state: State, rng: np.random.Generator, ranking: Ints) -> None:
             pool[drawn] = pool[size]
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     for position in range(ranking.shape[0]):
         item = ranking[position]

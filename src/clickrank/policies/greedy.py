@@ -11,9 +11,9 @@ import numpy as np
 from clickrank._select import copy, renew_top_k
 from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import invalid
-from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Lists, largest
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
+from clickrank.rankings.lists import Lists, ListSource, largest
 from clickrank.types import Floats, Ints, IntScratch, IntStatistic
 
 
@@ -88,19 +88,27 @@ class Greedy(Policy):
         """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
         return dataclasses.replace(self, prior=self.prior.relabelled(origin, new))
 
-    def lists(self, chooser: Chooser) -> Lists:
+    def lists(self, source: ListSource) -> Lists:
         """Return the lists by decreasing mean, ties in any order."""
-        return largest(chooser.params.mean, np.arange(chooser.n_positions))
+        return largest(source.params.mean, np.arange(source.n_positions))
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     renew_top_k(params.mean, rng, state.best)
     copy(state.best, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
 
 

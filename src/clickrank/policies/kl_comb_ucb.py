@@ -11,11 +11,11 @@ from clickrank._jit import inline_kernel
 from clickrank._select import copy
 from clickrank.numerics.assignment import TIE, no_assignment, optimise, settle
 from clickrank.numerics.kl_bounds import exploration_budget
-from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.chooser import Chooser
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.kl_cells import NEVER, cell_bound, cell_index, count_cell, no_cells
-from clickrank.policies.lists import Lists
 from clickrank.policies.rotation import rotate, rotations
+from clickrank.rankings.lists import Lists, ListSource
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic
 
 # Leads below this may come from the difference between bounds and indices.
@@ -99,13 +99,19 @@ class KLCombUCB(Policy):
         """Count the rotations to play anew."""
         state.unstarted[0] = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
 
-    def lists(self, chooser: Chooser) -> Lists | None:
+    def lists(self, source: ListSource) -> Lists | None:
         """Return the rotations left to show; later the lists are not known."""
-        return rotations(chooser.state.clicks, chooser.state.misses, chooser.n_positions)
+        return rotations(source.state.clicks, source.state.misses, source.n_positions)
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     if state.unstarted[0] > 0:
         rotate(state.clicks, state.misses, state.unstarted[0], rng, ranking)
@@ -142,7 +148,9 @@ def _compute(state: State, item: int, position: int, delta: float) -> bool:
     return not known
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     first = ranking[0]
     state.unstarted[0] -= state.clicks[first, 0] + state.misses[first, 0] == 0

@@ -11,7 +11,8 @@ import numpy as np
 from clickrank._jit import inline_kernel
 from clickrank._select import copy
 from clickrank.numerics.assignment import assign, no_assignment
-from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
@@ -116,7 +117,13 @@ class MNLBandit(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     if goes_on(state, ranking, memo):
         return
@@ -141,7 +148,9 @@ def _rank(
     copy(state.best, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     ended = ends_epoch(state, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]

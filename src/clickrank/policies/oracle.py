@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank.errors import invalid
-from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.types import Ints, IntStatistic, numbers_of, ranking_of
 
 
@@ -84,13 +85,21 @@ class Oracle(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     for position in range(ranking.shape[0]):
         ranking[position] = params.ranking[position]
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
 
 

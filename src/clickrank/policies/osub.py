@@ -14,7 +14,8 @@ from clickrank._select import top_k
 from clickrank.errors import invalid
 from clickrank.numerics.item_graph import checked_graph, line_graph, peak_besides, relabelled_graph
 from clickrank.numerics.kl_bounds import kl_upper
-from clickrank.policies.base import Assumes, KnownModel, Policy, register
+from clickrank.policies.base import Assumes, KnownModel, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number
 
 
@@ -164,7 +165,13 @@ class OSUB(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     for item in range(state.score.shape[0]):
         views = state.clicks[item] + state.misses[item]
@@ -189,7 +196,9 @@ def _rank(
     top_k(state.score, rng, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.ahead[0] = 0
     state.led[memo[0]] += 1
     state.clicks[ranking[0]] += clicks[0]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from clickrank._jit import lean_kernel
 from clickrank._select import place, renew_top_k
-from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.walk import EDGE, best_by, maximum, take_over
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number, whole
 
@@ -135,10 +136,11 @@ class PBLB(Policy):
             order=np.zeros(n_positions, dtype=np.int64),
         )
 
-    def walk_on(self, state: State, former: State) -> None:
+    def walk_on(self, learner: Any, former: Any) -> None:
         """Take over the particle."""
+        state: State = learner.state
         wins, losses = state.item_clicks, state.misses.sum(axis=1)
-        take_over(state, former, (1.0 + wins) / (2.0 + wins + losses))
+        take_over(state, former.state, (1.0 + wins) / (2.0 + wins + losses))
 
     def best_of(self, state: State, allowed: Ints) -> Ints:
         """Return the best list of some items by the particle that `rank` drew."""
@@ -146,7 +148,13 @@ class PBLB(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     theta, kappa = state.attraction, state.examination
     n_items, n_positions = theta.shape[0], kappa.shape[0]
@@ -246,7 +254,9 @@ def _inside(x: float) -> float:
     return min(max(x, EDGE), 1.0 - EDGE)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     for position in range(ranking.shape[0]):
         item = ranking[position]

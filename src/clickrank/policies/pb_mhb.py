@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from clickrank._select import place, renew_top_k
 from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import invalid
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
-from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.crossing import cross
 from clickrank.policies.pb_mhb_start import start
 from clickrank.policies.proposals import logit_walk, max_pos, needed, pseudo_view
@@ -220,11 +221,12 @@ class PBMHB(Policy):
         """Count the clicks at each position anew."""
         state.position_clicks[:] = state.clicks.sum(axis=0)
 
-    def walk_on(self, state: State, former: State) -> None:
+    def walk_on(self, learner: Any, former: Any) -> None:
         """Take over the particle."""
+        state: State = learner.state
         alpha, beta = self.prior.for_items(state.item_clicks.size, "PBMHB")
         wins, losses = alpha + state.item_clicks, beta + state.misses.sum(axis=1)
-        take_over(state, former, wins / (wins + losses))
+        take_over(state, former.state, wins / (wins + losses))
         state.miss_logs[...] = np.log1p(-np.outer(state.attraction, state.examination))
 
     def best_of(self, state: State, allowed: Ints) -> Ints:
@@ -233,7 +235,13 @@ class PBMHB(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     if state.started[0] == 0 or params.random_start == 1:
         start(params, state, rng)
@@ -343,7 +351,9 @@ def step(params: Params, deviation: float, state: State, rng: np.random.Generato
                     logs[i, k] = state.room[i]
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     for position in range(ranking.shape[0]):
         item = ranking[position]

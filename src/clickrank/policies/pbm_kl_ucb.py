@@ -10,7 +10,8 @@ import numpy as np
 
 from clickrank._select import kth_largest, place, prominence, renew_top_k
 from clickrank.numerics.kl_index import SLACK
-from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
+from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.contract import Request, register
 from clickrank.policies.kl_counts import count, no_counts, refresh, upper
 from clickrank.types import (
     Floats,
@@ -116,7 +117,13 @@ class PBMKLUCB(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     delta = params.exploration * math.log(state.rounds[0] + 1.0)
     n_items = state.score.shape[0]
@@ -134,7 +141,9 @@ def _rank(
     place(state.best, params.prominence, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     for position in range(ranking.shape[0]):
         count(state, params.examination, ranking[position], position, clicks[position])

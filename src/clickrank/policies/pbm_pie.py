@@ -10,11 +10,11 @@ import numpy as np
 
 from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.kl_index import SLACK
-from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
-from clickrank.policies.chooser import Chooser
+from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.contract import Request, register
 from clickrank.policies.kl_counts import count, no_counts, refresh, upper
-from clickrank.policies.lists import Lists
 from clickrank.policies.rotation import rotate, rotations
+from clickrank.rankings.lists import Lists, ListSource
 from clickrank.types import (
     Floats,
     FloatScratch,
@@ -145,13 +145,19 @@ class PBMPIE(Policy):
         """Count the rotations to play anew."""
         state.unstarted[0] = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
 
-    def lists(self, chooser: Chooser) -> Lists | None:
+    def lists(self, source: ListSource) -> Lists | None:
         """Return the rotations left to show; later the lists are not known."""
-        return rotations(chooser.state.clicks, chooser.state.misses, chooser.n_positions)
+        return rotations(source.state.clicks, source.state.misses, source.n_positions)
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     n_items = state.mean.shape[0]
     if state.unstarted[0] > 0:
@@ -186,7 +192,9 @@ def _rank(
         ranking[params.prominence[-1]] = state.promising[int(rng.random() * size)]
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     first = ranking[0]
     if state.clicks[first, 0] + state.misses[first, 0] == 0:

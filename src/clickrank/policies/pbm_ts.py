@@ -9,7 +9,8 @@ import numpy as np
 
 from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.posterior import HAT_SIZE, build_hat, sample_posterior
-from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
+from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.contract import Request, register
 from clickrank.types import (
     Floats,
     FloatScratch,
@@ -106,7 +107,13 @@ class PBMTS(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     examination = params.examination
     for item in range(state.draws.shape[0]):
@@ -122,7 +129,9 @@ def _rank(
     place(state.best, params.prominence, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     for position in range(ranking.shape[0]):
         item = ranking[position]
         state.clicks[item] += clicks[position]

@@ -8,41 +8,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, renew_top_k
-from clickrank.policies.base import Assumes, Policy, check_length, register, set_probabilities
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Lists, largest
-from clickrank.types import (
-    Floats,
-    FloatScratch,
-    FloatStatistic,
-    Ints,
-    IntScratch,
-    IntStatistic,
-    Vector,
-    number,
-)
+from clickrank._select import visibility
+from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.contract import Request, register
+from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector, number
+
+
+class State(NamedTuple):
+    """Clicks and views of each item, at any position."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_items,), S_k
+    views: IntStatistic  # (n_items,), N_k
+    seen: FloatStatistic  # (n_items,), views weighted by examination, Ñ_k
 
 
 class Params(NamedTuple):
     """Constants."""
 
     examination: Floats  # (n_positions,), κ
-    prominence: Ints  # (n_positions,), positions by decreasing examination
+    visibility: Floats  # (n_positions,), larger where examination is larger
     exploration: float  # 1 + ε
-
-
-class State(NamedTuple):
-    """Statistics of 001, section 2, pooled over positions."""
-
-    rounds: IntStatistic  # (1,), t - 1
-    clicks: IntStatistic  # (n_items,), S_k
-    views: IntStatistic  # (n_items,), N_k
-    seen: FloatStatistic  # (n_items,), views weighted by examination, Ñ_k
-    mean: FloatStatistic  # (n_items,), S_k / Ñ_k; infinite before the first view
-    width: FloatStatistic  # (n_items,), sqrt(N_k / 2) / Ñ_k
-    score: FloatScratch  # (n_items,), U_k
-    best: IntScratch  # (n_positions,), items by decreasing score
 
 
 @dataclass(frozen=True)
@@ -63,7 +49,7 @@ class PBMUCB(Policy):
     rounds open. 2. Ties are broken at random. 3. The best index goes to the most examined
     position, so that examination need not decrease.
 
-    **Complexity**: O(n_items) a round; a square root and a division for each shown item.
+    **Complexity**: O(n_items) a round.
 
     **Guarantee**: regret O(log T) for ε > 0 (Theorem 9); ε = 0 is the usual choice in experiments
     and has no proof.
@@ -86,7 +72,7 @@ class PBMUCB(Policy):
 
     name = "pbm-ucb"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
-    by_item = ("clicks", "views", "seen", "mean", "width")
+    by_item = ("clicks", "views", "seen")
 
     examination: Vector
     epsilon: float = 0.0
@@ -99,7 +85,7 @@ class PBMUCB(Policy):
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
         examination = check_length(self, "examination", n_positions)
-        return Params(examination, prominence(examination), 1.0 + self.epsilon)
+        return Params(examination, visibility(examination), 1.0 + self.epsilon)
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
@@ -108,38 +94,39 @@ class PBMUCB(Policy):
             clicks=np.zeros(n_items, dtype=np.int64),
             views=np.zeros(n_items, dtype=np.int64),
             seen=np.zeros(n_items),
-            mean=np.full(n_items, math.inf),
-            width=np.zeros(n_items),
-            score=np.zeros(n_items),
-            best=np.zeros(n_positions, dtype=np.int64),
         )
 
-    def lists(self, chooser: Chooser) -> Lists:
-        """Return the lists by decreasing index, ties in any order."""
-        chooser.probe()
-        return largest(chooser.state.score, chooser.params.prominence)
 
-
-def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+def score(
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    # width holds all that depends on the item, so that a round needs one logarithm and one root.
-    bonus = math.sqrt(params.exploration * math.log(state.rounds[0] + 1.0))
-    for item in range(state.score.shape[0]):
-        state.score[item] = state.mean[item] + state.width[item] * bonus
-    renew_top_k(state.score, rng, state.best)
-    place(state.best, params.prominence, ranking)
+    """Write U_k(t) for each item; the best item goes to the most examined position."""
+    delta = params.exploration * math.log(state.rounds[0] + 1.0)
+    for item in range(items.shape[0]):
+        items[item] = math.inf
+        if state.views[item] > 0:
+            mean = state.clicks[item] / state.seen[item]
+            width = math.sqrt(0.5 * state.views[item]) / state.seen[item]
+            items[item] = mean + width * math.sqrt(delta)
+    positions[:] = params.visibility
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Count clicks, views, and views weighted by examination."""
     state.rounds[0] += 1
     for position in range(ranking.shape[0]):
         item = ranking[position]
         state.clicks[item] += clicks[position]
         state.views[item] += 1
         state.seen[item] += params.examination[position]
-        state.mean[item] = state.clicks[item] / state.seen[item]
-        state.width[item] = math.sqrt(0.5 * state.views[item]) / state.seen[item]
 
 
-register(PBMUCB, State, _rank, _update)
+register(PBMUCB, State, score=score, update=update)

@@ -13,9 +13,9 @@ from clickrank._select import top_k
 from clickrank.numerics.birkhoff import birkhoff, fill_up
 from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
 from clickrank.numerics.pbm_likelihood import fit_likelihood
-from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Few, Lists
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
+from clickrank.rankings.lists import Few, Lists, ListSource
 from clickrank.types import (
     Floats,
     FloatScratch,
@@ -219,23 +219,29 @@ class PMED(Policy):
             **workspace(n_items, n_positions)._asdict(),
         )
 
-    def lists(self, chooser: Chooser) -> Lists | None:
+    def lists(self, source: ListSource) -> Lists | None:
         """Return the lists of the queue; None if it is empty and items or positions are tied."""
-        state = chooser.state
+        state = source.state
         size = int(state.size[0])
         if size > 0:
             return Few(state.queue[:size].copy())
-        shown, _ = chooser.probe()
+        shown, _ = source.probe()
         ties = np.append(np.diff(np.sort(state.log_theta)), np.diff(np.sort(state.log_kappa)))
         if not (ties == 0.0).any():
             left = state.queue[: int(state.size[0])]
             return Few(np.concatenate([shown[None], left]))
-        chooser.keep("fitted", "x", "y")  # which the estimates, as they are rounded, do not show
+        source.keep("fitted", "x", "y")  # which the estimates, as they are rounded, do not show
         return None
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     if state.size[0] == 0:
         _fill_queue(params, state, rng)
@@ -355,7 +361,9 @@ def _add_plan(state: State, log_t: float) -> None:
             state.size[0] += 1
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     for position in range(ranking.shape[0]):
         item = ranking[position]

@@ -10,7 +10,8 @@ import numpy as np
 
 from clickrank._jit import kernel
 from clickrank.numerics.kl_index import SLACK
-from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.kl_counts import count, no_counts, refresh, upper
 from clickrank.types import (
     Floats,
@@ -121,7 +122,13 @@ class RBAKLUCB(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     log_t = math.log(state.rounds[0] + 1.0)
     delta = log_t
@@ -176,7 +183,9 @@ def _choose(
     return choice
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
     n_positions = ranking.shape[0]
     for position in range(n_positions):

@@ -13,10 +13,10 @@ from clickrank._jit import inline_kernel, kernel_for, lean_kernel
 from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.numerics.g_optimal import design_room, find_design_of, support_limit
-from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Few, Joined, Led, Lists
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.recurrank_phases import DESIGN, PHASES, end_phase, plan_phase
+from clickrank.rankings.lists import Few, Joined, Led, Lists, ListSource
 from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
 
 #: So many changes of the catalogue later, no list of before is still on its way.
@@ -248,9 +248,9 @@ class RecurRank(Policy):
         """Return the items that are in no interval any more."""
         return np.setdiff1d(np.arange(state.order.size), state.order[: state.alive[0]])
 
-    def lists(self, chooser: Chooser) -> Lists:
+    def lists(self, source: ListSource) -> Lists:
         """Return the lists of intervals, each with what it measures first."""
-        state = chooser.state
+        state = source.state
         parts: list[tuple[Lists, int]] = []
         for first in np.flatnonzero(state.phase).tolist():
             size = int(state.end[first]) - first
@@ -264,7 +264,7 @@ class RecurRank(Policy):
             chances = views / views.sum()
             measured = state.chosen[first, :support]
             if state.phase[first] == 1:
-                led = np.bincount(measured, chances, chooser.n_items).astype(np.float64)
+                led = np.bincount(measured, chances, source.n_items).astype(np.float64)
                 parts.append((Led(led, size), size))
                 continue
             items = state.order[first : first + size]
@@ -274,7 +274,13 @@ class RecurRank(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     n_positions = ranking.shape[0]
     memo[n_positions] = int(rng.random() * _SALTS)
@@ -340,7 +346,9 @@ def _swap(values: Ints, i: int, j: int) -> None:
     values[j] = value
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     n_positions = ranking.shape[0]
     for first in range(n_positions):
         # Below 0 where no interval began, or an earlier instance; too large for a later one.

@@ -10,7 +10,8 @@ import numpy as np
 from clickrank._jit import lean_kernel
 from clickrank._select import copy
 from clickrank.numerics.kl_bounds import exploration_budget
-from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
 from clickrank.policies.leader_counts import hash_of_leader, name_leaders, times_led
 from clickrank.policies.unimodal import count_round, find_leader, is_due, no_leader, play_best
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
@@ -101,7 +102,13 @@ class SGRAB(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     find_leader(state, rng)
     copy(state.best, memo)
@@ -134,7 +141,9 @@ def _list_neighbours(state: State) -> None:
                 size += 1
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     count_round(state, ranking, memo, clicks)
 
 

@@ -19,7 +19,7 @@ from clickrank.numerics.posterior import (
     sample_unclicked,
     sample_with_pole,
 )
-from clickrank.policies.base import Assumes, register
+from clickrank.policies.base import Assumes
 from clickrank.policies.bayesian import (
     CLICK_MODELS,
     KNOWN,
@@ -30,6 +30,7 @@ from clickrank.policies.bayesian import (
     no_counts,
     no_page_counts,
 )
+from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic
 
 
@@ -180,7 +181,13 @@ class ThompsonSampling(BayesianPolicy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     odds = state.odds
     for item in range(odds.shape[0]):
@@ -207,12 +214,20 @@ def _rank(
     place(state.best, params.places, ranking)
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     count(state, params.rule, ranking, clicks)
 
 
 def _rank_page(
-    params: PageParams, state: PageState, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: PageParams,
+    state: PageState,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     examination = params.examination
     last = ranking.shape[0]
@@ -268,7 +283,7 @@ def _draw_from_prior(
 
 
 def _update_page(
-    params: PageParams, state: PageState, ranking: Ints, memo: Ints, clicks: Ints
+    params: PageParams, state: PageState, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     count_page(state.clicks, state.misses, state.stale, ranking, clicks)
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from clickrank._jit import inline_kernel, lean_kernel
 from clickrank.errors import invalid
-from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.blocks import draw_compatible
-from clickrank.policies.chooser import Chooser
+from clickrank.policies.contract import Request, register
 from clickrank.policies.crowd import (
     count_in_crowd,
     forget_log,
@@ -21,8 +21,8 @@ from clickrank.policies.crowd import (
     no_crowd,
     note_superior,
 )
-from clickrank.policies.lists import Lists, partition
 from clickrank.policies.top_rank_items import mend_pairs, with_matrices
+from clickrank.rankings.lists import Lists, ListSource, partition
 from clickrank.types import FloatStatistic, Ints, IntScratch, IntStatistic, number, switch, whole
 
 #: c of the confidence width.
@@ -232,14 +232,20 @@ class TopRank(Policy):
         found[:, numbers[there]] = np.where(blocks < min(numbers.size, n_items), blocks, n_items)
         return np.column_stack([found, memos[:, numbers.size :]])
 
-    def lists(self, chooser: Chooser) -> Lists:
+    def lists(self, source: ListSource) -> Lists:
         """Return the lists that respect the partition, which are equally likely."""
-        state = chooser.state
-        return partition(state.order, state.starts, chooser.n_positions)
+        state = source.state
+        return partition(state.order, state.starts, source.n_positions)
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     draw_compatible(state.order, state.starts, rng, state.work, ranking)
     n_items = state.block.shape[0]
@@ -249,7 +255,9 @@ def _rank(
         memo[n_items] = state.epoch[0]
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     n_items = state.block.shape[0]
     if params.guess > 0 and memo[n_items] != state.epoch[0]:
         return

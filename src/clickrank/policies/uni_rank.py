@@ -11,8 +11,9 @@ import numpy as np
 from clickrank._jit import lean_kernel
 from clickrank.errors import invalid
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower
-from clickrank.policies.base import Assumes, Policy, register
+from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.blocks import draw_compatible
+from clickrank.policies.contract import Request, register
 from clickrank.policies.dominance import (
     elicit,
     expire,
@@ -183,7 +184,13 @@ class UniRank(Policy):
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     n_items = state.leader.shape[0]
     loglog = _loglog(state)
@@ -370,7 +377,9 @@ def _pick(state: State, shown: int, value: float, ties: int, rng: np.random.Gene
     return other
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     n_items = state.leader.shape[0]
     changed = 0
     for item in range(n_items):

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.policies.base import Assumes, Policy, register
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Blocks, Lists
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
+from clickrank.rankings.lists import Blocks, Lists, ListSource
 from clickrank.types import Ints, IntScratch, IntStatistic
 
 
@@ -65,13 +65,19 @@ class Uniform(Policy):
         """Return the state before the first round."""
         return State(rounds=np.zeros(1, dtype=np.int64), items=np.arange(n_items))
 
-    def lists(self, chooser: Chooser) -> Lists:
+    def lists(self, source: ListSource) -> Lists:
         """Return that all lists are equally likely."""
-        return Blocks([np.arange(chooser.n_items)], [0] * chooser.n_positions)
+        return Blocks([np.arange(source.n_items)], [0] * source.n_positions)
 
 
 def _rank(
-    params: Params, state: State, rng: np.random.Generator, ranking: Ints, memo: Ints
+    params: Params,
+    state: State,
+    cache: None,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
 ) -> None:
     # The first steps of a Fisher–Yates shuffle; it may start from any permutation.
     for position in range(ranking.shape[0]):
@@ -82,7 +88,9 @@ def _rank(
         ranking[position] = item
 
 
-def _update(params: Params, state: State, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+def _update(
+    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
     state.rounds[0] += 1
 
 

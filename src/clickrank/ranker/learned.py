@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from clickrank._jit import entry_point, kernel_for
 from clickrank.errors import invalid
-from clickrank.policies import Learner, Policy
-from clickrank.policies.base import code_of
-from clickrank.policies.carry import carried
-from clickrank.policies.chooser import NOTHING, draw_lists
-from clickrank.policies.propensities import (
+from clickrank.learning import Learner
+from clickrank.learning.caches import arrays_in, particle_of
+from clickrank.learning.carry import carry
+from clickrank.learning.chooser import NOTHING, draw_lists
+from clickrank.learning.propensities import (
     ACCURACY,
     Propensities,
     draws_for,
@@ -23,6 +23,8 @@ from clickrank.policies.propensities import (
     lists_of,
     lists_of_some,
 )
+from clickrank.policies import Policy
+from clickrank.policies.contract import ANY_ITEMS, Request, code_of, scores_items
 from clickrank.ranker.abilities import (
     allowed_of,
     drops_items,
@@ -121,8 +123,9 @@ class Learned:
     @property
     def nbytes(self) -> int:
         """Bytes that its arrays take."""
-        state: Any = self._learner.state
-        return sum(array.nbytes for array in (*state, self.views, self.clicks))
+        learner = self._learner
+        arrays = (*learner.state, *arrays_in(learner.cache), self.views, self.clicks)
+        return sum(array.nbytes for array in arrays)
 
     def prepare(self) -> None:
         """Compile, or find in the cache, what `rank` and `fold` need; this can take seconds."""
@@ -142,6 +145,8 @@ class Learned:
         allowed = self._active if candidates is None else self._among(candidates)
         if allowed.size == self.n_items:
             return self._rank_all(rng)
+        if scores_items(self.policy):
+            return self._learner.rank(rng, Request(allowed))
         if type(self.policy).best_of is not Policy.best_of:
             _, memo = self._rank_all(rng)
             best = self.policy.best_of(self._learner.state, allowed)
@@ -182,7 +187,7 @@ class Learned:
     ) -> Propensities:
         """Return the probability of each item at each position, in the list that `rank` would give.
 
-        Items that cannot be shown have probability 0. See `clickrank.policies.propensities`.
+        Items that cannot be shown have probability 0. See `clickrank.learning.propensities`.
         """
         rng, draws = generator(seed), draws_for(accuracy)
         size = self.n_items, self.n_positions
@@ -193,6 +198,9 @@ class Learned:
         allowed = self._active if candidates is None else self._among(candidates)
         if allowed.size == self.n_items:
             return Propensities(lists_of(self._learner.chooser(), rng, draws), *size)
+        if scores_items(self.policy):
+            chooser = self._learner.chooser(Request(allowed))
+            return Propensities(lists_of(chooser, rng, draws), *size)
         if type(self.policy).best_of is not Policy.best_of:
             return Propensities(lists_of_some(self._learner.chooser(), allowed, rng, draws), *size)
         learner = self._learner_of(allowed)
@@ -211,7 +219,7 @@ class Learned:
         teach only a policy that needs no memo. All count in the tally. Of a policy whose items were
         numbered anew, lists with a retired item teach nothing.
         """
-        other = self._copy(self._learner.state)
+        other = self._copy(self._learner)
         other.learn(rankings, memos, clicks, own)
         return other
 
@@ -250,8 +258,8 @@ class Learned:
     def everything(self) -> dict[str, NDArray[Any]]:
         """Return the same with the work space, for `restored` to go on as if nothing happened."""
         self._active_learner = None  # which is work space too, but can be made anew
-        state = self._learner.state._asdict()
-        return {**{name: array.copy() for name, array in state.items()}, **self.statistics()}
+        kept = {**self._learner.state._asdict(), **particle_of(self._learner.cache)}
+        return {**{name: array.copy() for name, array in kept.items()}, **self.statistics()}
 
     def restored(self, arrays: Mapping[str, NDArray[Any]]) -> Learned:
         """Return the same with what `statistics` or `everything` returned once."""
@@ -261,10 +269,10 @@ class Learned:
             other._of = arrays.pop(BEGAN_WITH).astype(np.int64)
             other._learner = other._new_learner()
         state = other._learner.state
-        fields = statistic_fields(type(state))
+        everything = {**state._asdict(), **particle_of(other._learner.cache)}
         # With all the work space, or none of it.
-        names = state._fields if set(state._fields) <= set(arrays) else fields
-        wanted = {name: getattr(state, name) for name in names}
+        names = everything if set(everything) <= set(arrays) else statistic_fields(type(state))
+        wanted = {name: everything[name] for name in names}
         wanted |= {VIEWS: other.views, CLICKS: other.clicks}
         if set(wanted) != set(arrays):
             rule = f"the statistics must be {', '.join(wanted)}"
@@ -275,11 +283,12 @@ class Learned:
                 rule = f"{name} must be {own.dtype} of shape {own.shape}"
                 raise invalid(self._owner, rule, (str(given.dtype), given.shape))
             own[...] = given
+        other._learner.drop_cache()
         return other
 
     def with_tally(self, arrays: Mapping[str, NDArray[Any]]) -> Learned:
         """Return the same with the tally of `statistics`, of as many items or fewer."""
-        other = self._copy(self._learner.state)
+        other = self._copy(self._learner)
         for name, own in ((VIEWS, other.views), (CLICKS, other.clicks)):
             own[: arrays[name].shape[0]] = arrays[name]
         return other
@@ -299,15 +308,14 @@ class Learned:
             return None
         origin = np.full(n_items, -1, dtype=np.int64)
         origin[: self.n_items] = np.arange(self.n_items)
-        state = self._learner.state
         if takes_candidates(policy) and n_items > self.n_items:
-            made = carried(policy, self.n_positions, state, self.n_items, origin)
-            policy.walk_on(made, state)
-            other._learner.state = made
+            carry(other._learner, self._learner.state, self.n_items, origin)
+            policy.walk_on(other._learner, self._learner)
         elif takes_candidates(policy):  # bit for bit: nothing was learned
-            other._learner.state = self._copy(state)._learner.state
+            other._learner.state = self._copy(self._learner)._learner.state
+            policy.walk_on(other._learner, self._learner)
         else:
-            other._of, other._learner = self._of, self._copy(state)._learner
+            other._of, other._learner = self._of, self._copy(self._learner)._learner
         for ours, theirs in ((other.views, self.views), (other.clicks, self.clicks)):
             ours[: self.n_items] = theirs
         return other
@@ -366,7 +374,8 @@ class Learned:
         learner = self._learner
         empty = np.zeros((0, 0), dtype=np.int64)
         compiled = kernel_for(draw_lists, code_of(learner.policy))
-        arguments = (learner.params, learner.state, rng, empty, empty, NOTHING, NOTHING)
+        fixed = learner.params, learner.state, learner.cache, ANY_ITEMS
+        arguments = (*fixed, rng, empty, empty, NOTHING, NOTHING)
         found = entry_point(compiled, *arguments)
         self._enter = found
         return found
@@ -383,7 +392,10 @@ class Learned:
         rankings = np.empty((n, self.n_positions), dtype=np.int64)
         memos = np.zeros((n, self.memo_size), dtype=np.int64)
         enter = self._enter or self._entered(rng)
-        enter(learner.params, learner._state, rng, rankings, memos, NOTHING, NOTHING)
+        enter(
+            learner.params, learner._state, learner._cache, ANY_ITEMS,
+            rng, rankings, memos, NOTHING, NOTHING,
+        )  # fmt: skip
         return rankings, memos
 
     def _rank_renumbered(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
@@ -413,22 +425,22 @@ class Learned:
         """Return a learner of some items, as it is now."""
         policy = self.policy.relabelled(allowed)
         learner = Learner(policy, allowed.size, self.n_positions)
-        state = self._learner.state
-        learner.state = carried(policy, self.n_positions, state, self.n_items, allowed)
+        carry(learner, self._learner.state, self.n_items, allowed)
         return learner
 
-    def _copy(self, state: Any) -> Learned:
-        """Return another one with the same tally, and the statistics and the walk of a state."""
+    def _copy(self, former: Learner | None) -> Learned:
+        """Return another one with the same tally, and the statistics and the walk of a learner."""
         other = copy.copy(self)
         other._active_learner = None
         other.views, other.clicks = self.views.copy(), self.clicks.copy()
         other._learner = learner = copy.copy(self._learner)
         made = learner.policy.init(learner.n_items, learner.n_positions)
-        if state is not None:
+        if former is not None:
             for name in statistic_fields(type(made)):
-                getattr(made, name)[...] = getattr(state, name)
-            learner.policy.walk_on(made, state)
+                getattr(made, name)[...] = getattr(former.state, name)
         learner.state = made
+        if former is not None:
+            learner.policy.walk_on(learner, former)
         return other
 
     def _teach(self, shown: Ints, memos: Ints, clicks: Ints) -> None:

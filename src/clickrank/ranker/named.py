@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,7 +10,9 @@ import numpy as np
 from clickrank.beta import Beta
 from clickrank.errors import InvalidValue, invalid
 from clickrank.features import Features
-from clickrank.policies import POLICIES, Policy, Propensities
+from clickrank.learning import Propensities
+from clickrank.policies import POLICIES, Policy
+from clickrank.policies.base import settings_of
 from clickrank.types import Floats
 
 Item = str | int
@@ -104,4 +105,4 @@ def told_of(policy: Policy, count: int, new: list[int], given: dict[str, Any]) -
 
 
 def _field_names(cls: type[Policy]) -> set[str]:
-    return {field.name for field in dataclasses.fields(cls)}
+    return {field.name for field in settings_of(cls)}

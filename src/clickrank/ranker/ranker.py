@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from clickrank.beta import Beta
 from clickrank.errors import invalid
 from clickrank.features import Features
+from clickrank.learning.learner import plain_state
+from clickrank.learning.propensities import ACCURACY
 from clickrank.policies import Policy
 from clickrank.policies import policy as make_policy
-from clickrank.policies.learner import plain_state
-from clickrank.policies.propensities import ACCURACY
 from clickrank.ranker import saved
 from clickrank.ranker.abilities import takes_candidates
 from clickrank.ranker.in_order import MOST_WAITING, InOrder, Pending, packed, unpacked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ from clickrank.beta import Beta
 from clickrank.errors import InvalidValue, UnknownName, invalid
 from clickrank.features import Features
 from clickrank.policies import POLICIES, Policy
+from clickrank.policies.base import settings_of
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -68,7 +68,7 @@ def policy_label(policy: Policy) -> tuple[dict[str, Any], Arrays]:
     """Return a spec as plain values, and the arrays that are too large for that."""
     arrays: Arrays = {}
     settings: dict[str, Any] = {}
-    for field in dataclasses.fields(policy):
+    for field in settings_of(type(policy)):
         value = getattr(policy, field.name)
         if isinstance(value, Beta):
             value = {"alpha": value.alpha, "beta": value.beta}
@@ -91,7 +91,7 @@ def policy_from(label: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
         raise InvalidValue(
             f"Ranker: the file is of a policy that is not known. {error} {hint}"
         ) from (error)
-    settings = {
+    settings: dict[str, Any] = {
         name: Beta(**value) if isinstance(value, dict) else value
         for name, value in label["settings"].items()
     }

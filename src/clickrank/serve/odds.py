@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.policies import Propensities
+from clickrank.learning import Propensities
 from clickrank.store.state import Standing
 from clickrank.types import Ints
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clickrank.clickmodels.base import sample, value
-from clickrank.policies.base import rank, update
+from clickrank.policies.contract import Request, rank, update
 from clickrank.types import Floats, Ints
 
 
@@ -38,6 +38,8 @@ def new_progress(n_positions: int, memo_size: int, delay: int, batch: int) -> Pr
 def advance(
     policy_params: Any,
     state: Any,
+    cache: Any,
+    request: Request,
     model_params: Any,
     best: float,
     policy_rng: np.random.Generator,
@@ -68,7 +70,7 @@ def advance(
     batched = shown % batch
     for t in range(shown + 1, shown + rounds + 1):
         ranking = progress.rankings[new]
-        rank(policy_params, state, policy_rng, ranking, progress.memos[new])
+        rank(policy_params, state, cache, request, policy_rng, ranking, progress.memos[new])
         for k in range(positions.shape[0]):
             page[positions[k]] = ranking[k]
         sample(model_params, page, user_rng, page_clicks)
@@ -83,6 +85,7 @@ def advance(
                 update(
                     policy_params,
                     state,
+                    cache,
                     progress.rankings[old],
                     progress.memos[old],
                     progress.clicks[old],

@@ -18,10 +18,11 @@ from clickrank._rng import streams
 from clickrank.clickmodels.base import ClickModel
 from clickrank.clickmodels.base import code_of as model_code
 from clickrank.errors import DoesNotApply, invalid
+from clickrank.learning.learner import Learner
 from clickrank.policies.base import Policy
-from clickrank.policies.base import code_of as policy_code
 from clickrank.policies.base import policy as make_policy
-from clickrank.policies.learner import Learner
+from clickrank.policies.contract import ANY_ITEMS
+from clickrank.policies.contract import code_of as policy_code
 from clickrank.progress import Tick, progress_bar
 from clickrank.simulate.loop import advance, new_progress
 from clickrank.simulate.result import Result
@@ -281,8 +282,9 @@ class Job(NamedTuple):
             # other work and compilation beside it do not lengthen.
             begin, used = time.perf_counter(), time.thread_time()
             self.advance(
-                learner.params, learner.state, users, self.best, rng.policy, rng.users, positions,
-                state, rounds, delay, batch, checkpoints, regret, self.counted,
+                learner.params, learner.state, learner.cache, ANY_ITEMS, users, self.best,
+                rng.policy, rng.users, positions, state, rounds, delay, batch, checkpoints,
+                regret, self.counted,
             )  # fmt: skip
             took = time.perf_counter() - begin
             seconds += time.thread_time() - used

@@ -15,7 +15,7 @@ import numpy as np
 from clickrank._jit import fingerprint
 from clickrank.clickmodels.base import source_of as model_source
 from clickrank.errors import ClickRankError, invalid
-from clickrank.policies.base import source_of as policy_source
+from clickrank.policies.contract import source_of as policy_source
 from clickrank.simulate.many_results import Rows, stacked
 from clickrank.simulate.result import read_file, write_file
 from clickrank.simulate.run import Plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import itertools
@@ -14,14 +15,24 @@ from numpy.typing import ArrayLike, NDArray
 
 from clickrank._jit import kernel_for, tell_apart
 from clickrank.errors import InvalidValue, invalid
-from clickrank.policies.base import Policy, code_of, update
-from clickrank.policies.chooser import NOTHING, Chooser, draw_lists
-from clickrank.policies.propensities import (
+from clickrank.learning.caches import keep_particle, particle_of, with_own_buffers
+from clickrank.learning.chooser import NOTHING, Chooser, draw_lists
+from clickrank.learning.propensities import (
     ACCURACY,
     Propensities,
     draws_for,
     generator,
     lists_of,
+)
+from clickrank.policies.base import Policy
+from clickrank.policies.contract import (
+    ANY_ITEMS,
+    Request,
+    code_of,
+    kernels_of,
+    new_cache,
+    plain_kernels,
+    update,
 )
 from clickrank.types import (
     Ints,
@@ -63,11 +74,12 @@ class Learner:
         self.params = policy.params(self.n_items, self.n_positions)
         tell_apart(type(self.params))
         self._state = policy.init(self.n_items, self.n_positions)
+        self._cache = self._new_cache()
         self.memo_size = policy.memo_size(self.n_items, self.n_positions)
 
     @property
     def state(self) -> Any:
-        """What it has learned, with its working space; another one must be of the same shape."""
+        """What it has learned; another one must be of the same shape."""
         return self._state
 
     @state.setter
@@ -78,6 +90,22 @@ class Learner:
             raise invalid(type(self.policy).__name__, rule, type(state))
         self._check_fields(state._asdict(), "the state's")
         self._state = state
+        self._cache = self._new_cache()
+        self.__dict__.pop("_plain_cache", None)
+
+    @property
+    def cache(self) -> Any:
+        """What its kernels need not compute again; None if they keep nothing."""
+        return self._cache
+
+    def _new_cache(self) -> Any:
+        kernels = kernels_of(self.policy, self._state)
+        return new_cache(kernels, self.params, self._state, self.n_items, self.n_positions)
+
+    def drop_cache(self) -> None:
+        """Compute the cache from the statistics again; a particle stays where it is."""
+        former, self._cache = self._cache, self._new_cache()
+        keep_particle(self._cache, former)
 
     # Made when first asked for: the simulator needs none of the three, and makes many learners.
 
@@ -94,10 +122,28 @@ class Learner:
     def _fold(self) -> Callable[..., None]:
         return kernel_for(_fold_all, code_of(self.policy))
 
-    def rank(self, rng: np.random.Generator | None = None) -> tuple[Ints, Ints]:
+    @functools.cached_property
+    def _plain_cache(self) -> Any:
+        kernels = plain_kernels(self._state)
+        return new_cache(kernels, self.params, self._state, self.n_items, self.n_positions)
+
+    def cache_for(self, request: Request) -> Any:
+        """Return the cache whose kernels can honour a request.
+
+        Fast kernels that do not score items rank all of them; the plain ones, which sort by a
+        score, can leave items out, and read the same statistics.
+        """
+        some = request.candidates.size > 0
+        fast_ranks = some and kernels_of(self.policy, self._state).score is None
+        return self._plain_cache if fast_ranks else self._cache
+
+    def rank(
+        self, rng: np.random.Generator | None = None, request: Request = ANY_ITEMS
+    ) -> tuple[Ints, Ints]:
         """Choose a ranking; returns it with the memo that `update` will need.
 
-        Ties and randomised policies draw from the learner's own generator, or from ``rng``.
+        Ties and randomised policies draw from the learner's own generator, or from ``rng``. Only
+        policies that score items can honour a ``request`` with candidates.
         """
         ranking = np.zeros(self.n_positions, dtype=np.int64)
         memo = np.zeros(self.memo_size, dtype=np.int64)
@@ -105,7 +151,9 @@ class Learner:
             rng = self.rng
         elif not isinstance(rng, np.random.Generator):
             raise invalid("Learner", "rng must be a numpy.random.Generator", rng)
-        self._rank(self.params, self._state, rng, ranking[None], memo[None], NOTHING, NOTHING)
+        cache = self.cache_for(request)
+        one = ranking[None], memo[None], NOTHING, NOTHING
+        self._rank(self.params, self._state, cache, request, rng, *one)
         return ranking, memo
 
     def propensities(
@@ -113,14 +161,22 @@ class Learner:
     ) -> Propensities:
         """Return the probability of each item at each position in the next list.
 
-        See `clickrank.policies.propensities`. Neither the state nor the generator changes.
+        See `clickrank.learning.propensities`. Neither the state nor the generator changes.
         """
         lists = lists_of(self.chooser(), generator(seed), draws_for(accuracy))
         return Propensities(lists, self.n_items, self.n_positions)
 
-    def chooser(self) -> Chooser:
+    def fork(self) -> Learner:
+        """Return a learner of the same statistics whose `rank` leaves this one as it is."""
+        other = copy.copy(self)
+        other._state, other._cache, _ = with_own_buffers(self._state, self._cache)
+        other.__dict__.pop("_plain_cache", None)
+        return other
+
+    def chooser(self, request: Request = ANY_ITEMS) -> Chooser:
         """Return what draws lists from the state as it is now, and leaves it so."""
-        return Chooser(self.policy, self.n_items, self.n_positions, self.params, self._state)
+        size, cache = (self.n_items, self.n_positions), self.cache_for(request)
+        return Chooser(self.policy, *size, self.params, self._state, cache, request)
 
     def update(self, ranking: ArrayLike, memo: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from the clicks on a ranking; nothing changes if an argument is not as it was."""
@@ -128,7 +184,7 @@ class Learner:
         shown = ranking_of(owner, ranking, self.n_items, self.n_positions)
         vector = clicks_of(owner, clicks, self.n_positions)
         kept = memo_of(owner, memo, self.memo_size, self.policy.memo_limit(self.n_items))
-        self._fold(self.params, self._state, shown[None], kept[None], vector[None])
+        self._fold(self.params, self._state, self._cache, shown[None], kept[None], vector[None])
 
     def fold(self, rankings: ArrayLike, memos: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from many rankings, one a row, as from one after the other with `update`.
@@ -141,7 +197,7 @@ class Learner:
         matrix = clicks_of_many(owner, clicks, shown.shape[0], self.n_positions)
         limit = self.policy.memo_limit(self.n_items)
         kept = memos_of(owner, memos, shown.shape[0], self.memo_size, limit)
-        self._fold(self.params, self._state, shown, kept, matrix)
+        self._fold(self.params, self._state, self._cache, shown, kept, matrix)
 
     def statistics(self) -> dict[str, NDArray[Any]]:
         """Return copies of what was learned: the state without its scratch."""
@@ -150,11 +206,12 @@ class Learner:
         }
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return copies of the whole state by field name, ready for `numpy.savez`.
+        """Return copies of state and particle by field name, ready for `numpy.savez`.
 
         A field `label` says which policy they are of, and holds the generator and a checksum.
         """
-        fields = {name: array.copy() for name, array in self.state._asdict().items()}
+        kept = {**self.state._asdict(), **particle_of(self._cache)}
+        fields = {name: array.copy() for name, array in kept.items()}
         label = {
             "learner": self._describe(),
             "checksum": _checksum(fields),
@@ -176,18 +233,22 @@ class Learner:
         label = json.loads(str(arrays["label"]))
         arrays = {name: arrays[name] for name in arrays if name != "label"}
         if label["learner"] != self._describe():
-            own, saved = _around_difference(self._describe(), label["learner"])
-            raise InvalidValue(f"{owner}: the saved state must be of {own}, got {saved}.")
+            mine, saved = _around_difference(self._describe(), label["learner"])
+            raise InvalidValue(f"{owner}: the saved state must be of {mine}, got {saved}.")
         if label["checksum"] != _checksum(arrays):
             raise invalid(owner, "the saved state must be unchanged", "another checksum")
         self._check_fields(arrays, "saved")
         self.rng.bit_generator.state = label["generator"]
         for name, own in self.state._asdict().items():
             own[...] = arrays[name]
+        self._cache = self._new_cache()
+        for name, own in particle_of(self._cache).items():
+            own[...] = arrays[name]
 
     def _check_fields(self, arrays: Mapping[str, NDArray[Any]], whose: str) -> None:
         owner = type(self.policy).__name__
-        for name, own in self.state._asdict().items():
+        particle = particle_of(self._cache) if whose == "saved" else {}
+        for name, own in {**self.state._asdict(), **particle}.items():
             if name not in arrays:
                 raise invalid(owner, f"the saved state must have a field {name!r}", sorted(arrays))
             given = arrays[name]
@@ -223,6 +284,8 @@ def plain_state(state: Any) -> Any:
     return state.tolist() if isinstance(state, np.ndarray) else state
 
 
-def _fold_all(params: Any, state: Any, rankings: Ints, memos: Ints, clicks: Ints) -> None:
+def _fold_all(
+    params: Any, state: Any, cache: Any, rankings: Ints, memos: Ints, clicks: Ints
+) -> None:
     for i in range(rankings.shape[0]):
-        update(params, state, rankings[i], memos[i], clicks[i])
+        update(params, state, cache, rankings[i], memos[i], clicks[i])

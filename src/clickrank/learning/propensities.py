@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike
 
 from clickrank._jit import tell_apart
 from clickrank.errors import invalid
+from clickrank.learning.chooser import Chooser
 from clickrank.policies.base import Policy
-from clickrank.policies.chooser import Chooser
-from clickrank.policies.lists import Drawn, Few, Lists
+from clickrank.policies.contract import kernels_of, new_cache, scores_items
+from clickrank.rankings.lists import Drawn, Few, Lists, largest
 from clickrank.types import Floats, Ints, number, ranking_of, shape, whole
 
 #: Standard error of each probability, at most, unless told otherwise.
@@ -164,7 +165,8 @@ def propensities(
     tell_apart(type(params))
     if state is None:
         state = policy.init(n_items, n_positions)
-    chooser = Chooser(policy, n_items, n_positions, params, state)
+    cache = new_cache(kernels_of(policy, state), params, state, n_items, n_positions)
+    chooser = Chooser(policy, n_items, n_positions, params, state, cache)
     lists = lists_of(chooser, generator(seed), draws_for(accuracy))
     return Propensities(lists, n_items, n_positions)
 
@@ -192,7 +194,29 @@ def lists_of(chooser: Chooser, rng: np.random.Generator, draws: int) -> Lists:
     if known is not None:
         return known
     ranking, lucky = chooser.probe()
-    return Drawn(chooser.draw(rng, draws)) if lucky else Few(ranking)
+    if not lucky:
+        return Few(ranking)
+    return _sorted_lists(chooser) or Drawn(chooser.draw(rng, draws))
+
+
+def _sorted_lists(chooser: Chooser) -> Lists | None:
+    """Return the lists by decreasing score, ties in any order, if the scores are not random."""
+    if not scores_items(chooser.policy):
+        return None
+    plain = chooser.with_plain_kernels()
+    found = []
+    for seed in (0, 1):
+        plain.draw(np.random.default_rng(seed), 1)
+        found.append((plain.cache.items.copy(), plain.cache.positions.copy()))
+    (items, positions), (again, positions_again) = found
+    if not (np.array_equal(items, again) and np.array_equal(positions, positions_again)):
+        return None
+    if np.unique(positions).size < positions.size:  # tied positions: too many lists to write down
+        return None
+    if plain.request.candidates.size > 0:
+        left_out = np.setdiff1d(np.arange(items.size), plain.request.candidates)
+        items[left_out] = -np.inf
+    return largest(items, np.argsort(-positions))
 
 
 def lists_of_some(chooser: Chooser, allowed: Ints, rng: np.random.Generator, draws: int) -> Drawn:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from clickrank.learning.learner import Learner
 from clickrank.policies.base import Policy
 from clickrank.types import Ints, numbers_of, statistic_fields
 
@@ -36,3 +37,10 @@ def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin:
             ours[...] = theirs
     policy.mend(made, numbers_of(origin, n_before))
     return made
+
+
+def carry(learner: Learner, state: Any, n_before: int, origin: Ints) -> None:
+    """Let a learner whose item i is item ``origin[i]`` of a state go on from it: see `carried`."""
+    policy = learner.policy
+    learner.state = carried(policy, learner.n_positions, state, n_before, origin)
+    policy.name_items(learner.cache, numbers_of(origin, n_before))

@@ -22,6 +22,22 @@ class Lists(Protocol):
         """Return the probability that a list begins as ``ranking`` does, down to each position."""
 
 
+class ListSource(Protocol):
+    """A policy about to choose, see `clickrank.learning.chooser`."""
+
+    n_items: int
+    n_positions: int
+    params: Any
+    state: Any
+    cache: Any
+
+    def probe(self, params: Any = None) -> tuple[Ints, bool]:
+        """Draw one list, and say whether luck had a part in it."""
+
+    def keep(self, *names: str) -> None:
+        """Let all draws begin with what the last one left in some fields, which must be caches."""
+
+
 class Blocks:
     """Each position belongs to a block of items; in each block all orders are equally likely.
 

@@ -1,0 +1,96 @@
+"""Checks of kernels: in plain Python, without their cache, and against the plain ones."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+
+import numpy as np
+
+from clickrank._jit import interpreted
+from clickrank._rng import streams
+from clickrank.checks.playing import HORIZON, Make, learner_for, matched_model
+from clickrank.learning import Learner
+from clickrank.policies import Policy
+from clickrank.policies.contract import ANY_ITEMS, has_fast_kernels, rank, update
+
+#: Rounds in plain Python: enough to reach most lines, and few enough to take no time.
+INTERPRETED_ROUNDS = 20
+#: Rounds that fast and plain kernels are compared in, without late feedback and with it.
+SAME_ROUNDS, LATE_ROUNDS, LATE = 1000, 300, 5
+
+
+def check_plain_python(cls: type[Policy], make: Make) -> None:
+    """Some rounds without the compiler: an error is a traceback with the file and the line.
+
+    An index out of range, which machine code does not notice, is an IndexError here.
+    """
+    model = matched_model(cls, 6, 3)
+    policy = make(model, HORIZON)
+    for reference in {True, not has_fast_kernels(cls)}:
+        spec = dataclasses.replace(policy, reference=reference)
+        learner = Learner(spec, 6, model.n_positions)
+        rng = streams(19, 0)
+        memo = np.zeros(learner.memo_size, dtype=np.int64)
+        ranking = np.zeros(model.n_positions, dtype=np.int64)
+        fixed = learner.params, learner.state, learner.cache
+        with interpreted(), np.errstate(all="ignore"):
+            for _ in range(INTERPRETED_ROUNDS):
+                rank(*fixed, ANY_ITEMS, rng.policy, ranking, memo)
+                update(*fixed, ranking, memo, model.sample(ranking, rng.users))
+
+
+def check_same_as_reference(cls: type[Policy], make: Make) -> None:
+    """Fast kernels give the rankings, memos and statistics of the plain ones, round by round."""
+    if not has_fast_kernels(cls):
+        return
+    model = matched_model(cls, 6, 3)
+    policy = make(model, SAME_ROUNDS)
+    for late, rounds in ((0, SAME_ROUNDS), (LATE, LATE_ROUNDS)):
+        fast, plain = (
+            Learner(dataclasses.replace(policy, reference=reference), 6, model.n_positions)
+            for reference in (False, True)
+        )
+        _compare(cls, fast, plain, late, rounds, "the reference")
+
+
+def check_dropped_cache(cls: type[Policy], make: Make) -> None:
+    """A cache that is dropped before every round changes no ranking."""
+    for late in (0, LATE):
+        one, _ = learner_for(cls, make)
+        two = Learner(one.policy, one.n_items, one.n_positions)
+        if one.cache is None:
+            return
+        _compare(cls, one, two, late, LATE_ROUNDS, "without its cache", drop=True)
+
+
+def _compare(
+    cls: type[Policy],
+    one: Learner,
+    two: Learner,
+    late: int,
+    rounds: int,
+    what: str,
+    drop: bool = False,
+) -> None:
+    model = matched_model(cls, one.n_items, one.n_positions)
+    ours, theirs = streams(20, 0), streams(20, 0)
+    flying: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque()
+    for t in range(rounds):
+        if drop:
+            two.drop_cache()
+        ranking, memo = one.rank(ours.policy)
+        other, other_memo = two.rank(theirs.policy)
+        same = np.array_equal(ranking, other) and np.array_equal(memo, other_memo)
+        assert same, (
+            f"{cls.__name__}: round {t} shows {ranking.tolist()} and {other.tolist()} {what} "
+            f"(memos {memo.tolist()}, {other_memo.tolist()})"
+        )
+        flying.append((ranking, memo, model.sample(ranking, ours.users)))
+        while len(flying) > late:
+            settled = flying.popleft()
+            one.update(*settled)
+            two.update(*settled)
+    for name, array in one.statistics().items():
+        same = np.array_equal(array, two.statistics()[name])
+        assert same, f"{cls.__name__}: the statistic {name} is another one {what}"

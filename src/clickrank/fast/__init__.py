@@ -1,0 +1,11 @@
+"""Faster kernels of policies, one file per algorithm, with the rankings of the plain ones.
+
+Each file has a Cache of what need not be computed again in every round, `build`, which computes it
+from the statistics, and kernels that keep it up to date. What several files share is in `_shared`.
+"""
+
+import importlib
+import pkgutil
+
+for _found in pkgutil.iter_modules(__path__, f"{__name__}."):
+    importlib.import_module(_found.name)  # each registers its kernels

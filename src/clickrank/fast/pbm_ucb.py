@@ -1,0 +1,67 @@
+"""PBM-UCB, fast: the two terms of an index that depend on the item change only with its counts."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._select import place, prominence, renew_top_k
+from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.pbm_ucb import PBMUCB, Params, State
+from clickrank.types import Floats, Ints
+
+
+class Cache(NamedTuple):
+    """The terms of each index."""
+
+    mean: Floats  # (n_items,), S_k / Ñ_k; infinite before the first view
+    width: Floats  # (n_items,), sqrt(N_k / 2) / Ñ_k
+    bound: Floats  # (n_items,), U_k
+    best: Ints  # (n_positions,), items by decreasing index
+    order: Ints  # (n_positions,), positions by decreasing examination
+
+
+def build(params: Params, state: State) -> Cache:
+    """Compute the terms from the counts."""
+    seen, n_positions = state.views > 0, params.examination.size
+    mean, width = np.full(seen.size, math.inf), np.zeros(seen.size)
+    mean[seen] = state.clicks[seen] / state.seen[seen]
+    width[seen] = np.sqrt(0.5 * state.views[seen]) / state.seen[seen]
+    order = prominence(params.examination)
+    return Cache(mean, width, np.zeros(seen.size), np.arange(n_positions), order)
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: Cache,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Sort by the index: one logarithm and one root for all items together."""
+    bonus = math.sqrt(params.exploration * math.log(state.rounds[0] + 1.0))
+    for item in range(cache.bound.shape[0]):
+        cache.bound[item] = cache.mean[item] + cache.width[item] * bonus
+    renew_top_k(cache.bound, rng, cache.best)
+    place(cache.best, cache.order, ranking)
+
+
+def update(
+    params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Count, and renew the terms of the items shown."""
+    state.rounds[0] += 1
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        state.clicks[item] += clicks[position]
+        state.views[item] += 1
+        state.seen[item] += params.examination[position]
+        cache.mean[item] = state.clicks[item] / state.seen[item]
+        cache.width[item] = math.sqrt(0.5 * state.views[item]) / state.seen[item]
+
+
+register_fast(PBMUCB, State, Cache, build, rank, update)

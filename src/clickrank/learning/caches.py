@@ -1,0 +1,77 @@
+"""Caches of policies: copies to draw from, and what must outlive them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clickrank.types import particle_fields, statistic_fields
+
+Words = NDArray[np.uint64]
+
+
+def with_own_buffers(state: Any, cache: Any) -> tuple[Any, Any, Words]:
+    """Return state and cache with copies of all but the statistics, and the buffer of all copies.
+
+    One buffer, as compiled code then needs no loop over fields of different types to restore it.
+    """
+    statistics = set(statistic_fields(type(state)))
+    kept = {name: array for name, array in state._asdict().items() if name not in statistics}
+    arrays = [*kept.values(), *arrays_in(cache)]
+    sizes = [-(-array.nbytes // 8) for array in arrays]
+    words: Words = np.zeros(sum(sizes), dtype=np.uint64)
+    made: list[NDArray[Any]] = []
+    begin = 0
+    for array, size in zip(arrays, sizes, strict=True):
+        part = words[begin : begin + size].view(np.uint8)[: array.nbytes]
+        made.append(part.view(array.dtype).reshape(array.shape))
+        made[-1][...] = array
+        begin += size
+    copies = iter(made)
+    state = state._replace(**{name: next(copies) for name in kept})
+    return state, _with_arrays(cache, copies), words
+
+
+def arrays_in(cache: Any) -> Iterator[NDArray[Any]]:
+    """Return the arrays of a cache, and of the caches in it."""
+    for value in cache or ():
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, tuple):
+            yield from arrays_in(value)
+
+
+def _with_arrays(cache: Any, arrays: Iterator[NDArray[Any]]) -> Any:
+    if cache is None:
+        return None
+    values = [
+        next(arrays)
+        if isinstance(value, np.ndarray)
+        else _with_arrays(value, arrays)
+        if isinstance(value, tuple)
+        else value
+        for value in cache
+    ]
+    return type(cache)(*values)
+
+
+def particle_of(cache: Any) -> dict[str, NDArray[Any]]:
+    """Return the fields of a cache that cannot be computed from statistics, by name."""
+    if cache is None:
+        return {}
+    found = {name: getattr(cache, name) for name in particle_fields(type(cache))}
+    for value in cache:
+        if isinstance(value, tuple):
+            found |= particle_of(value)
+    return found
+
+
+def keep_particle(cache: Any, former: Any) -> None:
+    """Copy the particle of another cache of the same policy, where it is of the same shape."""
+    before = particle_of(former)
+    for name, array in particle_of(cache).items():
+        if name in before and before[name].shape == array.shape:
+            array[...] = before[name]

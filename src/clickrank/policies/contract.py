@@ -1,0 +1,341 @@
+"""How compiled code finds a policy's kernels, and what it hands them.
+
+    rank(params, state, cache, request, rng, ranking, memo)    writes a ranking
+    score(params, state, cache, request, rng, items, positions) writes numbers to sort by, instead
+    update(params, state, cache, ranking, memo, clicks)         the only writer of statistics
+
+The kernels of a policy's own file are the plain ones, written like the paper. A file of the same
+name in `clickrank.fast` may have others, with a cache of what they need not compute again. Both
+read and write the same state, and must give the same rankings.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clickrank._jit import code_of as key_of_code
+from clickrank._jit import generic, named_tuple_class, source_key, tell_apart
+from clickrank._select import drawn_top_k, place, renew_top_k, renew_top_k_of
+from clickrank.errors import invalid
+from clickrank.policies.base import POLICIES, Policy
+from clickrank.types import Floats, Ints, statistic_fields
+
+
+class Request(NamedTuple):
+    """What differs between two calls of one ranker."""
+
+    candidates: Ints  # (n,), the items that may be shown, in increasing order; empty if all may be
+
+
+#: The request of a page that may show any item.
+ANY_ITEMS = Request(candidates=np.zeros(0, dtype=np.int64))
+
+
+class Scores(NamedTuple):
+    """Work space for a policy that scores items: the engine sorts them."""
+
+    items: Floats  # (n_items,), the larger the better
+    positions: Floats  # (n_positions,), the larger the more prominent; at first the upper ones
+    best: Ints  # (n_positions,), items by decreasing score
+    order: Ints  # (n_positions,), positions by decreasing prominence
+    cache: Any  # of the kernels that score
+
+
+tell_apart(Request)
+tell_apart(Scores)
+
+
+class Kernels(NamedTuple):
+    """The functions of one policy that are compiled, and how to make their cache."""
+
+    rank: Callable[..., None] | None
+    score: Callable[..., None] | None
+    update: Callable[..., None]
+    build: Callable[[Any, Any], Any] | None  # from params and state to the cache; None: no cache
+    cache: type | None
+    lean: bool
+    draw_ties: bool
+
+
+_PLAIN: dict[type, Kernels] = {}  # by the class of the state
+_FAST: dict[type, Kernels] = {}
+_BY_TYPES: dict[tuple[type, type | None], Kernels] = {}
+_STATES: dict[type[Policy], list[type]] = {}
+_SOURCES: dict[type[Policy], str | None] = {}
+
+
+def register(
+    cls: type[Policy],
+    state: type,
+    rank: Callable[..., None] | None = None,
+    update: Callable[..., None] | None = None,
+    *,
+    score: Callable[..., None] | None = None,
+    cache: type | None = None,
+    build: Callable[[Any, Any], Any] | None = None,
+    lean: bool = False,
+    draw_ties: bool = False,
+) -> None:
+    """Make a policy known by its name, and its plain kernels to compiled code.
+
+    Parameters
+    ----------
+    cls, state
+        The spec, and the NamedTuple of its statistics.
+    rank, score
+        Either writes a ranking, or numbers that the engine sorts items by.
+    update
+        Folds one settled impression into the statistics.
+    cache, build
+        The NamedTuple of what is neither a statistic nor can be computed from them, as the particle
+        of a random walk, and the function that makes it from params and state.
+    lean
+        Whether the kernels make no array, which saves time for a state of many fields.
+    draw_ties
+        Whether tied scores are drawn one position after the other, instead of shuffled.
+    """
+    if not statistic_fields(state):
+        raise invalid(cls.__name__, "the state must have a field marked as statistic", state)
+    if update is None or (rank is None) == (score is None):
+        rule = "register must be given update, and either rank or score"
+        raise invalid(cls.__name__, rule, (rank, score, update))
+    POLICIES.add(cls.name, cls)
+    tell_apart(state)
+    _STATES.setdefault(cls, []).append(state)
+    _SOURCES[cls] = source_key(cls)
+    _PLAIN[state] = _known(state, Kernels(rank, score, update, build, cache, lean, draw_ties))
+
+
+def register_fast(
+    cls: type[Policy],
+    state: type,
+    cache: type,
+    build: Callable[[Any, Any], Any],
+    rank: Callable[..., None] | None = None,
+    update: Callable[..., None] | None = None,
+    *,
+    score: Callable[..., None] | None = None,
+    lean: bool = False,
+) -> None:
+    """Make other kernels known for a registered policy: faster, with the same rankings.
+
+    ``build`` makes the cache from params and state, so that it may be dropped at any time.
+    """
+    _states_of(cls)
+    if score is None and _PLAIN[state].score is not None and _PLAIN[state].cache is not None:
+        rule = "fast kernels must score items if the plain ones do so with a cache"
+        raise invalid(cls.__name__, rule, rank)
+    if update is None or (rank is None) == (score is None):
+        rule = "register_fast must be given update, and either rank or score"
+        raise invalid(cls.__name__, rule, (rank, score, update))
+    draw_ties = _PLAIN[state].draw_ties
+    _FAST[state] = _known(state, Kernels(rank, score, update, build, cache, lean, draw_ties))
+
+
+def _known(state: type, kernels: Kernels) -> Kernels:
+    if kernels.cache is not None:
+        tell_apart(kernels.cache)
+    _BY_TYPES[state, kernels.cache] = kernels
+    return kernels
+
+
+def _states_of(cls: type[Policy]) -> list[type]:
+    if cls not in _STATES:
+        raise invalid(cls.__name__, "the class must be made known with register", cls)
+    return _STATES[cls]
+
+
+def kernels_of(policy: Policy, state: Any) -> Kernels:
+    """Return the kernels that a policy is run with."""
+    _states_of(type(policy))
+    plain = plain_kernels(state)
+    return plain if policy.reference else _FAST.get(type(state), plain)
+
+
+def plain_kernels(state: Any) -> Kernels:
+    """Return the kernels of the policy's own file."""
+    return _PLAIN[type(state)]
+
+
+def has_fast_kernels(cls: type[Policy]) -> bool:
+    """Return whether the policy has other kernels than the plain ones."""
+    return any(state in _FAST for state in _states_of(cls))
+
+
+def scores_items(policy: Policy | type[Policy]) -> bool:
+    """Return whether the policy sorts items by a number, so that any candidates can be ranked."""
+    cls = policy if isinstance(policy, type) else type(policy)
+    return all(_PLAIN[state].score is not None for state in _states_of(cls))
+
+
+def new_cache(kernels: Kernels, params: Any, state: Any, n_items: int, n_positions: int) -> Any:
+    """Return the cache of a state, computed from its statistics."""
+    own = None if kernels.build is None else kernels.build(params, state)
+    if kernels.score is None:
+        return own
+    return Scores(
+        items=np.zeros(n_items),
+        positions=np.arange(n_positions, 0, -1).astype(np.float64),
+        best=np.arange(n_positions),
+        order=np.arange(n_positions),
+        cache=own,
+    )
+
+
+def source_of(policy: Policy) -> str | None:
+    """Name the source of the policy's class, which decides what is simulated: see `source_key`."""
+    _states_of(type(policy))
+    return _SOURCES[type(policy)]
+
+
+def code_of(policy: Policy) -> str | None:
+    """Name the machine code of the policy's kernels, see `clickrank._jit.code_of`."""
+    return _code_of(type(policy))
+
+
+@functools.cache
+def _code_of(cls: type[Policy]) -> str | None:
+    states = _states_of(cls)
+    found = [
+        part
+        for state in states
+        for kernels in (_PLAIN[state], _FAST.get(state))
+        if kernels is not None
+        for part in (state, kernels.cache, *kernels[:3], kernels.lean, kernels.draw_ties)
+        if part is not None
+    ]
+    return key_of_code(_SOURCES[cls], *found)
+
+
+# The verbs as compiled loops call them, dispatched on the classes of ``state`` and ``cache``. The
+# bodies run when Numba is switched off (NUMBA_DISABLE_JIT=1).
+
+
+def rank(
+    params: Any,
+    state: Any,
+    cache: Any,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Write a ranking and its memo; may change the cache, never statistics."""
+    kernel = _rank_kernel(type(state), _class_of(cache), _class_of(getattr(cache, "cache", None)))
+    kernel(params, state, cache, request, rng, ranking, memo)
+
+
+def score(
+    params: Any,
+    state: Any,
+    cache: Any,
+    request: Request,
+    rng: np.random.Generator,
+    items: Floats,
+    positions: Floats,
+) -> None:
+    """Write a number for each item to be sorted by, and one for each position if they differ."""
+    kernel = _BY_TYPES[type(state), _class_of(cache)].score
+    assert kernel is not None
+    kernel(params, state, cache, request, rng, items, positions)
+
+
+def update(params: Any, state: Any, cache: Any, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    """Fold one settled impression into the statistics."""
+    own = cache.cache if isinstance(cache, Scores) else cache
+    _BY_TYPES[type(state), _class_of(own)].update(params, state, own, ranking, memo, clicks)
+
+
+def _class_of(value: Any) -> type | None:
+    return None if value is None else type(value)
+
+
+def _rank_scored(
+    params: Any,
+    state: Any,
+    cache: Scores,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Sort the items by their scores, ties at random, and put the best where people look most."""
+    score(params, state, cache.cache, request, rng, cache.items, cache.positions)
+    if request.candidates.shape[0] == 0:
+        renew_top_k(cache.items, rng, cache.best)
+    else:
+        renew_top_k_of(request.candidates, cache.items, rng, cache.best)
+    renew_top_k(cache.positions, rng, cache.order)
+    place(cache.best, cache.order, ranking)
+
+
+def _rank_scored_drawing_ties(
+    params: Any,
+    state: Any,
+    cache: Scores,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Sort the items by their scores, and draw tied ones position by position."""
+    score(params, state, cache.cache, request, rng, cache.items, cache.positions)
+    drawn_top_k(request.candidates, cache.items, rng, cache.best)
+    renew_top_k(cache.positions, rng, cache.order)
+    place(cache.best, cache.order, ranking)
+
+
+def _update_scored(
+    params: Any, state: Any, cache: Scores, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    update(params, state, cache.cache, ranking, memo, clicks)
+
+
+def _rank_kernel(state: type, cache: type | None, inner: type | None) -> Callable[..., None]:
+    if cache is not Scores:
+        kernel = _BY_TYPES[state, cache].rank
+        assert kernel is not None
+        return kernel
+    return _rank_scored_drawing_ties if _BY_TYPES[state, inner].draw_ties else _rank_scored
+
+
+def _numba_class(numba_type: Any) -> type | None:
+    """Return the NamedTuple class of a Numba type; None for that of None."""
+    return named_tuple_class(numba_type) if hasattr(numba_type, "instance_class") else None
+
+
+def _inner_class(cache: Any) -> type | None:
+    """Return the class of the cache that the policy's own kernels get."""
+    if _numba_class(cache) is not Scores:
+        return _numba_class(cache)
+    return _numba_class(cache.types[Scores._fields.index("cache")])
+
+
+def _make_generic(lean: bool) -> None:
+    def rank_for(params, state, cache, request, rng, ranking, memo):  # type: ignore[no-untyped-def]
+        inner = _inner_class(cache)
+        if _BY_TYPES[named_tuple_class(state), inner].lean != lean:
+            return None
+        return _rank_kernel(named_tuple_class(state), _numba_class(cache), inner)
+
+    def score_for(params, state, cache, request, rng, items, positions):  # type: ignore[no-untyped-def]
+        kernels = _BY_TYPES[named_tuple_class(state), _numba_class(cache)]
+        return kernels.score if kernels.lean == lean else None
+
+    def update_for(params, state, cache, ranking, memo, clicks):  # type: ignore[no-untyped-def]
+        kernels = _BY_TYPES[named_tuple_class(state), _inner_class(cache)]
+        if kernels.lean != lean:
+            return None
+        return _update_scored if _numba_class(cache) is Scores else kernels.update
+
+    generic(rank, rank_for, lean)
+    generic(score, score_for, lean)
+    generic(update, update_for, lean)
+
+
+_make_generic(lean=False)
+_make_generic(lean=True)

@@ -1,0 +1,1 @@
+"""Rankings: how the best items are chosen, and distributions of random lists."""

@@ -12,7 +12,7 @@ from clickrank.checks.catalogues import check_fewer_items, check_more_items
 from clickrank.checks.playing import by_name, rankings_of_run
 from clickrank.clickmodels import PBM
 from clickrank.learning import Learner
-from clickrank.learning.carry import carried
+from clickrank.learning.carry import carry
 from clickrank.policies import POLICIES, crowd, policy
 from clickrank.ranker import learned
 from clickrank.types import Ints
@@ -149,11 +149,10 @@ def test_pairs_are_not_copied_for_each_list(name: str, monkeypatch: pytest.Monke
     ranker = cr.Ranker(spec(name), list(range(8)), 3, seed=5)
     rng = np.random.default_rng(0)
     copied: list[int] = []
-    carry = carried
 
-    def counted(*arguments: Any) -> Any:
+    def counted(*arguments: Any) -> None:
         copied.append(1)
-        return carry(*arguments)
+        carry(*arguments)
 
     def visits(rounds: int) -> None:
         for t in range(rounds):
@@ -163,7 +162,7 @@ def test_pairs_are_not_copied_for_each_list(name: str, monkeypatch: pytest.Monke
     visits(50)
     late = ranker.rank()
     ranker.retire_items([late.items[0]])
-    monkeypatch.setattr(learned, "carried", counted)
+    monkeypatch.setattr(learned, "carry", counted)
     for copies, waiting in ((1, None), (1, late)):
         copied.clear()
         if waiting is not None:

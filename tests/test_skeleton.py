@@ -184,7 +184,7 @@ def test_a_changed_file_is_compiled_anew(lab: Lab) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("switch", ["NUMBA_DISABLE_JIT", "NUMBA_BOUNDSCHECK"])
 def test_debugging_switches_find_an_index_out_of_range(lab: Lab, switch: str) -> None:
-    wrong = SKELETON.read_text().replace("range(state.score.shape[0])", "range(99)")
+    wrong = SKELETON.read_text().replace("range(score.size)", "range(99)")
     path = lab.write("wrong.py", wrong)
     with pytest.raises(AssertionError, match="IndexError"):
         lab.regret("wrong", path, **{switch: "1"})

@@ -1,6 +1,5 @@
 """Kernels show the same rankings as their naive twins, round by round, with the same seed."""
 
-import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from clickrank._rng import streams
 from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.learning import Learner
 from clickrank.policies import POLICIES, Policy, policy
+from clickrank.policies.base import settings_of
 from clickrank.priors import Beta
 from clickrank.types import scratch_fields
 from tests.twins import CASES, FEATURES, TWINS
@@ -100,7 +100,7 @@ def _told(cls: type[Policy]) -> set[str]:
 def test_every_parameter_is_moved_from_its_default(name: str) -> None:
     """A twin that ignores a parameter, or a kernel that does, would agree at the default alone."""
     cases = [settings for case, settings in CASES if case == name]
-    for field in dataclasses.fields(POLICIES[name]):
+    for field in settings_of(POLICIES[name]):
         if field.name not in _told(POLICIES[name]):
             values = [settings.get(field.name, field.default) for settings in cases]
             assert any(value != field.default for value in values), field.name

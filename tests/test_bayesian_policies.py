@@ -16,7 +16,7 @@ from clickrank.clickmodels import DCM, DCTR, MNL, PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
 from clickrank.policies import BayesUCB, Ensemble, Greedy, Policy, ThompsonSampling
-from clickrank.policies.observation import DEPENDENT_RULES, positions_seen
+from clickrank.policies._shared.observation import DEPENDENT_RULES, positions_seen
 from clickrank.priors import Beta
 from clickrank.types import Floats
 from tests.twins.kveton_2022 import mixture

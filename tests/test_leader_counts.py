@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from clickrank.policies.leader_counts import (
+from clickrank.policies._shared.leader_counts import (
     SLOTS,
     hash_of,
     lead,

@@ -27,7 +27,8 @@ import clickrank as cr
 from clickrank._rng import streams
 from clickrank.clickmodels import CLICK_MODELS, PBM, ClickModel, LinearAttraction
 from clickrank.errors import DoesNotApply
-from clickrank.policies import POLICIES, Learner, Policy, policy
+from clickrank.learning import Learner
+from clickrank.policies import POLICIES, Policy, policy
 from clickrank.priors import Beta
 from clickrank.types import Floats
 
@@ -179,8 +180,7 @@ class Case(NamedTuple):
 def restarted(learner: Learner) -> Learner:
     """Return what a new process would go on with: the statistics, and nothing else."""
     other = Learner(learner.policy, learner.n_items, learner.n_positions)
-    for name, array in learner.statistics().items():
-        getattr(other.state, name)[...] = array
+    other.state = other.state._replace(**learner.statistics())
     return other
 
 

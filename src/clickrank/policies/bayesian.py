@@ -18,20 +18,20 @@ from clickrank._jit import inline_kernel, lean_kernel
 from clickrank._select import prominence
 from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import DoesNotApply, did_you_mean, invalid
-from clickrank.policies.base import (
-    KnownModel,
-    Policy,
-    check_length,
-    satisfaction_unknown,
-    set_probabilities,
-)
-from clickrank.policies.observation import (
+from clickrank.policies._shared.observation import (
     DEPENDENT_RULES,
     EVERYTHING,
     FIRST_CLICK,
     LAST_CLICK,
     LAST_CLICK_CAUTION,
     positions_seen,
+)
+from clickrank.policies.base import (
+    KnownModel,
+    Policy,
+    check_length,
+    satisfaction_unknown,
+    set_probabilities,
 )
 from clickrank.types import Floats, Ints, Vector
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank.numerics.kl_bounds import exploration_budget
+from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.policies.kl_items import count_item, no_items, rank_by_index
-from clickrank.policies.observation import FIRST_CLICK, positions_seen
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic
 
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._select import contenders, draw_ties, enter
+from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.observation import FIRST_CLICK, positions_seen
 from clickrank.rankings.lists import Lists, ListSource, largest
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 

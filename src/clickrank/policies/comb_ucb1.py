@@ -10,9 +10,9 @@ import numpy as np
 
 from clickrank._select import copy
 from clickrank.numerics.assignment import assign, no_assignment
+from clickrank.policies._shared.rotation import rotate, rotations
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.rotation import rotate, rotations
 from clickrank.rankings.lists import Lists, ListSource
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 

@@ -10,6 +10,11 @@ import numpy as np
 from clickrank._select import place, prominence
 from clickrank.errors import invalid
 from clickrank.numerics.kl_bounds import exploration_budget
+from clickrank.policies._shared.observation import (
+    DEPENDENT_RULES,
+    LAST_CLICK_CAUTION,
+    positions_seen,
+)
 from clickrank.policies.base import (
     Assumes,
     KnownModel,
@@ -20,7 +25,6 @@ from clickrank.policies.base import (
 )
 from clickrank.policies.contract import Request, register
 from clickrank.policies.kl_items import count_item, no_items, rank_by_index
-from clickrank.policies.observation import DEPENDENT_RULES, LAST_CLICK_CAUTION, positions_seen
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, Vector
 
 

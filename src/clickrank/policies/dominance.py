@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._jit import lean_kernel
-from clickrank.policies.leader_counts import mixed
+from clickrank.policies._shared.leader_counts import mixed
 from clickrank.types import Ints
 
 _BITS = 32  # in a word

@@ -10,9 +10,9 @@ import numpy as np
 from clickrank._jit import lean_kernel
 from clickrank._select import copy, top_k
 from clickrank.numerics.kl_bounds import exploration_budget
+from clickrank.policies._shared.leader_counts import hash_of_leader, name_leaders, times_led
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.leader_counts import hash_of_leader, name_leaders, times_led
 from clickrank.policies.unimodal import count_round, find_leader, is_due, no_leader, play_best
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
@@ -70,7 +70,7 @@ class GRAB(Policy):
     count as tied: for the leader, random bonuses of that size, by item and by position, decide. 4.
     With delayed feedback only rounds that have come back count, but for which rounds play the
     leader: there, lists made since count too. 5. How often a leader led is kept for 8,192 leaders;
-    see `clickrank.policies.leader_counts`. 6. Items may come and go, or be given for
+    see `clickrank.policies._shared.leader_counts`. 6. Items may come and go, or be given for
     one list alone. A click rate of an item at a position does not depend on the other items, so all
     counts are kept; a leader is a list, and its count is kept too. An item that is new has no
     views, so its index is 1. Each set of items is then a bandit of its own that begins with what is

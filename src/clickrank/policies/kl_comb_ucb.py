@@ -11,10 +11,10 @@ from clickrank._jit import inline_kernel
 from clickrank._select import copy
 from clickrank.numerics.assignment import TIE, no_assignment, optimise, settle
 from clickrank.numerics.kl_bounds import exploration_budget
+from clickrank.policies._shared.rotation import rotate, rotations
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.policies.kl_cells import NEVER, cell_bound, cell_index, count_cell, no_cells
-from clickrank.policies.rotation import rotate, rotations
 from clickrank.rankings.lists import Lists, ListSource
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic
 

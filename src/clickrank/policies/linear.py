@@ -31,9 +31,9 @@ from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.numerics.cholesky import factorise
 from clickrank.numerics.pseudo_inverse import factor_pseudo_inverse
+from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.base import Policy
 from clickrank.policies.linear_estimates import GRID
-from clickrank.policies.observation import FIRST_CLICK, positions_seen
 from clickrank.types import Floats, Ints, number
 
 _FEW = 64  # items that are all computed in every round

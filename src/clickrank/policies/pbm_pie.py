@@ -10,10 +10,10 @@ import numpy as np
 
 from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.kl_index import SLACK
+from clickrank.policies._shared.rotation import rotate, rotations
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.contract import Request, register
 from clickrank.policies.kl_counts import count, no_counts, refresh, upper
-from clickrank.policies.rotation import rotate, rotations
 from clickrank.rankings.lists import Lists, ListSource
 from clickrank.types import (
     Floats,

@@ -10,9 +10,9 @@ import numpy as np
 from clickrank._jit import lean_kernel
 from clickrank._select import copy
 from clickrank.numerics.kl_bounds import exploration_budget
+from clickrank.policies._shared.leader_counts import hash_of_leader, name_leaders, times_led
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.leader_counts import hash_of_leader, name_leaders, times_led
 from clickrank.policies.unimodal import count_round, find_leader, is_due, no_leader, play_best
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 

@@ -11,6 +11,13 @@ import numpy as np
 from clickrank._jit import lean_kernel
 from clickrank.errors import invalid
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower
+from clickrank.policies._shared.leader_counts import (
+    SLOTS,
+    lead,
+    name_leaders,
+    no_leaders,
+    times_led,
+)
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.blocks import draw_compatible
 from clickrank.policies.contract import Request, register
@@ -22,7 +29,6 @@ from clickrank.policies.dominance import (
     rebuild,
     weigh_pair,
 )
-from clickrank.policies.leader_counts import SLOTS, lead, name_leaders, no_leaders, times_led
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, whole
 
 _LOG2 = math.log(2.0)

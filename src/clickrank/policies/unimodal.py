@@ -16,6 +16,7 @@ import numpy as np
 from clickrank._jit import inline_kernel, lean_kernel
 from clickrank._select import copy
 from clickrank.numerics.assignment import TIE, assign, no_assignment
+from clickrank.policies._shared.leader_counts import hash_of_leader, lead, no_leaders
 from clickrank.policies.kl_cells import (
     NEVER,
     SLACK,
@@ -25,7 +26,6 @@ from clickrank.policies.kl_cells import (
     count_cell,
     no_cells,
 )
-from clickrank.policies.leader_counts import hash_of_leader, lead, no_leaders
 from clickrank.types import Floats, Ints
 
 
@@ -42,7 +42,7 @@ class Unimodal(KLCells, Protocol):
 
     @property
     def times(self) -> Ints:
-        """Statistic, see `clickrank.policies.leader_counts`."""
+        """Statistic, see `clickrank.policies._shared.leader_counts`."""
 
     @property
     def labels(self) -> Ints:

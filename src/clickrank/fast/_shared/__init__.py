@@ -1,0 +1,1 @@
+"""Ways to compute less that several fast kernels share."""

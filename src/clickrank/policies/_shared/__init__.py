@@ -1,0 +1,1 @@
+"""Parts that several policies share, by the names that textbooks give them."""

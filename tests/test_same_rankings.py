@@ -29,6 +29,7 @@ from clickrank.clickmodels import CLICK_MODELS, PBM, ClickModel, LinearAttractio
 from clickrank.errors import DoesNotApply
 from clickrank.learning import Learner
 from clickrank.policies import POLICIES, Policy, policy
+from clickrank.policies.base import settings_of
 from clickrank.priors import Beta
 from clickrank.types import Floats
 
@@ -281,7 +282,7 @@ def policy_for(name: str, model: ClickModel, horizon: int = ROUNDS, **settings: 
     }
     told: dict[str, Any] = {}
     for key in (*cls.assumes.known, *(["features"] if cls.assumes.features else [])):
-        field = {field.name: field for field in dataclasses.fields(cls)}[key]
+        field = {field.name: field for field in settings_of(cls)}[key]
         if not hasattr(model, key) and field.default is dataclasses.MISSING:
             told[key] = made_up[key]
     if name in TOLD:
@@ -396,7 +397,7 @@ def test_every_parameter_is_moved_from_its_default(name: str) -> None:
     known = {*POLICIES[name].assumes.known, "features", "horizon"}
     known |= set(TOLD[name](6)) if name in TOLD else set()
     moved = SETTINGS.get(name, [])
-    for field in dataclasses.fields(POLICIES[name]):
+    for field in settings_of(POLICIES[name]):
         if field.name not in known:
             values = [settings.get(field.name, field.default) for settings in moved]
             assert any(value != field.default for value in values), field.name

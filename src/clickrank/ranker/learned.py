@@ -262,7 +262,10 @@ class Learned:
         return {**{name: array.copy() for name, array in kept.items()}, **self.statistics()}
 
     def restored(self, arrays: Mapping[str, NDArray[Any]]) -> Learned:
-        """Return the same with what `statistics` or `everything` returned once."""
+        """Return one that goes on from what `statistics` or `everything` returned once.
+
+        Fields that are no longer statistics, in files of earlier versions, are left out.
+        """
         other = self._copy(None)
         arrays = dict(arrays)
         if BEGAN_WITH in arrays and drops_items(self.policy):
@@ -274,7 +277,7 @@ class Learned:
         names = everything if set(everything) <= set(arrays) else statistic_fields(type(state))
         wanted = {name: everything[name] for name in names}
         wanted |= {VIEWS: other.views, CLICKS: other.clicks}
-        if set(wanted) != set(arrays):
+        if not set(wanted) <= set(arrays):
             rule = f"the statistics must be {', '.join(wanted)}"
             raise invalid(self._owner, rule, sorted(arrays))
         for name, own in wanted.items():

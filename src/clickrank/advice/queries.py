@@ -24,10 +24,6 @@ from clickrank.types import Floats, Ints
 LONG_ENOUGH = 0.5
 
 
-#: What policies may take people for who click as no policy assumes, the nearest first.
-STAND_INS = {"ubm": ("pbm",), "dbn": ("dcm", "pbm")}
-
-
 class Protocol(NamedTuple):
     """How a log becomes click models to play on (gauthier2022, sections 1.3.4 and 4.3).
 
@@ -162,8 +158,7 @@ def prepare(
         optimism=max(optimism, 0.0),
         error=error,
         stand_ins=tuple(
-            cut(fitted(name, counts).model(), n_positions, top)
-            for name in STAND_INS.get(chosen, ())
+            cut(fitted(name, counts).model(), n_positions, top) for name in model.stand_ins
         ),
     )
 

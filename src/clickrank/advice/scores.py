@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from clickrank.clickmodels import CLICK_MODELS
 from clickrank.experiments.intervals import Estimate
 from clickrank.fit import FITS, Fit
 from clickrank.logs import Counts, Sessions
@@ -23,8 +24,6 @@ STRAY = 0.01
 SHRINKAGE = 1.0
 #: What positions alone tell is scored too, as a model of this name.
 POSITIONS = "positions alone"
-#: Models by what they have to learn besides attractions; of equals the first is preferred.
-SIMPLEST_FIRST = ("dctr", "cascade", "pbm", "mnl", "dcm", "ubm", "dbn")
 LEVEL = 0.95
 
 
@@ -229,7 +228,7 @@ def ranked(scores: Sequence[Score], held: HeldOut) -> Ranking:
     return Ranking(tuple(order), behind, tuple(sorted(equals, key=simplicity)))
 
 
-def simplicity(name: str) -> tuple[int, str]:
-    """Return what to sort models by: the simplest first, those not known last."""
-    known = SIMPLEST_FIRST.index(name) if name in SIMPLEST_FIRST else len(SIMPLEST_FIRST)
+def simplicity(name: str) -> tuple[float, str]:
+    """Return what to sort models by: the simplest first, what is no click model last."""
+    known = CLICK_MODELS[name].complexity if name in CLICK_MODELS else math.inf
     return known, name

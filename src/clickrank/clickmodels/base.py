@@ -52,6 +52,14 @@ class ClickModel(abc.ABC):
     #: Whether the order of the positions is part of the model, as where people read from the top.
     #: Not so if each position has parameters of its own and no position comes before another.
     reads_in_order: ClassVar[bool] = True
+    #: How much there is to learn besides attractions, compared with other models: of models that
+    #: explain a log equally well, the one with the smallest number is preferred.
+    complexity: ClassVar[int] = 100
+    #: Names of click models that it has as special cases, and that its fit to a log can exclude.
+    excludes: ClassVar[tuple[str, ...]] = ()
+    #: Names of the click models that policies may assume instead if they do not cover this one, the
+    #: nearest first.
+    stand_ins: ClassVar[tuple[str, ...]] = ()
     n_items: int
     n_positions: int
     params: Any

@@ -55,6 +55,7 @@ class Cascade(ClickModel):
     name = "cascade"
     reward = "any click"
     is_a = ("cascade", "dcm", "dbn", "ubm")
+    complexity = 1
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, n_positions: int) -> None:
         """Check the parameters and keep read-only copies."""

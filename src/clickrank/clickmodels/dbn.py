@@ -66,6 +66,9 @@ class DBN(ClickModel):
     name = "dbn"
     reward = "satisfaction"
     is_a = ("dbn",)
+    complexity = 6
+    excludes = ("cascade",)
+    stand_ins = ("dcm", "pbm")
 
     def __init__(
         self,

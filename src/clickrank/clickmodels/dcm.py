@@ -57,6 +57,8 @@ class DCM(ClickModel):
     name = "dcm"
     reward = "satisfaction"
     is_a = ("dcm",)
+    complexity = 4
+    excludes = ("cascade",)
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, satisfaction: ArrayLike) -> None:
         """Check the parameters and keep read-only copies."""

@@ -38,6 +38,7 @@ class DCTR(ClickModel):
     name = "dctr"
     reward = "clicks"
     is_a = ("dctr", "pbm", "ubm")
+    complexity = 0
     reads_in_order = False
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, n_positions: int) -> None:

@@ -54,6 +54,7 @@ class MNL(ClickModel):
     name = "mnl"
     reward = "any click"
     is_a = ("mnl",)
+    complexity = 3
     reads_in_order = False
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, position_bias: ArrayLike) -> None:

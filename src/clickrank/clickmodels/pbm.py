@@ -48,6 +48,8 @@ class PBM(ClickModel):
     name = "pbm"
     reward = "clicks"
     is_a: ClassVar[tuple[str, ...]] = ("pbm", "ubm")
+    complexity = 2
+    excludes = ("dctr",)
     reads_in_order = False
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, examination: ArrayLike) -> None:

@@ -60,6 +60,9 @@ class UBM(ClickModel):
     name = "ubm"
     reward = "clicks"
     is_a = ("ubm",)
+    complexity = 5
+    excludes = ("pbm",)
+    stand_ins = ("pbm",)
 
     def __init__(
         self,

@@ -56,6 +56,14 @@ class Fit(abc.ABC):
     converged: bool
     not_identified: tuple[str, ...]
 
+    def beyond(self) -> tuple[Floats, Floats, int] | None:
+        """Return how far its additional parameters are from those of its special case.
+
+        These are differences that are 0 there, their standard errors, and how many comparisons
+        they stand for. None if it has no special case that a log could exclude.
+        """
+        return None
+
     @abc.abstractmethod
     def model(self, query: str | None = None) -> ClickModel:
         """Return the click model of one query over its items, in the order of its pairs.

@@ -35,6 +35,12 @@ class DBNFit(Fit):
     continuation: float
     continuation_error: float
 
+    def beyond(self) -> tuple[Floats, Floats, int]:
+        """Return how far satisfaction and continuation are from 1, as they are in a cascade."""
+        gaps = np.append(1.0 - self.satisfaction, 1.0 - self.continuation)
+        errors = np.append(self.satisfaction_error, self.continuation_error)
+        return gaps, errors, gaps.size
+
     def model(self, query: str | None = None) -> DBN:
         """Return the click model of one query over its items, in the order of its pairs."""
         pairs, n_positions = self._pairs(query)

@@ -32,6 +32,10 @@ class DCMFit(Fit):
     satisfaction: Floats
     satisfaction_error: Floats
 
+    def beyond(self) -> tuple[Floats, Floats, int]:
+        """Return how far satisfaction is from 1: in a cascade every click satisfies."""
+        return 1.0 - self.satisfaction, self.satisfaction_error, self.satisfaction.size
+
     def model(self, query: str | None = None) -> DCM:
         """Return the click model of one query over its items, in the order of its pairs."""
         pairs, n_positions = self._pairs(query)

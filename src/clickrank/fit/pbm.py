@@ -51,6 +51,12 @@ class PBMFit(Fit):
     examination_error: Floats
     part: Ints
 
+    def beyond(self) -> tuple[Floats, Floats, int]:
+        """Return how far examinations are from 1: with all of them 1, positions do not matter."""
+        # The largest examination is 1, whichever it is: every two positions are compared.
+        n = self.examination.size
+        return 1.0 - self.examination, self.examination_error, n * (n - 1) // 2
+
     def model(self, query: str | None = None) -> PBM:
         """Return the click model of one query over its items, in the order of its pairs."""
         pairs, n_positions = self._pairs(query)

@@ -63,6 +63,13 @@ class UBMFit(Fit):
         """Its standard errors."""
         return self.examination_after_error[:, 0].copy()
 
+    def beyond(self) -> tuple[Floats, Floats, int]:
+        """Return how far examination after a click is from that after none, at each position."""
+        row, last = np.tril_indices(self.examination_after.shape[0], -1)
+        gap = self.examination_after[row, last + 1] - self.examination_after[row, 0]
+        errors = self.examination_after_error
+        return gap, np.hypot(errors[row, last + 1], errors[row, 0]), gap.size
+
     def model(self, query: str | None = None) -> UBM:
         """Return the click model of one query over its items, in the order of its pairs."""
         pairs, n = self._pairs(query)

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from clickrank.commands import advice as advice_commands
 from clickrank.commands import evaluate as evaluate_commands
 from clickrank.commands import logs as log_commands
+from clickrank.commands import warm as warm_commands
 from clickrank.commands.terminal import INTERRUPTED, PICTURES, AsJson, print_json
 from clickrank.commands.terminal import console as terminal
 from clickrank.errors import ClickRankError, InvalidValue, invalid
@@ -298,6 +299,7 @@ def _print_reproduction(console: Console, done: Reproduction) -> None:
 log_commands.add_commands(app)
 advice_commands.add_commands(app)
 evaluate_commands.add_commands(app)
+warm_commands.add_commands(app)
 service_commands.add_commands(app)
 
 

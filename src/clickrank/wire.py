@@ -13,6 +13,8 @@ from msgspec import UNSET, Meta, UnsetType
 MOST_ITEMS = 100_000
 MOST_POSITIONS = 100
 MOST_BATCH = 1_000
+#: What a ranker learns with unless another policy is named.
+DEFAULT_POLICY = "pb-mhb"
 LONGEST_NAME = 100
 LONGEST_ITEM = 200
 LONGEST_CONTEXT = 200
@@ -124,7 +126,9 @@ class NewRanker(Request):
     name: Name
     items: ItemIds
     n_positions: Positions
-    policy: Annotated[str, Meta(max_length=LONGEST_NAME, examples=["pb-mhb"])] = "pb-mhb"
+    policy: Annotated[str, Meta(max_length=LONGEST_NAME, examples=[DEFAULT_POLICY])] = (
+        DEFAULT_POLICY
+    )
     settings: Annotated[
         dict[str, Any], Meta(description="Parameters of the policy.", examples=[{}])
     ] = {}
@@ -442,7 +446,12 @@ class Keys(msgspec.Struct):
 
 
 class Health(msgspec.Struct):
-    """Whether the service can work; ``reason`` if it cannot."""
+    """Whether the service can work; ``reason`` if it cannot.
+
+    ``compiling`` names the policies that are being compiled ahead in the background: a ranker of
+    another policy, or of one of these before it is done, takes some seconds to be made.
+    """
 
     ok: bool
     reason: str | None = None
+    compiling: list[str] = []

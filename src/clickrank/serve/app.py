@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import re
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from starlette.routing import Route as PathRoute
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from clickrank.policies import policy
+from clickrank.ranker import Learned
 from clickrank.serve.auth import Gate
 from clickrank.serve.errors import Unavailable
 from clickrank.serve.limits import Gone, check_media, decode_body, decode_query, read_body
@@ -23,7 +26,7 @@ from clickrank.serve.pages import page_reply, read_pages
 from clickrank.serve.queries import PATH_PARAMETERS
 from clickrank.serve.replies import Rejected, Reply, Stream, problem_of, send_reply
 from clickrank.serve.routes import ROUTES, Route
-from clickrank.wire import Role
+from clickrank.wire import DEFAULT_POLICY, Role
 
 if TYPE_CHECKING:
     from clickrank.serve.engine import Engine
@@ -41,6 +44,7 @@ class Service:
         self._open_engine = open_engine
         self._engine: Engine | None = None
         self._why_not = "The service is starting."
+        self.compiling: list[str] = []
         self.gate = Gate(keys_required, self._role_of)
         self.metrics = Metrics()
 
@@ -83,11 +87,29 @@ class Service:
             self._note()
             await asyncio.sleep(NOTE_SECONDS)
 
+    def _compile_ahead(self) -> None:
+        """Compile the default policy in a thread, so that the first ranker is made at once."""
+        self.compiling = [DEFAULT_POLICY]
+
+        def compile_default() -> None:
+            began = time.perf_counter()
+            try:
+                Learned(policy(DEFAULT_POLICY), n_items=2, n_positions=1).prepare()
+                _log.info("Compiled %s in %.1f s.", DEFAULT_POLICY, time.perf_counter() - began)
+            except Exception:  # rankers can still be made, and say what is wrong
+                _log.exception("Could not compile %s ahead.", DEFAULT_POLICY)
+            finally:
+                self.compiling = []
+
+        _log.info("Compiling %s in the background.", DEFAULT_POLICY)
+        threading.Thread(target=compile_default, daemon=True, name="compile ahead").start()
+
     @contextlib.asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:
         """Open the engine, and close it when all requests are answered."""
         forget_dead_workers()
         await self._open()
+        self._compile_ahead()
         keeper = asyncio.create_task(self._keep())
         try:
             yield

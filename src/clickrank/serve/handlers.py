@@ -175,7 +175,8 @@ async def show_health(service: Service, at: Path, body: None, query: None) -> Re
 async def show_readiness(service: Service, at: Path, body: None, query: None) -> Reply:
     """Whether the service can work, and why not."""
     reason = await service.why_not_ready()
-    return as_json(s.Health(reason is None, reason), 200 if reason is None else 503)
+    health = s.Health(reason is None, reason, service.compiling)
+    return as_json(health, 200 if reason is None else 503)
 
 
 async def show_description(service: Service, at: Path, body: None, query: None) -> Reply:

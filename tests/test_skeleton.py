@@ -24,6 +24,7 @@ from clickrank.checks import check_click_model, check_policy
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.errors import DoesNotApply
 from clickrank.policies import POLICIES, pbm_kl_ucb
+from clickrank.policies.contract import has_fast_kernels
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "developer"
 SKELETON = DOCS / "skeleton_policy.py"
@@ -124,6 +125,31 @@ def test_page_shows_the_skeleton_and_the_rest_runs(
     printed = capsys.readouterr().out
     assert "skeleton" in printed
     assert "ε = 0.02" in printed
+
+
+def test_the_fast_file(skeleton: ModuleType) -> None:
+    fast = DOCS / "skeleton_fast.py"
+    assert blocks("py") == [fast.read_text()]
+    model = cr.clickmodels.PBM([0.6, 0.5, 0.4, 0.3, 0.2], [0.9, 0.6, 0.3])
+    plain = cr.simulate("skeleton", model, horizon=2000, runs=2, seed=0).regret
+    assert not has_fast_kernels(skeleton.Skeleton)
+    load("skeleton_fast", fast)
+    assert has_fast_kernels(skeleton.Skeleton)
+    for reference in (False, True):
+        spec = cr.policy("skeleton", reference=reference)
+        assert np.array_equal(cr.simulate(spec, model, 2000, runs=2, seed=0).regret, plain)
+    check_policy(skeleton.Skeleton)
+
+
+def test_a_wrong_cache_is_found(skeleton: ModuleType, tmp_path: Path) -> None:
+    source = (DOCS / "skeleton_fast.py").read_text()
+    renewed = "            cache.rate[item] = state.clicks[item] / state.views[item]\n"
+    assert renewed in source
+    wrong = tmp_path / "wrong_cache.py"
+    wrong.write_text(source.replace(renewed, ""))
+    load("wrong_cache", wrong)
+    with pytest.raises(AssertionError, match=r"without its cache|the reference"):
+        check_policy(skeleton.Skeleton)
 
 
 LEARNED = "state.clicks[item] / state.views[item]"

@@ -134,6 +134,7 @@ def register_fast(
         raise invalid(cls.__name__, rule, (rank, score, update))
     draw_ties = _PLAIN[state].draw_ties
     _FAST[state] = _known(state, Kernels(rank, score, update, build, cache, lean, draw_ties))
+    _code_of.cache_clear()
 
 
 def _known(state: type, kernels: Kernels) -> Kernels:

@@ -17,7 +17,6 @@ from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies import DCMKLUCB, CascadeUCB1, policy
-from clickrank.types import scratch_fields
 from tests.twins import TWINS
 from tests.twins.cascade_policies import CascadeTwin, upper_by_bisection
 
@@ -45,16 +44,14 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "model"), CASES)
 def test_lazy_equals_always_fresh(name: str, model: str) -> None:
-    """Losing all caches before every ranking changes no list, with feedback some rounds late."""
+    """Dropping the cache before every ranking changes no list, with feedback some rounds late."""
     users = MODELS[model]
     spec = policy(name, model=users)
     lazy, fresh = (Learner(spec, users.n_items, users.n_positions) for _ in range(2))
-    empty = spec.init(users.n_items, users.n_positions)
     ours, theirs = streams(4, 0), streams(4, 0)
     late: list[Any] = []
     for t in range(600):
-        for field in scratch_fields(type(fresh.state)):
-            getattr(fresh.state, field)[...] = getattr(empty, field)
+        fresh.drop_cache()
         ranking, memo = lazy.rank(ours.policy)
         want, _ = fresh.rank(theirs.policy)
         assert ranking.tolist() == want.tolist(), f"round {t}"
@@ -72,7 +69,7 @@ def test_indices_are_solved_and_bounded() -> None:
     for t in range(1, 1500):
         ranking, memo = learner.rank(rng.policy)
         if t % 100 == 0:
-            state = learner.state
+            state, known = learner.state, learner.cache
             delta = exploration_budget(float(t))
             views = state.clicks + state.misses
             want = np.array(
@@ -81,10 +78,10 @@ def test_indices_are_solved_and_bounded() -> None:
                     for c, n in zip(state.clicks, views, strict=True)
                 ]
             )
-            known = state.at == delta
-            assert state.value[known] == pytest.approx(want[known], abs=1e-12)
-            assert (state.value <= want + 1e-12).all()
-            bounds = state.tangent + state.rate * delta
+            now = known.at == delta
+            assert known.value[now] == pytest.approx(want[now], abs=1e-12)
+            assert (known.value <= want + 1e-12).all()
+            bounds = known.tangent + known.rate * delta
             assert (bounds >= want).all()
             assert sorted(want[ranking]) == sorted(want)[-users.n_positions :]
         learner.update(ranking, memo, users.sample(ranking, rng.users))
@@ -98,7 +95,7 @@ def test_indices_are_seldom_computed() -> None:
     computed = looked_at = 0
     for t in range(1, 2000):
         ranking, memo = learner.rank(rng.policy)
-        computed += int((learner.state.at == exploration_budget(float(t))).sum())
+        computed += int((learner.cache.at == exploration_budget(float(t))).sum())
         clicks = users.sample(ranking, rng.users)
         before = learner.state.misses.sum() + learner.state.clicks.sum()
         learner.update(ranking, memo, clicks)

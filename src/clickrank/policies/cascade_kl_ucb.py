@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.numerics.kl_bounds import exploration_budget
+from clickrank.numerics.kl_bounds import exploration_budget, kl_upper
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.kl_items import count_item, no_items, rank_by_index
-from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic
+from clickrank.types import Floats, Ints, IntStatistic
+
+
+class State(NamedTuple):
+    """What was seen of each item."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_items,), T(e) · ŵ(e)
+    misses: IntStatistic  # (n_items,), T(e) - clicks
 
 
 class Params(NamedTuple):
     """Constants."""
 
-    n_items: int
-
-
-class State(NamedTuple):
-    """What was seen of each item, and what is known of its index."""
-
-    rounds: IntStatistic  # (1,), t - 1
-    clicks: IntStatistic  # (n_items,), T(e) · ŵ(e)
-    misses: IntStatistic  # (n_items,), T(e) - clicks
-    value: FloatScratch  # (n_items,), U_t(e) or less; this and the next seven: see `KLItems`
-    tangent: FloatScratch  # (n_items,)
-    rate: FloatScratch  # (n_items,)
-    at: FloatScratch  # (n_items,)
-    ceiling: FloatScratch  # (n_items,), U_t(e) or more
-    best: IntScratch  # (n_positions,)
-    room: IntScratch  # (2, n_items)
-    kept: FloatScratch  # (n_positions,)
+    n_positions: int  # K
 
 
 @dataclass(frozen=True)
@@ -56,10 +48,7 @@ class CascadeKLUCB(Policy):
     is the number of rounds whose clicks have come back. 4. log log t is taken as 0 up to t = e.
     5. If there are several clicks, which no cascade has, those after the first are not looked at.
 
-    **Complexity**: a round solves the equation for the items that were looked at, and for the few
-    others that cannot be told from one in the list by bounds (U is concave in log t + 3 log log t);
-    O(n_items) comparisons otherwise. The ranking is exactly that of the policy which solves it for
-    all.
+    **Complexity**: a round solves the equation for each item, and sorts.
 
     **Guarantee**: for attractions w_1 ≥ … ≥ w_K > w_(K+1) ≥ … regret at most
     Σ_(e > K) (1 + ε) Δ_(e,K) (1 + log(1/Δ_(e,K))) / d(w_e, w_K) · (log T + 3 log log T) + C(ε) for
@@ -79,32 +68,43 @@ class CascadeKLUCB(Policy):
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        return Params(n_items)
+        return Params(n_positions)
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(rounds=np.zeros(1, dtype=np.int64), **no_items(n_items, n_positions))
+        return State(
+            rounds=np.zeros(1, dtype=np.int64),
+            clicks=np.zeros(n_items, dtype=np.int64),
+            misses=np.zeros(n_items, dtype=np.int64),
+        )
 
 
-def _rank(
+def score(
     params: Params,
     state: State,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
+    """Write U_t(e) for each item."""
     delta = exploration_budget(state.rounds[0] + 1.0)
-    rank_by_index(state, delta, rng, ranking)
+    for item in range(items.shape[0]):
+        items[item] = math.inf
+        if state.clicks[item] + state.misses[item] > 0:
+            items[item] = kl_upper(state.clicks[item], state.misses[item], delta)
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks and misses down to the first click."""
     state.rounds[0] += 1
     for position in range(positions_seen(FIRST_CLICK, clicks)):
-        count_item(state, ranking[position], clicks[position])
+        item = ranking[position]
+        state.clicks[item] += clicks[position]
+        state.misses[item] += 1 - clicks[position]
 
 
-register(CascadeKLUCB, State, _rank, _update, lean=True)
+register(CascadeKLUCB, State, score=score, update=update, draw_ties=True)

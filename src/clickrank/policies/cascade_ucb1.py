@@ -8,32 +8,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import contenders, draw_ties, enter
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Lists, ListSource, largest
-from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
+from clickrank.types import Floats, Ints, IntStatistic
+
+
+class State(NamedTuple):
+    """What was seen of each item."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_items,), T(e) · ŵ(e)
+    views: IntStatistic  # (n_items,), T(e): times the item was looked at
 
 
 class Params(NamedTuple):
     """Constants."""
 
     exploration: float  # 1.5
-
-
-class State(NamedTuple):
-    """What was seen of each item, and the bounds last sorted by."""
-
-    rounds: IntStatistic  # (1,), t - 1
-    clicks: IntStatistic  # (n_items,)
-    views: IntStatistic  # (n_items,), T(e): times the item was looked at
-    mean: FloatStatistic  # (n_items,), ŵ(e); infinite before the first view
-    width: FloatStatistic  # (n_items,), 1/√T(e); 0 before the first view
-    bound: FloatScratch  # (n_items,), U_t(e)
-    best: IntScratch  # (n_positions,), items by decreasing bound, tied ones by number
-    room: IntScratch  # (2, n_items); this and the next: see `contenders`
-    kept: FloatScratch  # (n_positions,)
+    n_positions: int  # K
 
 
 @dataclass(frozen=True)
@@ -55,7 +48,7 @@ class CascadeUCB1(Policy):
     is the number of rounds whose clicks have come back. 4. If there are several clicks, which no
     cascade has, those after the first are not looked at.
 
-    **Complexity**: a round computes n_items bounds, and sorts only items that enter the list.
+    **Complexity**: a round computes and sorts n_items bounds.
 
     **Guarantee**: for attractions w_1 ≥ … ≥ w_K > w_(K+1) ≥ … regret at most
     Σ_(e > K) 12 log T / Δ_(e,K) + π² n_items / 3, where Δ_(e,K) = w_K - w_e (kveton2015a,
@@ -71,11 +64,11 @@ class CascadeUCB1(Policy):
 
     name = "cascade-ucb1"
     assumes = Assumes(click_models=("cascade",))
-    by_item = ("clicks", "views", "mean", "width")
+    by_item = ("clicks", "views")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        return Params(1.5)
+        return Params(1.5, n_positions)
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
@@ -83,48 +76,36 @@ class CascadeUCB1(Policy):
             rounds=np.zeros(1, dtype=np.int64),
             clicks=np.zeros(n_items, dtype=np.int64),
             views=np.zeros(n_items, dtype=np.int64),
-            mean=np.full(n_items, math.inf),
-            width=np.zeros(n_items),
-            bound=np.zeros(n_items),
-            best=np.arange(n_positions),
-            room=np.zeros((2, n_items), dtype=np.int64),
-            kept=np.zeros(n_positions),
         )
 
-    def lists(self, source: ListSource) -> Lists:
-        """Return the lists by decreasing index, ties in any order."""
-        source.probe()
-        return largest(source.state.bound, np.arange(source.n_positions))
 
-
-def _rank(
+def score(
     params: Params,
     state: State,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
+    """Write U_t(e) for each item."""
     scale = math.sqrt(params.exploration * math.log(max(1, state.rounds[0])))
-    for item in range(state.bound.shape[0]):
-        state.bound[item] = state.mean[item] + scale * state.width[item]
-    found = contenders(state.bound, state.bound, state.best, state.room, state.kept)
-    enter(state.bound, state.best, state.room, found)
-    draw_ties(state.bound, rng, state.best, state.room, found, ranking)
+    for item in range(items.shape[0]):
+        items[item] = math.inf
+        if state.views[item] > 0:
+            share = 1.0 / state.views[item]
+            items[item] = state.clicks[item] * share + scale * math.sqrt(share)
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks and views down to the first click."""
     state.rounds[0] += 1
     for position in range(positions_seen(FIRST_CLICK, clicks)):
         item = ranking[position]
         state.clicks[item] += clicks[position]
         state.views[item] += 1
-        share = 1.0 / state.views[item]
-        state.mean[item] = state.clicks[item] * share
-        state.width[item] = math.sqrt(share)
 
 
-register(CascadeUCB1, State, _rank, _update, lean=True)
+register(CascadeUCB1, State, score=score, update=update, draw_ties=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence
+from clickrank._select import visibility
 from clickrank.errors import invalid
-from clickrank.numerics.kl_bounds import exploration_budget
+from clickrank.numerics.kl_bounds import exploration_budget, kl_upper
 from clickrank.policies._shared.observation import (
     DEPENDENT_RULES,
     LAST_CLICK_CAUTION,
@@ -24,32 +25,22 @@ from clickrank.policies.base import (
     set_probabilities,
 )
 from clickrank.policies.contract import Request, register
-from clickrank.policies.kl_items import count_item, no_items, rank_by_index
-from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, Vector
+from clickrank.types import Floats, Ints, IntStatistic, Vector
+
+
+class State(NamedTuple):
+    """What was seen of each item."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_items,), T(e) · ŵ(e)
+    misses: IntStatistic  # (n_items,), T(e) - clicks
 
 
 class Params(NamedTuple):
     """Constants."""
 
-    prominence: Ints  # (n_positions,), positions by decreasing satisfaction
+    visibility: Floats  # (n_positions,), larger where satisfaction is larger
     rule: int  # which positions count as looked at, see `positions_seen`
-
-
-class State(NamedTuple):
-    """What was seen of each item, and what is known of its index."""
-
-    rounds: IntStatistic  # (1,), t - 1
-    clicks: IntStatistic  # (n_items,), T(e) · ŵ(e)
-    misses: IntStatistic  # (n_items,), T(e) - clicks
-    value: FloatScratch  # (n_items,), U_t(e) or less; this and the next seven: see `KLItems`
-    tangent: FloatScratch  # (n_items,)
-    rate: FloatScratch  # (n_items,)
-    at: FloatScratch  # (n_items,)
-    ceiling: FloatScratch  # (n_items,), U_t(e) or more
-    best: IntScratch  # (n_positions,)
-    room: IntScratch  # (2, n_items)
-    kept: FloatScratch  # (n_positions,)
-    ordered: IntScratch  # (n_positions,), the items of the list by decreasing index
 
 
 @dataclass(frozen=True)
@@ -118,17 +109,17 @@ class DCMKLUCB(Policy):
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        order = np.arange(n_positions)
+        satisfaction = np.zeros(n_positions)
         if self.satisfaction is not None:
-            order = prominence(check_length(self, "satisfaction", n_positions))
-        return Params(order, DEPENDENT_RULES[self.observe])
+            satisfaction = check_length(self, "satisfaction", n_positions)
+        return Params(visibility(satisfaction), DEPENDENT_RULES[self.observe])
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
         return State(
             rounds=np.zeros(1, dtype=np.int64),
-            **no_items(n_items, n_positions),
-            ordered=np.zeros(n_positions, dtype=np.int64),
+            clicks=np.zeros(n_items, dtype=np.int64),
+            misses=np.zeros(n_items, dtype=np.int64),
         )
 
     def warnings(self) -> list[str]:
@@ -140,26 +131,33 @@ class DCMKLUCB(Policy):
         return satisfaction_unknown(self.satisfaction, model) or super().why_not(model)
 
 
-def _rank(
+def score(
     params: Params,
     state: State,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
+    """Write U_t(e) for each item; the best goes where clicks satisfy most."""
     delta = exploration_budget(state.rounds[0] + 1.0)
-    rank_by_index(state, delta, rng, state.ordered)
-    place(state.ordered, params.prominence, ranking)
+    for item in range(items.shape[0]):
+        items[item] = math.inf
+        if state.clicks[item] + state.misses[item] > 0:
+            items[item] = kl_upper(state.clicks[item], state.misses[item], delta)
+    positions[:] = params.visibility
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks and misses down to the last click, or to the first."""
     state.rounds[0] += 1
     for position in range(positions_seen(params.rule, clicks)):
-        count_item(state, ranking[position], clicks[position])
+        item = ranking[position]
+        state.clicks[item] += clicks[position]
+        state.misses[item] += 1 - clicks[position]
 
 
-register(DCMKLUCB, State, _rank, _update, lean=True)
+register(DCMKLUCB, State, score=score, update=update, draw_ties=True)

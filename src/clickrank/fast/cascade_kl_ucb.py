@@ -1,0 +1,50 @@
+"""CascadeKL-UCB, fast: an index is computed only for items whose order its bounds leave open.
+
+A round solves the equation for the items that were looked at, and for the few others that bounds
+cannot separate from one in the list; otherwise it takes O(n_items) comparisons.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank.fast._shared.kl_items import KLItems, forget_index, no_indices, rank_by_index
+from clickrank.numerics.kl_bounds import exploration_budget
+from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
+from clickrank.policies.cascade_kl_ucb import CascadeKLUCB, Params, State
+from clickrank.policies.contract import Request, register_fast
+from clickrank.types import Ints
+
+
+def build(params: Params, state: State) -> KLItems:
+    """Return a cache without any index."""
+    return no_indices(state.clicks.size, params.n_positions)
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: KLItems,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Sort by the index."""
+    delta = exploration_budget(state.rounds[0] + 1.0)
+    rank_by_index(cache, state.clicks, state.misses, delta, rng, ranking)
+
+
+def update(
+    params: Params, state: State, cache: KLItems, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Count what was looked at, and forget the indices of these items."""
+    state.rounds[0] += 1
+    for position in range(positions_seen(FIRST_CLICK, clicks)):
+        item, click = ranking[position], clicks[position]
+        state.clicks[item] += click
+        state.misses[item] += 1 - click
+        forget_index(cache, item, click)
+
+
+register_fast(CascadeKLUCB, State, KLItems, build, rank, update, lean=True)

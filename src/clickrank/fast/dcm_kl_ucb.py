@@ -1,0 +1,63 @@
+"""dcmKL-UCB, fast: an index is computed only for items whose order its bounds leave open.
+
+A round solves the equation for the items that were looked at, and for the few others that bounds
+cannot separate from one in the list; otherwise it takes O(n_items) comparisons.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._select import place, prominence
+from clickrank.fast._shared.kl_items import KLItems, forget_index, no_indices, rank_by_index
+from clickrank.numerics.kl_bounds import exploration_budget
+from clickrank.policies._shared.observation import positions_seen
+from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.dcm_kl_ucb import DCMKLUCB, Params, State
+from clickrank.types import Ints
+
+
+class Cache(NamedTuple):
+    """What is known of the indices, and where the best items go."""
+
+    known: KLItems
+    order: Ints  # (n_positions,), positions by decreasing satisfaction
+    sorted_buffer: Ints  # (n_positions,), the items of the list by decreasing index
+
+
+def build(params: Params, state: State) -> Cache:
+    """Return a cache without any index."""
+    order = prominence(params.visibility)
+    return Cache(no_indices(state.clicks.size, order.size), order, np.zeros_like(order))
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: Cache,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Sort by the index."""
+    delta = exploration_budget(state.rounds[0] + 1.0)
+    rank_by_index(cache.known, state.clicks, state.misses, delta, rng, cache.sorted_buffer)
+    place(cache.sorted_buffer, cache.order, ranking)
+
+
+def update(
+    params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Count what was looked at, and forget the indices of these items."""
+    state.rounds[0] += 1
+    for position in range(positions_seen(params.rule, clicks)):
+        item, click = ranking[position], clicks[position]
+        state.clicks[item] += click
+        state.misses[item] += 1 - click
+        forget_index(cache.known, item, click)
+
+
+register_fast(DCMKLUCB, State, Cache, build, rank, update, lean=True)

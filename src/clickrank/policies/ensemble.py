@@ -8,15 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import copy, renew_top_k
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy, check_items
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Lists, ListSource, largest
 from clickrank.types import (
     Floats,
     Ints,
-    IntScratch,
     IntStatistic,
     Matrix,
     Vector,
@@ -25,17 +22,16 @@ from clickrank.types import (
 )
 
 
-class Params(NamedTuple):
-    """Constants."""
-
-    scores: Floats  # (n_items,)
-
-
 class State(NamedTuple):
     """Nothing is learned; the rounds are counted."""
 
-    rounds: IntStatistic  # (1,)
-    best: IntScratch  # (n_positions,), items by decreasing score
+    rounds: IntStatistic  # (1,), settled rounds
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    scores: Floats  # (n_items,), the mean over models m of s_mi
 
 
 @dataclass(frozen=True)
@@ -50,17 +46,17 @@ class Ensemble(Policy):
 
     **Source**: kveton2022, section 7.4.
 
-    **Differences**: items of equal score are ordered at random, anew in each round.
+    **Differences**: items of equal score are ordered at random, again in each round.
 
-    **Complexity**: O(n_items) a round.
+    **Complexity**: O(n_items) per round.
 
     **Guarantee**: none; the regret is linear unless the scores are in the right order.
 
     Parameters
     ----------
     scores
-        Scores between 0 and 1: a vector with one entry an item, or a matrix with one row a model.
-        The means over models are kept.
+        Scores between 0 and 1: a vector with one entry per item, or a matrix with one row
+        per model. The means over models are kept.
 
     Examples
     --------
@@ -82,7 +78,7 @@ class Ensemble(Policy):
         """Check the scores, and keep their means."""
         values = numbers("Ensemble", "scores", self.scores)
         if values.ndim not in (1, 2) or values.size == 0:
-            rule = "scores must be a vector, or a matrix with one row a model"
+            rule = "scores must be a vector, or a matrix with one row per model"
             raise invalid("Ensemble", rule, self.scores)
         good = (values >= 0) & (values <= 1)  # false for NaN
         if not good.all():
@@ -99,7 +95,7 @@ class Ensemble(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(rounds=np.zeros(1, dtype=np.int64), best=np.zeros(n_positions, dtype=np.int64))
+        return State(rounds=np.zeros(1, dtype=np.int64))
 
     def relabelled(self, origin: Ints, new: Vector | Matrix | None = None) -> Ensemble:
         """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
@@ -114,28 +110,26 @@ class Ensemble(Policy):
             scores[fresh] = given
         return dataclasses.replace(self, scores=scores)
 
-    def lists(self, source: ListSource) -> Lists:
-        """Return the lists by decreasing score, ties in any order."""
-        return largest(source.params.scores, np.arange(source.n_positions))
 
-
-def _rank(
+def score(
     params: Params,
     state: State,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    renew_top_k(params.scores, rng, state.best)
-    copy(state.best, ranking)
+    """Write the mean score of each item."""
+    for item in range(items.shape[0]):
+        items[item] = params.scores[item]
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count the round; clicks change nothing."""
     state.rounds[0] += 1
 
 
-register(Ensemble, State, _rank, _update)
+register(Ensemble, State, score=score, update=update)

@@ -6,39 +6,29 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clickrank._jit import lean_kernel
-from clickrank._select import place, renew_top_k
+from clickrank._jit import kernel
+from clickrank._select import place, top_k
 from clickrank.numerics.rank_one import leading_vector
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Lists, ListSource, Replaced
-from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic, number
+from clickrank.types import Floats, Ints, IntStatistic, number
+
+
+class State(NamedTuple):
+    """Clicks and views by item and position."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_items, n_positions)
+    views: IntStatistic  # (n_items, n_positions)
 
 
 class Params(NamedTuple):
     """Constants."""
 
     exploration: float  # c
-
-
-class State(NamedTuple):
-    """Click rates by item and position, and the factors of the rank-one fit."""
-
-    rounds: IntStatistic  # (1,), t - 1
-    clicks: IntStatistic  # (n_items, n_positions)
-    views: IntStatistic  # (n_items, n_positions)
-    rates: FloatStatistic  # (n_items, n_positions), clicks / views, 0 without a view
-    gram: FloatScratch  # (n_positions, n_positions), product of rates with themselves
-    guess: FloatScratch  # (n_positions,); this and the next: see numerics.rank_one
-    powers: FloatScratch  # (2, n_positions, n_positions)
-    attraction: FloatScratch  # (n_items,), estimated θ, up to a factor
-    examination: FloatScratch  # (n_positions,), estimated κ, up to a factor
-    best: IntScratch  # (n_positions,), items by decreasing estimate
-    order: IntScratch  # (n_positions,), positions by decreasing estimate
-    replaced: IntScratch  # (n_positions,), 1 where a random item is shown, else 0
-    pool: IntScratch  # (n_items,), in its first places the items that may be drawn
-    kept: IntScratch  # (n_items,), 1 for items of the list that stay, else 0; all 0 between rounds
 
 
 @dataclass(frozen=True)
@@ -64,9 +54,8 @@ class EpsilonGreedy(Policy):
     not single, κ̂ is the limit of power iteration from the vector of ones. 4. t is one more than
     the rounds that have come back.
 
-    **Complexity**: O(n_items · n_positions²) a round for the Gram matrix of the rates, whose
-    leading vector takes a few multiplications from that of the last round; nothing of this if all
-    positions are replaced. The rounded vector is the same from any start.
+    **Complexity**: O(n_items · n_positions²) per round for the Gram matrix of the rates, and a few
+    multiplications with it for its leading vector; nothing of this if all positions are replaced.
 
     **Guarantee**: none proved. With c too small it may settle on a wrong list; the regret of
     exploration is about c · log(T/c) times that of a random item at each position, after c random
@@ -88,7 +77,7 @@ class EpsilonGreedy(Policy):
 
     name = "epsilon-greedy"
     assumes = Assumes(click_models=("pbm",))
-    by_item = ("clicks", "views", "rates")
+    by_item = ("clicks", "views")
 
     exploration: float = 1000.0
 
@@ -106,17 +95,6 @@ class EpsilonGreedy(Policy):
             rounds=np.zeros(1, dtype=np.int64),
             clicks=np.zeros((n_items, n_positions), dtype=np.int64),
             views=np.zeros((n_items, n_positions), dtype=np.int64),
-            rates=np.zeros((n_items, n_positions)),
-            gram=np.zeros((n_positions, n_positions)),
-            guess=np.full(n_positions, n_positions**-0.5),
-            powers=np.zeros((2, n_positions, n_positions)),
-            attraction=np.zeros(n_items),
-            examination=np.zeros(n_positions),
-            best=np.zeros(n_positions, dtype=np.int64),
-            order=np.zeros(n_positions, dtype=np.int64),
-            replaced=np.zeros(n_positions, dtype=np.int64),
-            pool=np.zeros(n_items, dtype=np.int64),
-            kept=np.zeros(n_items, dtype=np.int64),
         )
 
     def lists(self, source: ListSource) -> Lists | None:
@@ -126,12 +104,14 @@ class EpsilonGreedy(Policy):
         if epsilon >= 1.0:
             return Blocks([np.arange(n_items)], [0] * n_positions)
         base, _ = source.probe(source.params._replace(exploration=0.0))
-        best = np.sort(source.state.attraction)[::-1][: n_positions + 1]
-        ties = [*np.diff(best), *np.diff(np.sort(source.state.examination))]
+        attraction, examination = np.empty(n_items), np.empty(n_positions)
+        fit(source.state.clicks, source.state.views, attraction, examination)
+        best = np.sort(attraction)[::-1][: n_positions + 1]
+        ties = [*np.diff(best), *np.diff(np.sort(examination))]
         return None if 0.0 in ties else Replaced(base, epsilon, n_items)
 
 
-def _rank(
+def rank(
     params: Params,
     state: State,
     cache: None,
@@ -140,72 +120,70 @@ def _rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    n_positions = ranking.shape[0]
+    """Write the list that looks best, with items replaced at random."""
+    n_items, n_positions = state.clicks.shape
     epsilon = params.exploration / (state.rounds[0] + 1.0)
-    changes = 0
+    replaced = np.empty(n_positions, dtype=np.bool_)
     for position in range(n_positions):
-        state.replaced[position] = 1 if rng.random() < epsilon else 0
-        changes += state.replaced[position]
-    if changes < n_positions:
-        _fit(state)
-        renew_top_k(state.attraction, rng, state.best)
-        renew_top_k(state.examination, rng, state.order)
-        place(state.best, state.order, ranking)
-    if changes > 0:
-        _replace(state, rng, ranking)
+        replaced[position] = rng.random() < epsilon
+    if not replaced.all():
+        attraction, examination = np.empty(n_items), np.empty(n_positions)
+        fit(state.clicks, state.views, attraction, examination)
+        best, order = np.empty_like(ranking), np.empty_like(ranking)
+        top_k(attraction, rng, best)
+        top_k(examination, rng, order)
+        place(best, order, ranking)
+    replace_items(n_items, replaced, rng, ranking)
 
 
-@lean_kernel
-def _fit(state: State) -> None:
-    """Estimate θ and κ, each up to a factor."""
-    rates, gram = state.rates, state.gram
-    n_items, n_positions = rates.shape
-    for k in range(n_positions):
-        for j in range(k + 1):
-            total = 0.0
-            for i in range(n_items):
-                total += rates[i, k] * rates[i, j]
-            gram[k, j] = total
-            gram[j, k] = total
-    leading_vector(gram, state.guess, state.powers, state.examination)
+@kernel
+def fit(clicks: Ints, views: Ints, attraction: Floats, examination: Floats) -> None:
+    """Write θ̂ and κ̂, each up to a factor: the leading singular vectors of the click rates."""
+    n_items, n_positions = clicks.shape
+    rates = np.zeros((n_items, n_positions))
     for i in range(n_items):
-        total = 0.0
         for k in range(n_positions):
-            total += rates[i, k] * state.examination[k]
-        state.attraction[i] = total
+            if views[i, k] > 0:
+                rates[i, k] = clicks[i, k] / views[i, k]
+    gram = np.empty((n_positions, n_positions))
+    for k in range(n_positions):
+        for j in range(n_positions):
+            gram[k, j] = 0.0
+            for i in range(n_items):
+                gram[k, j] += rates[i, k] * rates[i, j]
+    start = np.full(n_positions, n_positions**-0.5)
+    leading_vector(gram, start, np.empty((2, n_positions, n_positions)), examination)
+    for i in range(n_items):
+        attraction[i] = 0.0
+        for k in range(n_positions):
+            attraction[i] += rates[i, k] * examination[k]
 
 
-@lean_kernel
-def _replace(state: State, rng: np.random.Generator, ranking: Ints) -> None:
-    """Fill the positions to be replaced with items that are at none of the others."""
-    kept, pool, replaced = state.kept, state.pool, state.replaced
-    for position in range(ranking.shape[0]):
-        if replaced[position] == 0:
-            kept[ranking[position]] = 1
-    size = 0
-    for item in range(kept.shape[0]):
-        if kept[item] == 0:
-            pool[size] = item
-            size += 1
-        kept[item] = 0
-    for position in range(ranking.shape[0]):
-        if replaced[position] == 1:
-            drawn = int(rng.random() * size)
-            ranking[position] = pool[drawn]
-            size -= 1
-            pool[drawn] = pool[size]
+@kernel
+def replace_items(
+    n_items: int, replaced: NDArray[np.bool_], rng: np.random.Generator, ranking: Ints
+) -> None:
+    """Fill the positions to be replaced with items drawn from those at none of the others."""
+    free = np.ones(n_items, dtype=np.bool_)
+    free[ranking[~replaced]] = False
+    pool = np.flatnonzero(free)
+    size = pool.shape[0]
+    for position in np.flatnonzero(replaced):
+        drawn = int(rng.random() * size)
+        ranking[position] = pool[drawn]
+        size -= 1
+        pool[drawn] = pool[size]
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks and views by item and position."""
     state.rounds[0] += 1
     for position in range(ranking.shape[0]):
         item = ranking[position]
         state.clicks[item, position] += clicks[position]
         state.views[item, position] += 1
-        rate = state.clicks[item, position] / state.views[item, position]
-        state.rates[item, position] = rate
 
 
-register(EpsilonGreedy, State, _rank, _update, lean=True)
+register(EpsilonGreedy, State, rank, update)

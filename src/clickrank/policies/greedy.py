@@ -8,26 +8,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import copy, renew_top_k
 from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Lists, ListSource, largest
-from clickrank.types import Floats, Ints, IntScratch, IntStatistic
-
-
-class Params(NamedTuple):
-    """Constants."""
-
-    mean: Floats  # (n_items,), α/(α + β)
+from clickrank.types import Floats, Ints, IntStatistic
 
 
 class State(NamedTuple):
     """Nothing is learned; the rounds are counted."""
 
-    rounds: IntStatistic  # (1,)
-    best: IntScratch  # (n_positions,), items by decreasing mean
+    rounds: IntStatistic  # (1,), settled rounds
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    mean: Floats  # (n_items,), α_i/(α_i + β_i)
 
 
 @dataclass(frozen=True)
@@ -44,9 +41,9 @@ class Greedy(Policy):
 
     **Differences**: 1. By the prior's mean, where the text has the most probable attraction, which
     is not defined for α, β ≤ 1; with the priors there, all of β = 10, the order is the same.
-    2. Items of equal mean are ordered at random, anew in each round.
+    2. Items of equal mean are ordered at random, again in each round.
 
-    **Complexity**: O(n_items) a round.
+    **Complexity**: O(n_items) per round.
 
     **Guarantee**: none; the regret is linear unless the prior is right.
 
@@ -82,34 +79,32 @@ class Greedy(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(rounds=np.zeros(1, dtype=np.int64), best=np.zeros(n_positions, dtype=np.int64))
+        return State(rounds=np.zeros(1, dtype=np.int64))
 
     def relabelled(self, origin: Ints, new: Beta | None = None) -> Greedy:
         """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
         return dataclasses.replace(self, prior=self.prior.relabelled(origin, new))
 
-    def lists(self, source: ListSource) -> Lists:
-        """Return the lists by decreasing mean, ties in any order."""
-        return largest(source.params.mean, np.arange(source.n_positions))
 
-
-def _rank(
+def score(
     params: Params,
     state: State,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    renew_top_k(params.mean, rng, state.best)
-    copy(state.best, ranking)
+    """Write the prior mean of each item."""
+    for item in range(items.shape[0]):
+        items[item] = params.mean[item]
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count the round; clicks change nothing."""
     state.rounds[0] += 1
 
 
-register(Greedy, State, _rank, _update)
+register(Greedy, State, score=score, update=update)

@@ -14,16 +14,16 @@ from clickrank.policies.contract import Request, register
 from clickrank.types import Ints, IntStatistic, numbers_of, ranking_of
 
 
-class Params(NamedTuple):
-    """Constants."""
-
-    ranking: Ints  # (n_positions,)
-
-
 class State(NamedTuple):
     """Nothing is learned; the rounds are counted."""
 
-    rounds: IntStatistic  # (1,)
+    rounds: IntStatistic  # (1,), settled rounds
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    ranking: Ints  # (n_positions,), A_t in every round
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Oracle(Policy):
 
     **Differences**: none.
 
-    **Complexity**: O(n_positions) a round.
+    **Complexity**: O(n_positions) per round.
 
     **Guarantee**: no regret, if the ranking is the model's best.
 
@@ -84,7 +84,7 @@ class Oracle(Policy):
         return Oracle(numbers[list(self.best_ranking)].tolist())
 
 
-def _rank(
+def rank(
     params: Params,
     state: State,
     cache: None,
@@ -93,14 +93,16 @@ def _rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
+    """Write the best ranking."""
     for position in range(ranking.shape[0]):
         ranking[position] = params.ranking[position]
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count the round; clicks change nothing."""
     state.rounds[0] += 1
 
 
-register(Oracle, State, _rank, _update)
+register(Oracle, State, rank, update)

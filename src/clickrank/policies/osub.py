@@ -16,7 +16,15 @@ from clickrank.numerics.item_graph import checked_graph, line_graph, peak_beside
 from clickrank.numerics.kl_bounds import kl_upper
 from clickrank.policies.base import Assumes, KnownModel, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number
+from clickrank.types import IntParticle, Ints, IntStatistic, number
+
+
+class State(NamedTuple):
+    """Counts by item, as there is one position."""
+
+    clicks: IntStatistic  # (n_items,)
+    misses: IntStatistic  # (n_items,), views without a click; N_k is both together
+    led: IntStatistic  # (n_items,), rounds in which the item was the leader, l_k
 
 
 class Params(NamedTuple):
@@ -28,15 +36,10 @@ class Params(NamedTuple):
     loglog: float  # c
 
 
-class State(NamedTuple):
-    """Counts by item, as there is one position."""
+class InFlight(NamedTuple):
+    """How many rounds are to come back, as far as this worker knows."""
 
-    clicks: IntStatistic  # (n_items,)
-    misses: IntStatistic  # (n_items,), views without a click
-    led: IntStatistic  # (n_items,), rounds in which the item was the leader, l_k
-    ahead: IntScratch  # (1,), lists made since feedback last came back
-    score: FloatScratch  # (n_items,), click rates, then indices
-    leader: IntScratch  # (1,), L
+    ahead: IntParticle  # (1,), lists made since feedback last came back
 
 
 @dataclass(frozen=True)
@@ -126,8 +129,7 @@ class OSUB(Policy):
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
         clicks, misses, led = (np.zeros(n_items, dtype=np.int64) for _ in range(3))
-        ahead, leader = (np.zeros(1, dtype=np.int64) for _ in range(2))
-        return State(clicks, misses, led, ahead, np.zeros(n_items), leader)
+        return State(clicks, misses, led)
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
         """Return one whole number: the leader."""
@@ -164,45 +166,54 @@ class OSUB(Policy):
         return None
 
 
-def _rank(
+def build(params: Params, state: State) -> InFlight:
+    """Return that nothing is in flight."""
+    return InFlight(np.zeros(1, dtype=np.int64))
+
+
+def rank(
     params: Params,
     state: State,
-    cache: None,
+    cache: InFlight,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    for item in range(state.score.shape[0]):
+    """Show the leader if it is its turn, else the largest index among it and its neighbours."""
+    n_items = state.clicks.shape[0]
+    rate = np.zeros(n_items)
+    for item in range(n_items):
         views = state.clicks[item] + state.misses[item]
-        state.score[item] = state.clicks[item] / views if views > 0 else 0.0
-    top_k(state.score, rng, state.leader)
-    leader = state.leader[0]
-    memo[0] = ranking[0] = leader
-    # Lists whose feedback is to come count too: see `clickrank.policies.unimodal.is_due`.
-    due = (state.led[leader] + state.ahead[0]) % (params.degree + 1) == 0
-    state.ahead[0] += 1
-    if due:
+        if views > 0:
+            rate[item] = state.clicks[item] / views
+    top_k(rate, rng, ranking)
+    leader = ranking[0]
+    memo[0] = leader
+    # Lists whose feedback is to come count too: with feedback in batches, the number of rounds that
+    # have come back might be a multiple of γ + 1 for the whole batch, or never.
+    turn = (state.led[leader] + cache.ahead[0]) % (params.degree + 1)
+    cache.ahead[0] += 1
+    if turn == 0:
         return
     delta = math.log(state.led[leader] + 1.0)
     if delta > 1.0:
         delta += params.loglog * math.log(delta)
-    for item in range(state.score.shape[0]):
-        state.score[item] = -math.inf
-    state.score[leader] = kl_upper(state.clicks[leader], state.misses[leader], delta)
-    for edge in range(params.begins[leader], params.begins[leader + 1]):
-        item = params.ends[edge]
-        state.score[item] = kl_upper(state.clicks[item], state.misses[item], delta)
-    top_k(state.score, rng, ranking)
+    index = np.full(n_items, -math.inf)
+    index[leader] = kl_upper(state.clicks[leader], state.misses[leader], delta)
+    for item in params.ends[params.begins[leader] : params.begins[leader + 1]]:
+        index[item] = kl_upper(state.clicks[item], state.misses[item], delta)
+    top_k(index, rng, ranking)
 
 
-def _update(
-    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+def update(
+    params: Params, state: State, cache: InFlight, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    state.ahead[0] = 0
+    """Count the click or the miss, and the round of the leader."""
+    cache.ahead[0] = 0
     state.led[memo[0]] += 1
     state.clicks[ranking[0]] += clicks[0]
     state.misses[ranking[0]] += 1 - clicks[0]
 
 
-register(OSUB, State, _rank, _update)
+register(OSUB, State, rank, update, cache=InFlight, build=build)

@@ -10,20 +10,25 @@ import numpy as np
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Lists, ListSource
-from clickrank.types import Ints, IntScratch, IntStatistic
-
-
-class Params(NamedTuple):
-    """No constants; Numba wants a field."""
-
-    n_items: int
+from clickrank.types import IntParticle, Ints, IntStatistic
 
 
 class State(NamedTuple):
     """Nothing is learned; the rounds are counted."""
 
-    rounds: IntStatistic  # (1,)
-    items: IntScratch  # (n_items,), a permutation
+    rounds: IntStatistic  # (1,), settled rounds
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    n_items: int
+
+
+class Deck(NamedTuple):
+    """The order in which the last shuffle left the items; the next one starts from it."""
+
+    items: IntParticle  # (n_items,), a permutation
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class Uniform(Policy):
 
     **Differences**: none.
 
-    **Complexity**: O(n_positions) a round.
+    **Complexity**: O(n_positions) per round.
 
     **Guarantee**: none; the regret is linear unless all rankings are equally good.
 
@@ -63,35 +68,41 @@ class Uniform(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(rounds=np.zeros(1, dtype=np.int64), items=np.arange(n_items))
+        return State(rounds=np.zeros(1, dtype=np.int64))
 
     def lists(self, source: ListSource) -> Lists:
         """Return that all lists are equally likely."""
         return Blocks([np.arange(source.n_items)], [0] * source.n_positions)
 
 
-def _rank(
+def build(params: Params, state: State) -> Deck:
+    """Return the items in the order of their numbers."""
+    return Deck(np.arange(params.n_items))
+
+
+def rank(
     params: Params,
     state: State,
-    cache: None,
+    cache: Deck,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    # The first steps of a Fisher–Yates shuffle; it may start from any permutation.
+    """Write the first steps of a Fisher–Yates shuffle, which may start from any permutation."""
     for position in range(ranking.shape[0]):
         other = position + int(rng.random() * (params.n_items - position))
-        item = state.items[other]
-        state.items[other] = state.items[position]
-        state.items[position] = item
+        item = cache.items[other]
+        cache.items[other] = cache.items[position]
+        cache.items[position] = item
         ranking[position] = item
 
 
-def _update(
-    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+def update(
+    params: Params, state: State, cache: Deck, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count the round; clicks change nothing."""
     state.rounds[0] += 1
 
 
-register(Uniform, State, _rank, _update)
+register(Uniform, State, rank, update, cache=Deck, build=build)

@@ -1,0 +1,137 @@
+"""ε_n-greedy, fast: click rates are kept, and the fit starts from the one of the last round.
+
+The leading vector of the rates changes little from round to round, so that few multiplications find
+it from the last one; rounded, it is the same from any start (see `clickrank.numerics.rank_one`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._jit import lean_kernel
+from clickrank._select import place, renew_top_k
+from clickrank.numerics.rank_one import leading_vector
+from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.epsilon_greedy import EpsilonGreedy, Params, State
+from clickrank.types import Floats, Ints
+
+
+class Cache(NamedTuple):
+    """Click rates, and the last rank-one fit of them."""
+
+    rates: Floats  # (n_items, n_positions), clicks / views, 0 without a view
+    start: Floats  # (n_positions,), where the search of the leading vector begins
+    attraction: Floats  # (n_items,), θ̂ up to a factor
+    examination: Floats  # (n_positions,), κ̂ up to a factor
+    best: Ints  # (n_positions,), items by decreasing θ̂
+    order: Ints  # (n_positions,), positions by decreasing κ̂
+    gram_buffer: Floats  # (n_positions, n_positions), product of the rates with themselves
+    powers_buffer: Floats  # (2, n_positions, n_positions), see `leading_vector`
+    replaced_buffer: Ints  # (n_positions,), 1 where a random item is shown, else 0
+    pool_buffer: Ints  # (n_items,), in its first places the items that may be drawn
+    kept_buffer: Ints  # (n_items,), 1 for items of the list that stay, else 0; 0 between rounds
+
+
+def build(params: Params, state: State) -> Cache:
+    """Compute the rates from the counts; the fit is computed by `rank`."""
+    n_items, n_positions = state.views.shape
+    rates = np.zeros((n_items, n_positions))
+    seen = state.views > 0
+    rates[seen] = state.clicks[seen] / state.views[seen]
+    return Cache(
+        rates=rates,
+        start=np.full(n_positions, n_positions**-0.5),
+        attraction=np.zeros(n_items),
+        examination=np.zeros(n_positions),
+        best=np.zeros(n_positions, dtype=np.int64),
+        order=np.zeros(n_positions, dtype=np.int64),
+        gram_buffer=np.zeros((n_positions, n_positions)),
+        powers_buffer=np.zeros((2, n_positions, n_positions)),
+        replaced_buffer=np.zeros(n_positions, dtype=np.int64),
+        pool_buffer=np.zeros(n_items, dtype=np.int64),
+        kept_buffer=np.zeros(n_items, dtype=np.int64),
+    )
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: Cache,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Fit the rates unless all positions are replaced, and replace only if any is."""
+    n_positions = ranking.shape[0]
+    epsilon = params.exploration / (state.rounds[0] + 1.0)
+    changes = 0
+    for position in range(n_positions):
+        cache.replaced_buffer[position] = 1 if rng.random() < epsilon else 0
+        changes += cache.replaced_buffer[position]
+    if changes < n_positions:
+        _fit(cache)
+        renew_top_k(cache.attraction, rng, cache.best)
+        renew_top_k(cache.examination, rng, cache.order)
+        place(cache.best, cache.order, ranking)
+    if changes > 0:
+        _replace(cache, rng, ranking)
+
+
+@lean_kernel
+def _fit(cache: Cache) -> None:
+    """Estimate θ and κ, each up to a factor."""
+    rates, gram = cache.rates, cache.gram_buffer
+    n_items, n_positions = rates.shape
+    for k in range(n_positions):
+        for j in range(k + 1):
+            total = 0.0
+            for i in range(n_items):
+                total += rates[i, k] * rates[i, j]
+            gram[k, j] = total
+            gram[j, k] = total
+    leading_vector(gram, cache.start, cache.powers_buffer, cache.examination)
+    for i in range(n_items):
+        total = 0.0
+        for k in range(n_positions):
+            total += rates[i, k] * cache.examination[k]
+        cache.attraction[i] = total
+
+
+@lean_kernel
+def _replace(cache: Cache, rng: np.random.Generator, ranking: Ints) -> None:
+    """Fill the positions to be replaced with items that are at none of the others."""
+    kept, pool, replaced = cache.kept_buffer, cache.pool_buffer, cache.replaced_buffer
+    for position in range(ranking.shape[0]):
+        if replaced[position] == 0:
+            kept[ranking[position]] = 1
+    size = 0
+    for item in range(kept.shape[0]):
+        if kept[item] == 0:
+            pool[size] = item
+            size += 1
+        kept[item] = 0
+    for position in range(ranking.shape[0]):
+        if replaced[position] == 1:
+            drawn = int(rng.random() * size)
+            ranking[position] = pool[drawn]
+            size -= 1
+            pool[drawn] = pool[size]
+
+
+def update(
+    params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Count, and renew the rates of the items shown."""
+    state.rounds[0] += 1
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        state.clicks[item, position] += clicks[position]
+        state.views[item, position] += 1
+        rate = state.clicks[item, position] / state.views[item, position]
+        cache.rates[item, position] = rate
+
+
+register_fast(EpsilonGreedy, State, Cache, build, rank, update, lean=True)

@@ -11,12 +11,15 @@ import pytest
 from clickrank._rng import streams
 from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.errors import InvalidValue
+from clickrank.fast._shared.dominance import elicit, expire, rebuild, weigh_pair
+from clickrank.fast.uni_rank import _outsider, _uncertain, _weigh, build
 from clickrank.learning import Learner
 from clickrank.policies import TopRank, policy
+from clickrank.policies._shared import ordered_partition as plain
+from clickrank.policies._shared.leader_counts import hash_of_partition
 from clickrank.policies.blocks import draw_compatible
-from clickrank.policies.dominance import elicit, expire, leader_key, rebuild, weigh_pair
 from clickrank.policies.top_rank import WIDTH, _divide
-from clickrank.policies.uni_rank import UniRank, _outsider, _uncertain, _weigh
+from clickrank.policies.uni_rank import UniRank
 from clickrank.types import scratch_fields
 from tests.twins import TWINS
 from tests.twins.base import kl
@@ -58,12 +61,20 @@ def test_lists_are_uniform_among_the_compatible(blocks: list[list[int]], k: int)
     order = np.array([item for block in blocks for item in block])
     starts = np.cumsum([0, *(len(block) for block in blocks)])
     rng = np.random.default_rng(0)
-    work, ranking = np.zeros(order.size, dtype=np.int64), np.zeros(k, dtype=np.int64)
+    buffer, ranking = np.zeros(order.size, dtype=np.int64), np.zeros(k, dtype=np.int64)
     found: Counter[tuple[int, ...]] = Counter()
     draws = 20_000
-    for _ in range(draws):
-        draw_compatible(order, starts, rng, work, ranking)
+    subset, again, same = np.array(numbered(blocks, order.size)), ranking.copy(), 0
+    for t in range(draws):
+        before = rng.bit_generator.state
+        draw_compatible(order, starts, rng, buffer, ranking)
         found[tuple(ranking.tolist())] += 1
+        if t < 1000:  # the plain one draws the same
+            other = np.random.default_rng(0)
+            other.bit_generator.state = before
+            plain.draw_compatible(order, subset, other, again)
+            same += again.tolist() == ranking.tolist()
+    assert same == 1000
     want = compatible(blocks, k)
     assert set(found) == want
     expected = draws / len(want)
@@ -249,12 +260,13 @@ def test_top_rank_parameters(settings: dict[str, Any], message: str) -> None:
         policy("toprank", **settings)
 
 
-def random_wins(rng: np.random.Generator, n: int, high: int) -> Any:
-    state = UniRank(slots=8).init(n, 1)
+def random_wins(rng: np.random.Generator, n: int, high: int) -> tuple[Any, Any]:
+    spec = UniRank(slots=8)
+    state = spec.init(n, 1)
     wins = rng.integers(0, high, (n, n)) * (rng.random((n, n)) < 0.8)
     np.fill_diagonal(wins, 0)
     state.wins[...] = wins
-    return state
+    return state, build(spec.params(n, 1), state)
 
 
 def twin_of(state: Any, t: int, n_positions: int) -> UniRankTwin:
@@ -277,21 +289,21 @@ def test_leader_from_any_counts_and_after_any_changes() -> None:
         n = int(rng.integers(1, 8)) if trial % 30 else 35
         k = int(rng.integers(1, n + 1))
         t = int(rng.integers(1, 30))
-        state = random_wins(rng, n, int(rng.integers(2, 7)))
-        rebuild(state, loglog(t))
+        state, cache = random_wins(rng, n, int(rng.integers(2, 7)))
+        rebuild(state.wins, cache, loglog(t))
         work = np.zeros(n, dtype=np.int64)
         for _ in range(12):
-            expire(state, loglog(t))
-            kept += state.stale[0] == 0
-            if state.stale[0] == 1:
-                elicit(state, k, work)
+            expire(state.wins, cache, loglog(t))
+            kept += cache.stale[0] == 0
+            if cache.stale[0] == 1:
+                elicit(cache, k, work)
             subsets, rest = twin_of(state, t, k).elicit()
-            assert state.leader.tolist() == numbered(subsets, n)
-            assert state.order.tolist() == [i for each in [*subsets, rest] for i in each]
+            assert cache.leader.tolist() == numbered(subsets, n)
+            assert cache.order.tolist() == [i for each in [*subsets, rest] for i in each]
             sizes = np.cumsum([0, *map(len, subsets)])
-            assert state.starts[: sizes.size].tolist() == sizes.tolist()
-            assert state.n_blocks[0] == len(subsets)
-            assert state.key[0] == leader_key(state.leader, state.labels)
+            assert cache.starts[: sizes.size].tolist() == sizes.tolist()
+            assert cache.n_blocks[0] == len(subsets)
+            assert cache.key[0] == hash_of_partition(cache.leader, cache.labels)
             twin = twin_of(state, t, k)
             last = subsets[-1]
             circles += any(twin.dominates(i, j) for i in last for j in last)
@@ -300,7 +312,7 @@ def test_leader_from_any_counts_and_after_any_changes() -> None:
                 i, j = rng.integers(0, n, 2)
                 if i != j:
                     state.wins[i, j] += 1
-                    weigh_pair(state, i, j, loglog(t))
+                    weigh_pair(state.wins, cache, i, j, loglog(t))
     assert circles > 50
     assert kept > 50
 
@@ -309,16 +321,16 @@ def test_index_of_pairs() -> None:
     """An index is at most 0 just where the evidence is within the budget, and f agrees with it."""
     rng = np.random.default_rng(7)
     for _ in range(300):
-        state = random_wins(rng, 2, 40)
+        state, cache = random_wins(rng, 2, 40)
         led = int(rng.integers(1, 500))
         budget = math.log(led) + (3 * math.log(math.log(led)) if led > math.e else 0.0)
         for i, j in ((0, 1), (1, 0)):
             index = twin_of(state, 10, 1).index(i, j, led)
-            assert (_weigh(state, i, j) <= budget) == (index <= 0)
+            assert (_weigh(state.wins, cache, i, j) <= budget) == (index <= 0)
             won, trials = state.wins[i, j], state.wins.sum()
             if won > 0:
                 want = trials * kl(won / trials, 0.5) * (1 if 2 * won >= trials else -1)
-                assert _weigh(state, i, j) == pytest.approx(want, abs=1e-12)
+                assert _weigh(state.wins, cache, i, j) == pytest.approx(want, abs=1e-12)
 
 
 def test_item_that_joins_has_the_least_index() -> None:
@@ -327,7 +339,7 @@ def test_item_that_joins_has_the_least_index() -> None:
     for _ in range(400):
         n, block = int(rng.integers(4, 9)), int(rng.integers(1, 3))
         high = int(rng.integers(2, 40))
-        state = random_wins(rng, n, high)
+        state, cache = random_wins(rng, n, high)
         if rng.random() < 0.6:
             state.wins[...] += 1 - np.eye(n, dtype=np.int64)
         if rng.random() < 0.2:  # surely worse
@@ -335,14 +347,14 @@ def test_item_that_joins_has_the_least_index() -> None:
         if rng.random() < 0.3:  # equal counts: ties
             state.wins[:, block + 1] = state.wins[:, block]
             state.wins[block + 1, :] = state.wins[block, :]
-        state.n_blocks[0] = 1
-        state.starts[:2] = 0, block
+        cache.n_blocks[0] = 1
+        cache.starts[:2] = 0, block
         led = int(rng.integers(1, 300))
         budget = math.log(led) + (3 * math.log(math.log(led)) if led > math.e else 0.0)
         twin = twin_of(state, 10, 1)
         least = [min(twin.index(i, j, led) for i in range(block)) for j in range(block, n)]
         good = [j for j, v in enumerate(least, start=block) if v <= min(min(least), 0) + 1e-12]
-        found = {_outsider(state, budget, np.random.default_rng(s)) for s in range(60)}
+        found = {_outsider(state.wins, cache, budget, np.random.default_rng(s)) for s in range(60)}
         assert found == (set(good) or {-1}), (least, led)
         seen["none" if not good else "unknown" if min(least) == -1 else "solved"] += 1
         seen["ties"] += len(good) > 1 and min(least) > -1
@@ -353,14 +365,14 @@ def test_subsets_mix_while_uncertain() -> None:
     rng = np.random.default_rng(9)
     mixed = 0
     for _ in range(200):
-        state = random_wins(rng, 5, 60)
-        state.starts[:4] = 0, 2, 5, 5
+        state, cache = random_wins(rng, 5, 60)
+        cache.starts[:4] = 0, 2, 5, 5
         led = int(rng.integers(1, 50))
         budget = math.log(led) + (3 * math.log(math.log(led)) if led > math.e else 0.0)
         state.wins[:2, 2:] += int(rng.integers(0, 100))
         twin = twin_of(state, 10, 1)
         want = min(twin.index(i, j, led) for i in range(2) for j in range(2, 5)) <= 0
-        assert _uncertain(state, 0, budget) == want
+        assert _uncertain(state.wins, cache, 0, budget) == want
         mixed += want
     assert 20 < mixed < 180
 

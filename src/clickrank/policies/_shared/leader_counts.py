@@ -80,6 +80,19 @@ def hash_of_leader(leader: Ints, labels: Ints) -> int:
     return total
 
 
+@lean_kernel
+def hash_of_partition(subset: Ints, labels: Ints) -> int:
+    """Return the hash of an ordered partition: the subset of each item, from 1; 0 for none.
+
+    Each item is called by its label: see `name_leaders`. Items of no subset do not matter.
+    """
+    total = 0
+    for item in range(subset.shape[0]):
+        if subset[item] > 0:
+            total = (total + mixed(int(labels[item]), subset[item])) & _MASK
+    return total
+
+
 def name_leaders(labels: Ints, numbers: Ints) -> None:
     """Let hashes call the items of a state just carried by the numbers that they had before.
 

@@ -1,0 +1,77 @@
+"""Ordered partitions: items in subsets, each better than the next, and lists that respect them.
+
+A partition is written as the number of each item's subset, from 1; 0 for items of none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank._jit import kernel
+from clickrank.types import Ints
+
+
+@kernel
+def peel(beats: Ints, needed: int, subset: Ints) -> int:
+    """Write the subset of each item: those that none beats, those that none beats of the rest, ...
+
+    ``beats[i, j]`` is 1 where i beats j. Ends once ``needed`` items have a subset; the others have
+    0. Where all items left are beaten, as in a circle, they are the last subset. Returns the number
+    of subsets.
+    """
+    n_items = beats.shape[0]
+    subset[:] = 0
+    placed = 0
+    number = 0
+    while placed < needed:
+        number += 1
+        before = placed
+        for item in range(n_items):
+            beaten = subset[item] > 0
+            for other in range(n_items):
+                left = subset[other] == 0 or subset[other] == number
+                beaten |= left and beats[other, item] == 1
+            if not beaten:
+                subset[item] = number
+                placed += 1
+        if placed == before:
+            for item in range(n_items):
+                if subset[item] == 0:
+                    subset[item] = number
+                    placed += 1
+    return number
+
+
+@kernel
+def by_subset(subset: Ints) -> Ints:
+    """Return the items by subset, and by number within; those of no subset last."""
+    n_items = subset.shape[0]
+    order = np.empty(n_items, dtype=np.int64)
+    size = 0
+    for number in range(1, n_items + 2):
+        wanted = number if number <= n_items else 0
+        for item in range(n_items):
+            if subset[item] == wanted:
+                order[size] = item
+                size += 1
+    return order
+
+
+@kernel
+def draw_compatible(order: Ints, subset: Ints, rng: np.random.Generator, ranking: Ints) -> None:
+    """Write a list that is uniform among those compatible with an ordered partition.
+
+    ``order`` has the items by subset. Each subset fills the first positions that earlier ones
+    leave; of one that does not fit, a random part is shown. One random number is drawn for each
+    item shown, except for the last one of a subset.
+    """
+    pool = order.copy()
+    end = 0
+    for position in range(ranking.shape[0]):
+        if position == end:
+            while end < pool.shape[0] and subset[pool[end]] == subset[pool[position]]:
+                end += 1
+        left = end - position
+        chosen = position + (int(rng.random() * left) if left > 1 else 0)
+        ranking[position] = pool[chosen]
+        pool[chosen] = pool[position]

@@ -15,6 +15,7 @@ from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
 from clickrank.numerics.pbm_likelihood import PRIOR
 from clickrank.policies import PBLB, PBMHB, Policy, pb_lb, pb_mhb
+from clickrank.policies._shared.particle import Particle
 from clickrank.policies.pb_mhb_start import start
 from clickrank.simulate import simulate
 from clickrank.types import Floats, Ints, statistic_fields
@@ -226,20 +227,24 @@ def test_gradient() -> None:
 
 
 @kernel
-def slide(size: float, state: pb_lb.State, rng: np.random.Generator, out: Floats) -> None:
-    n_items = state.attraction.shape[0]
+def slide(
+    size: float, state: pb_lb.State, particle: Particle, rng: np.random.Generator, out: Floats
+) -> None:
+    n_items = particle.attraction.shape[0]
     for s in range(out.shape[0]):
-        pb_lb._step(size, state, rng)
-        out[s, :n_items] = state.attraction
-        out[s, n_items:] = state.examination
+        pb_lb.step(size, state, particle, rng)
+        out[s, :n_items] = particle.attraction
+        out[s, n_items:] = particle.examination
+
+
+def in_the_middle(n_items: int, n_positions: int) -> Particle:
+    return Particle(np.ones(1, dtype=np.int64), np.full(n_items, 0.5), np.full(n_positions, 0.5))
 
 
 def test_reflected_steps_keep_the_uniform_distribution() -> None:
     """Without data a particle must be uniform. Clipping would leave it at the edges too often."""
-    state = PBLB().init(2, 2)
-    state.attraction[:] = state.examination[:] = 0.5
     out = np.empty((STEPS, 4))
-    slide(0.02, state, np.random.default_rng(2), out)
+    slide(0.02, PBLB().init(2, 2), in_the_middle(2, 2), np.random.default_rng(2), out)
     limit = stats.t.isf(1e-6 / 12 / 2, BATCHES - 1)
     for power in (1, 2, 3):
         batches = (out**power).reshape(BATCHES, -1, 4).mean(axis=1)
@@ -254,7 +259,8 @@ def test_particles_stay_inside() -> None:
     for _ in range(300):
         ranking, memo = learner.rank()
         learner.update(ranking, memo, rng.integers(0, 2, 2))
-        for part in (learner.state.attraction, learner.state.examination):
+        particle = learner.cache.cache
+        for part in (particle.attraction, particle.examination):
             assert ((part > 0.0) & (part < 1.0)).all()
 
 
@@ -265,9 +271,8 @@ def test_small_steps_find_the_posterior_mean() -> None:
     """
     state = PBLB().init(1, 1)
     state.misses[:], state.item_clicks[:], state.position_clicks[:] = 12, 8, 8
-    state.attraction[:] = state.examination[:] = 0.5
     out = np.empty((2_000_000, 2))
-    slide(1e-4, state, np.random.default_rng(4), out)
+    slide(1e-4, state, in_the_middle(1, 1), np.random.default_rng(4), out)
     grid = (np.arange(1000) + 0.5) / 1000
     p = np.outer(grid, grid)
     weights = p**8 * (1.0 - p) ** 12
@@ -314,8 +319,8 @@ def start_mhb(params: pb_mhb.Params, state: pb_mhb.State, rng: np.random.Generat
 
 
 @kernel
-def start_lb(state: pb_lb.State, rng: np.random.Generator) -> None:
-    pb_lb.start(state, rng)
+def start_lb(state: pb_lb.State, particle: Particle, rng: np.random.Generator) -> None:
+    pb_lb.start(state, particle, rng)
 
 
 def started(learner: Learner, seed: int = 0) -> tuple[Floats, Floats]:
@@ -323,9 +328,10 @@ def started(learner: Learner, seed: int = 0) -> tuple[Floats, Floats]:
     rng = np.random.default_rng(seed)
     if isinstance(learner.policy, PBMHB):
         start_mhb(learner.params, learner.state, rng)
-    else:
-        start_lb(learner.state, rng)
-    return learner.state.attraction.copy(), learner.state.examination.copy()
+        return learner.state.attraction.copy(), learner.state.examination.copy()
+    particle = learner.cache.cache
+    start_lb(learner.state, particle, rng)
+    return particle.attraction.copy(), particle.examination.copy()
 
 
 COUNTS = {

@@ -109,6 +109,14 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _kernel(function, _nrt=False)
 
 
+def array_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function that makes arrays as `kernel` does, so that lean kernels may call it too.
+
+    What a lean kernel calls is lean as well, unless it says otherwise.
+    """
+    return _kernel(function, _nrt=True)
+
+
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a small lean kernel into each of its callers.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, kernel, lean_kernel
+from clickrank._jit import array_kernel, inline_kernel, kernel, lean_kernel
 from clickrank.types import Floats, Ints
 
 
@@ -48,7 +48,7 @@ def renew_top_k(values: Floats, rng: np.random.Generator, best: Ints) -> None:
     top_k(values, rng, best)
 
 
-@kernel
+@array_kernel
 def renew_top_k_of(candidates: Ints, values: Floats, rng: np.random.Generator, best: Ints) -> None:
     """Write the candidates with the largest values into ``best``, best first, ties at random."""
     some = np.empty(candidates.shape[0])

@@ -201,7 +201,8 @@ def lists_of(chooser: Chooser, rng: np.random.Generator, draws: int) -> Lists:
 
 def _sorted_lists(chooser: Chooser) -> Lists | None:
     """Return the lists by decreasing score, ties in any order, if the scores are not random."""
-    if not scores_items(chooser.policy):
+    # A particle that happens to stay in both draws is still random.
+    if not scores_items(chooser.policy) or chooser.policy.rank_remembers:
         return None
     plain = chooser.with_plain_kernels()
     found = []

@@ -8,12 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
-from clickrank._select import place, renew_top_k
+from clickrank._jit import array_kernel, lean_kernel
+from clickrank.policies._shared.particle import EDGE, Particle, most_likely, no_particle, take_over
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.walk import EDGE, best_by, maximum, take_over
-from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number, whole
+from clickrank.types import Floats, Ints, IntStatistic, number, whole
+
+
+class State(NamedTuple):
+    """Clicks and misses. The likelihood depends on clicks through their sums alone."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    misses: IntStatistic  # (n_items, n_positions), F_ik
+    item_clicks: IntStatistic  # (n_items,), Σ_k S_ik
+    position_clicks: IntStatistic  # (n_positions,), Σ_i S_ik
 
 
 class Params(NamedTuple):
@@ -22,26 +30,6 @@ class Params(NamedTuple):
     step_size: float  # h_0
     precision: float  # γ
     steps: int  # m
-
-
-class State(NamedTuple):
-    """Clicks and misses, and the particle (θ, κ) that slides about their posterior."""
-
-    rounds: IntStatistic  # (1,), t - 1
-    misses: IntStatistic  # (n_items, n_positions), F_ik
-    item_clicks: IntStatistic  # (n_items,), Σ_k S_ik
-    position_clicks: IntStatistic  # (n_positions,), Σ_i S_ik
-    started: IntScratch  # (1,), 1 if there is a particle, else 0
-    attraction: FloatScratch  # (n_items,), the particle's θ
-    examination: FloatScratch  # (n_positions,), the particle's κ
-    clicks_buffer: FloatScratch  # (n_items, n_positions), clicks of the same sums as those counted
-    curvature_buffer: FloatScratch  # (n_items, n_positions), see `walk.maximum`
-    system_buffer: FloatScratch  # (n_positions + 1, n_positions), see `walk.maximum`
-    pull: FloatScratch  # (n_positions,), what misses add to the gradient in κ
-    noisy_attraction: FloatScratch  # (n_items,), θ with the final noise
-    noisy_examination: FloatScratch  # (n_positions,), κ with the final noise
-    best: IntScratch  # (n_positions,), items by decreasing noisy θ
-    order: IntScratch  # (n_positions,), positions by decreasing noisy κ
 
 
 @dataclass(frozen=True)
@@ -123,130 +111,59 @@ class PBLB(Policy):
             misses=np.zeros((n_items, n_positions), dtype=np.int64),
             item_clicks=np.zeros(n_items, dtype=np.int64),
             position_clicks=np.zeros(n_positions, dtype=np.int64),
-            started=np.zeros(1, dtype=np.int64),
-            attraction=np.zeros(n_items),
-            examination=np.zeros(n_positions),
-            clicks_buffer=np.zeros((n_items, n_positions)),
-            curvature_buffer=np.zeros((n_items, n_positions)),
-            system_buffer=np.zeros((n_positions + 1, n_positions)),
-            pull=np.zeros(n_positions),
-            noisy_attraction=np.zeros(n_items),
-            noisy_examination=np.zeros(n_positions),
-            best=np.zeros(n_positions, dtype=np.int64),
-            order=np.zeros(n_positions, dtype=np.int64),
         )
 
     def walk_on(self, learner: Any, former: Any) -> None:
-        """Take over the particle."""
-        state: State = learner.state
-        wins, losses = state.item_clicks, state.misses.sum(axis=1)
-        take_over(state, former.state, (1.0 + wins) / (2.0 + wins + losses))
-
-    def best_of(self, state: State, allowed: Ints) -> Ints:
-        """Return the best list of some items by the particle that `rank` drew."""
-        return best_by(state.noisy_attraction, state.order, allowed)
+        """Take over the particle; new items begin at the mean of their posterior."""
+        wins, losses = learner.state.item_clicks, learner.state.misses.sum(axis=1)
+        means = (1.0 + wins) / (2.0 + wins + losses)
+        take_over(learner.cache.cache, former.cache.cache, means)
 
 
-def _rank(
+def score(
     params: Params,
     state: State,
-    cache: None,
+    cache: Particle,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    theta, kappa = state.attraction, state.examination
-    n_items, n_positions = theta.shape[0], kappa.shape[0]
-    if state.started[0] == 0:
-        start(state, rng)
-    rounds = state.rounds[0] + 1.0
+    """Let the particle take m steps, and write θ and κ with the final noise."""
+    if cache.started[0] == 0:
+        start(state, cache, rng)
+    t = state.rounds[0] + 1.0
     for _ in range(params.steps):
-        _step(params.step_size / rounds, state, rng)
-    noise = 1.0 / math.sqrt(rounds * params.precision)
-    for i in range(n_items):
-        state.noisy_attraction[i] = theta[i] + noise * rng.standard_normal()
-    for k in range(n_positions):
-        state.noisy_examination[k] = kappa[k] + noise * rng.standard_normal()
-    renew_top_k(state.noisy_attraction, rng, state.best)
-    renew_top_k(state.noisy_examination, rng, state.order)
-    place(state.best, state.order, ranking)
+        step(params.step_size / t, state, cache, rng)
+    noise = 1.0 / math.sqrt(t * params.precision)
+    for i in range(items.shape[0]):
+        items[i] = cache.attraction[i] + noise * rng.standard_normal()
+    for k in range(positions.shape[0]):
+        positions[k] = cache.examination[k] + noise * rng.standard_normal()
 
 
-@lean_kernel
-def start(state: State, rng: np.random.Generator) -> None:
-    """Write a new particle: at the maximum of the likelihood, uniform before the first round."""
-    theta, kappa = state.attraction, state.examination
-    n_items, n_positions = state.misses.shape
-    if state.rounds[0] == 0:
-        for i in range(n_items):
-            theta[i] = _inside(rng.random())
-        for k in range(n_positions):
-            kappa[k] = _inside(rng.random())
-    else:
-        _start_at_maximum(state, rng)
-    state.started[0] = 1
-
-
-@lean_kernel
-def _start_at_maximum(state: State, rng: np.random.Generator) -> None:
-    """Write the maximum that has the same largest value in θ and in κ, away from the edges.
-
-    An item that was never shown has its maximum everywhere, and a uniform draw.
-    """
-    theta, kappa = state.attraction, state.examination
-    n_items, n_positions = state.misses.shape
-    clicks = state.clicks_buffer
-    total = max(1, state.position_clicks.sum())
-    for i in range(n_items):
-        for k in range(n_positions):
-            clicks[i, k] = state.item_clicks[i] * (state.position_clicks[k] / total)
-    buffers = state.noisy_attraction, state.curvature_buffer, state.system_buffer
-    maximum(clicks, state.misses, theta, kappa, *buffers)
-    largest = 0.0
-    for i in range(n_items):
-        if _views(state, i) > 0:
-            largest = max(largest, theta[i])
-    scale = math.sqrt(largest)  # the largest κ is 1
-    for i in range(n_items):
-        theta[i] = theta[i] / scale if _views(state, i) > 0 else rng.random()
-        theta[i] = min(max(theta[i], EDGE), 1.0 - EDGE)
-    for k in range(n_positions):
-        kappa[k] = min(max(kappa[k] * scale, EDGE), 1.0 - EDGE)
-
-
-@lean_kernel
-def _views(state: State, item: int) -> int:
-    views = int(state.item_clicks[item])
-    for k in range(state.misses.shape[1]):
-        views += state.misses[item, k]
-    return views
-
-
-@lean_kernel
-def _step(size: float, state: State, rng: np.random.Generator) -> None:
-    """Move all of the particle down the gradient at its present place, and add noise."""
-    theta, kappa, pull = state.attraction, state.examination, state.pull
+@array_kernel
+def step(size: float, state: State, particle: Particle, rng: np.random.Generator) -> None:
+    """Move θ and κ down the gradient of U at their present place, and add noise."""
+    theta, kappa = particle.attraction, particle.examination
     spread = math.sqrt(2.0 * size)
-    pull[:] = 0.0
+    kappa_misses = np.zeros(kappa.shape[0])  # Σ_i F_ik θ_i / (1 - θ_i κ_k)
     for i in range(theta.shape[0]):
-        x = theta[i]
-        back = 0.0
+        x, theta_misses = theta[i], 0.0
         for k in range(kappa.shape[0]):
-            part = state.misses[i, k] / (1.0 - x * kappa[k])
-            back += part * kappa[k]
-            pull[k] += part * x
-        slope = state.item_clicks[i] / x - back
-        # The gradient in κ has what it needs of the old θ_i.
-        theta[i] = _inside(x + size * slope + spread * rng.standard_normal())
+            misses = state.misses[i, k] / (1.0 - x * kappa[k])
+            theta_misses += misses * kappa[k]
+            kappa_misses[k] += misses * x
+        slope = state.item_clicks[i] / x - theta_misses
+        theta[i] = reflected(x + size * slope + spread * rng.standard_normal())
     for k in range(kappa.shape[0]):
-        slope = state.position_clicks[k] / kappa[k] - pull[k]
-        kappa[k] = _inside(kappa[k] + size * slope + spread * rng.standard_normal())
+        slope = state.position_clicks[k] / kappa[k] - kappa_misses[k]
+        kappa[k] = reflected(kappa[k] + size * slope + spread * rng.standard_normal())
 
 
 @lean_kernel
-def _inside(x: float) -> float:
-    """Reflect a number at 0 and 1 until it is between them."""
+def reflected(x: float) -> float:
+    """Return a number reflected at 0 and 1 until it is between them."""
     x = math.fabs(x)
     x -= 2.0 * math.floor(0.5 * x)
     if x > 1.0:
@@ -254,16 +171,56 @@ def _inside(x: float) -> float:
     return min(max(x, EDGE), 1.0 - EDGE)
 
 
-def _update(
-    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+@array_kernel
+def start(state: State, particle: Particle, rng: np.random.Generator) -> None:
+    """Start a particle: uniform before the first round, later at the maximum of the likelihood."""
+    theta, kappa = particle.attraction, particle.examination
+    if state.rounds[0] == 0:
+        for i in range(theta.shape[0]):
+            theta[i] = reflected(rng.random())
+        for k in range(kappa.shape[0]):
+            kappa[k] = reflected(rng.random())
+    else:
+        _start_at_maximum(state, theta, kappa, rng)
+    particle.started[0] = 1
+
+
+@array_kernel
+def _start_at_maximum(state: State, theta: Floats, kappa: Floats, rng: np.random.Generator) -> None:
+    """Write the maximum that has the same largest value in θ and in κ, away from the edges.
+
+    An item that was never shown has its maximum everywhere, and a uniform draw.
+    """
+    n_items, n_positions = state.misses.shape
+    clicks = np.empty((n_items, n_positions))  # any with these sums
+    total = max(1, state.position_clicks.sum())
+    for i in range(n_items):
+        for k in range(n_positions):
+            clicks[i, k] = state.item_clicks[i] * (state.position_clicks[k] / total)
+    most_likely(clicks, state.misses, theta, kappa)
+    largest = 0.0
+    for i in range(n_items):
+        if state.item_clicks[i] + state.misses[i].sum() > 0:
+            largest = max(largest, theta[i])
+    scale = math.sqrt(largest)  # the largest κ is 1
+    for i in range(n_items):
+        shown = state.item_clicks[i] + state.misses[i].sum() > 0
+        theta[i] = theta[i] / scale if shown else rng.random()
+        theta[i] = min(max(theta[i], EDGE), 1.0 - EDGE)
+    for k in range(n_positions):
+        kappa[k] = min(max(kappa[k] * scale, EDGE), 1.0 - EDGE)
+
+
+def update(
+    params: Params, state: State, cache: Particle, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks by item and by position, and misses by both."""
     state.rounds[0] += 1
     for position in range(ranking.shape[0]):
         item = ranking[position]
-        click = clicks[position]
-        state.misses[item, position] += 1 - click
-        state.item_clicks[item] += click
-        state.position_clicks[position] += click
+        state.misses[item, position] += 1 - clicks[position]
+        state.item_clicks[item] += clicks[position]
+        state.position_clicks[position] += clicks[position]
 
 
-register(PBLB, State, _rank, _update, lean=True)
+register(PBLB, State, score=score, update=update, cache=Particle, build=no_particle, lean=True)

@@ -23,7 +23,7 @@ from clickrank.clickmodels import MNL
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
 from clickrank.policies import EpochTS, EpochUCB, policy
-from clickrank.policies.epochs import EPOCHS
+from clickrank.policies._shared.epochs import EPOCHS
 from clickrank.types import Floats, Ints
 from tests.twins import TWINS
 
@@ -211,7 +211,7 @@ def test_indices(name: str, settings: dict[str, bool], level: float) -> None:
         mean = CLICKS[item] / EXPOSURE[item]
         root = math.sqrt(min(1, 2 * mean) * level / EXPOSURE[item])
         want = mean + root + level / EXPOSURE[item]
-        assert learner.state.bound[item] == pytest.approx(want, rel=1e-12)
+        assert learner.cache.bound[item] == pytest.approx(want, rel=1e-12)
 
 
 def test_indices_of_cells() -> None:

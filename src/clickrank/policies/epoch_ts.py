@@ -9,9 +9,9 @@ import numpy as np
 
 from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.gamma import gamma_constants, plain_gamma_constants, sample_gamma
-from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
+from clickrank.policies.base import Assumes, check_length, set_probabilities
 from clickrank.policies.contract import Request, register
-from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import (
     Floats,
     FloatScratch,
@@ -46,7 +46,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EpochTS(Policy):
+class EpochTS(EpochPolicy):
     """Epoch-TS shows each list as often as it is the best, as far as is known, for an epoch.
 
     At an epoch's beginning it draws an attraction for each item from its posterior, and sorts by
@@ -120,18 +120,6 @@ class EpochTS(Policy):
             best=np.zeros(n_positions, dtype=np.int64),
         )
 
-    def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number: the epoch."""
-        return 1
-
-    def memo_limit(self, n_items: int) -> int:
-        """Return what it is below."""
-        return EPOCHS
-
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Go on with the epoch if all items of its list are there."""
-        carry_epoch(state, numbers)
-
 
 def _rank(
     params: Params,
@@ -142,7 +130,7 @@ def _rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    if goes_on(state, ranking, memo):
+    if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
     for item in range(state.draws.shape[0]):
         win = sample_gamma(state.wins[item, 0], state.wins[item, 1], rng)
@@ -155,7 +143,7 @@ def _rank(
 def _update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    ended = ends_epoch(state, ranking, memo, clicks)
+    ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]
         if ended:

@@ -11,9 +11,9 @@ import numpy as np
 from clickrank._jit import inline_kernel
 from clickrank._select import copy
 from clickrank.numerics.assignment import assign, no_assignment
-from clickrank.policies.base import Assumes, Policy
+from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
+from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
-from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
 
 
@@ -43,7 +43,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MNLBandit(Policy):
+class MNLBandit(EpochPolicy):
     """MNL-bandit learns the weight of every item at every position by itself.
 
     It need not know the position bias, nor that there is one; it has n_items · n_positions weights
@@ -103,18 +103,6 @@ class MNLBandit(Policy):
             **no_assignment(n_items, n_positions),
         )
 
-    def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number: the epoch."""
-        return 1
-
-    def memo_limit(self, n_items: int) -> int:
-        """Return what it is below."""
-        return EPOCHS
-
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Go on with the epoch if all items of its list are there."""
-        carry_epoch(state, numbers)
-
 
 def _rank(
     params: Params,
@@ -125,7 +113,7 @@ def _rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    if goes_on(state, ranking, memo):
+    if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
     number = state.epoch[0] + 1.0
     level = params.exploration * max(0.0, math.log(params.half * number * number))
@@ -151,7 +139,7 @@ def _rank(
 def _update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    ended = ends_epoch(state, ranking, memo, clicks)
+    ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]
         if ended:

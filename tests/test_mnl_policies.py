@@ -216,7 +216,7 @@ def test_indices(name: str, settings: dict[str, bool], level: float) -> None:
 
 def test_indices_of_cells() -> None:
     """Item 2 at the first position: 1 click in 2 epochs; at the second, 2 clicks in 2."""
-    bound = fed("mnl-bandit").state.bound
+    bound = fed("mnl-bandit").cache.bound
     level = 4 * math.log(3 * 2 * 5**2 / 2)
     want = {}
     seen = {(0, 0): 1, (0, 1): 1, (1, 0): 1, (1, 1): 1, (2, 0): 2, (2, 1): 2}

@@ -254,7 +254,7 @@ def draws_of(bias: list[float], log: list[tuple[int, int]], n: int) -> Floats:
     found = []
     for _ in range(n):
         learner.rank()
-        found.append(float(learner.state.draws[0]))
+        found.append(float(learner.cache.draws[0]))
     return np.array(found)
 
 

@@ -23,7 +23,7 @@ from clickrank.clickmodels import MNL
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
 from clickrank.policies import EpochTS, EpochUCB, policy
-from clickrank.policies.epochs import EPOCHS
+from clickrank.policies._shared.epochs import EPOCHS
 from clickrank.types import Floats, Ints
 from tests.twins import TWINS
 
@@ -211,12 +211,12 @@ def test_indices(name: str, settings: dict[str, bool], level: float) -> None:
         mean = CLICKS[item] / EXPOSURE[item]
         root = math.sqrt(min(1, 2 * mean) * level / EXPOSURE[item])
         want = mean + root + level / EXPOSURE[item]
-        assert learner.state.bound[item] == pytest.approx(want, rel=1e-12)
+        assert learner.cache.bound[item] == pytest.approx(want, rel=1e-12)
 
 
 def test_indices_of_cells() -> None:
     """Item 2 at the first position: 1 click in 2 epochs; at the second, 2 clicks in 2."""
-    bound = fed("mnl-bandit").state.bound
+    bound = fed("mnl-bandit").cache.bound
     level = 4 * math.log(3 * 2 * 5**2 / 2)
     want = {}
     seen = {(0, 0): 1, (0, 1): 1, (1, 0): 1, (1, 1): 1, (2, 0): 2, (2, 1): 2}
@@ -254,7 +254,7 @@ def draws_of(bias: list[float], log: list[tuple[int, int]], n: int) -> Floats:
     found = []
     for _ in range(n):
         learner.rank()
-        found.append(float(learner.state.draws[0]))
+        found.append(float(learner.cache.draws[0]))
     return np.array(found)
 
 

@@ -11,12 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._jit import kernel, lean_kernel
 from clickrank.types import Floats, Ints
 
 # Sums closer than this count as equal, and a random item decides. Far above the rounding of a sum
 # of probabilities (1e-15), far below any difference that matters.
 TIE = 1e-11
+
+
+@kernel
+def best_assignment(values: Floats, rng: np.random.Generator, best: Ints) -> None:
+    """Write the item of each position into ``best``, so that the sum is largest, ties at random.
+
+    ``values`` holds the value of each item at each position, (n_items, n_positions).
+    """
+    n_items, n_positions = values.shape
+    best[:] = np.arange(n_positions)
+    room = np.zeros((5, n_items))
+    marks = np.zeros((4, n_items), dtype=np.int64)
+    graph = np.zeros((n_positions + 1, n_positions + 1))
+    assign(values, rng, best, room, marks, graph)
 
 
 @lean_kernel
@@ -38,8 +52,8 @@ def assign(
     best
         (n_positions,), the item of each position.
     room, marks, graph
-        Work space of shapes (5, n_items), (4, n_items), (n_positions + 1, n_positions + 1);
-        ``marks[3]`` is the order in which items are tried, a permutation.
+        Work space of shapes (5, n_items), (4, n_items), (n_positions + 1, n_positions + 1); what
+        it holds makes no difference, as long as it is finite.
     """
     lead = optimise(values, best, room, marks, graph)
     if lead <= TIE:
@@ -49,11 +63,12 @@ def assign(
 
 @lean_kernel
 def optimise(values: Floats, best: Ints, room: Floats, marks: Ints, graph: Floats) -> float:
-    """Do the same as `assign`, but leave ties as they come."""
+    """Write an optimal assignment into ``best``, any of those tied; return its lead."""
     lead = exchange_cost(values, best, marks[0], graph)
     if lead < -TIE:
         for item in range(values.shape[0]):
             room[3, item] = 0.0
+            marks[3, item] = item
         solve_assignment(values, room[3], best, room, marks)
         lead = exchange_cost(values, best, marks[0], graph)
     return lead
@@ -74,6 +89,7 @@ def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, m
     n_items = values.shape[0]
     for item in range(n_items):
         bonus[item] = rng.random() * (TIE / best.shape[0])
+        order[item] = item
     for position in range(best.shape[0]):
         other = int(rng.random() * (position + 1))
         weights[position] = weights[other]
@@ -91,7 +107,7 @@ def solve_assignment(values: Floats, bonus: Floats, best: Ints, room: Floats, ma
     """Solve the problem from nothing by shortest augmenting paths, O(n_positions² · n_items).
 
     At a position, an item's bonus counts with the weight in ``room[4]``, so that bonuses also
-    decide which item is where.
+    decide which item is where. Items are tried in the order of ``marks[3]``, a permutation.
     """
     n_items, n_positions = values.shape
     price = room[0]  # of an item

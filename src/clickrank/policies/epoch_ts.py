@@ -7,20 +7,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, renew_top_k
-from clickrank.numerics.gamma import gamma_constants, plain_gamma_constants, sample_gamma
-from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank._select import place, prominence, top_k
+from clickrank.numerics.gamma import gamma_constants, sample_gamma
+from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
+from clickrank.policies.base import Assumes, check_length, set_probabilities
 from clickrank.policies.contract import Request, register
-from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
-from clickrank.types import (
-    Floats,
-    FloatScratch,
-    FloatStatistic,
-    Ints,
-    IntScratch,
-    IntStatistic,
-    Vector,
-)
+from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector
+
+
+class State(NamedTuple):
+    """The counts of each item's posterior, and the present epoch."""
+
+    epoch: IntStatistic  # (1,), epochs that have ended, l - 1
+    begun: IntStatistic  # (1,), 1 if a list of the present epoch has come back, with a click
+    current: IntStatistic  # (n_positions,), that list
+    clicks: IntStatistic  # (n_items,), N_j
+    exposure: FloatStatistic  # (n_items,), Λ_j, and 1 of the prior
+    squares: FloatStatistic  # (n_items,), Σ λ², and 1 of the prior
 
 
 class Params(NamedTuple):
@@ -30,23 +33,8 @@ class Params(NamedTuple):
     prominence: Ints  # (n_positions,), positions by decreasing bias
 
 
-class State(NamedTuple):
-    """The posterior's counts, the present epoch, and the draws last sorted by."""
-
-    epoch: IntStatistic  # (1,), l - 1; this and the next two: see `epochs`
-    begun: IntStatistic  # (1,)
-    current: IntStatistic  # (n_positions,)
-    clicks: IntStatistic  # (n_items,), N_j
-    exposure: FloatStatistic  # (n_items,), Λ_j, and 1 of the prior
-    squares: FloatStatistic  # (n_items,), Σ λ², and 1 of the prior
-    wins: FloatStatistic  # (n_items, 2), constants of a Gamma draw of shape 1 + N_j
-    losses: FloatStatistic  # (n_items, 2), the same of shape Λ_j²/Σ λ²
-    draws: FloatScratch  # (n_items,), one draw from each posterior
-    best: IntScratch  # (n_positions,), items by decreasing draw
-
-
 @dataclass(frozen=True)
-class EpochTS(Policy):
+class EpochTS(EpochPolicy):
     """Epoch-TS shows each list as often as it is the best, as far as is known, for an epoch.
 
     At an epoch's beginning it draws an attraction for each item from its posterior, and sorts by
@@ -73,7 +61,7 @@ class EpochTS(Policy):
     although no α does. 3. Late feedback and several clicks in one list: as in `EpochUCB`; until the
     first list of an epoch has come back, each has draws of its own.
 
-    **Complexity**: a round within an epoch copies the list. A new one takes two Gamma draws an
+    **Complexity**: a round within an epoch copies the list. A new one takes two Gamma draws per
     item.
 
     **Guarantee**: none proved.
@@ -93,7 +81,7 @@ class EpochTS(Policy):
 
     name = "epoch-ts"
     assumes = Assumes(click_models=("mnl",), known=("position_bias",))
-    by_item = ("clicks", "exposure", "squares", "wins", "losses")
+    by_item = ("clicks", "exposure", "squares")
 
     position_bias: Vector
 
@@ -108,32 +96,15 @@ class EpochTS(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        even = np.tile(plain_gamma_constants(1.0), (n_items, 1))
         return State(
             **no_epochs(n_positions),
             clicks=np.zeros(n_items, dtype=np.int64),
             exposure=np.ones(n_items),
             squares=np.ones(n_items),
-            wins=even,
-            losses=even.copy(),
-            draws=np.zeros(n_items),
-            best=np.zeros(n_positions, dtype=np.int64),
         )
 
-    def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number: the epoch."""
-        return 1
 
-    def memo_limit(self, n_items: int) -> int:
-        """Return what it is below."""
-        return EPOCHS
-
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Go on with the epoch if all items of its list are there."""
-        carry_epoch(state, numbers)
-
-
-def _rank(
+def rank(
     params: Params,
     state: State,
     cache: None,
@@ -142,32 +113,33 @@ def _rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    if goes_on(state, ranking, memo):
+    """Show the epoch's list, or begin an epoch with the items of the largest draws."""
+    if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
-    for item in range(state.draws.shape[0]):
-        win = sample_gamma(state.wins[item, 0], state.wins[item, 1], rng)
-        loss = sample_gamma(state.losses[item, 0], state.losses[item, 1], rng)
-        state.draws[item] = win / loss * (state.exposure[item] / state.squares[item])
-    renew_top_k(state.draws, rng, state.best)
-    place(state.best, params.prominence, ranking)
+    draws = np.empty(state.clicks.shape[0])
+    for item in range(draws.shape[0]):
+        epochs = state.exposure[item] * state.exposure[item] / state.squares[item]  # Λ²/Σλ²
+        d, c = gamma_constants(1.0 + state.clicks[item])
+        win = sample_gamma(d, c, rng)
+        d, c = gamma_constants(epochs)
+        loss = sample_gamma(d, c, rng)
+        draws[item] = win / loss * (state.exposure[item] / state.squares[item])
+    best = np.empty(ranking.shape[0], dtype=np.int64)
+    top_k(draws, rng, best)
+    place(best, params.prominence, ranking)
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    ended = ends_epoch(state, ranking, memo, clicks)
+    """Count clicks or, in a list without one, the biases of its positions and their squares."""
+    ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
-        item = ranking[position]
+        item, bias = ranking[position], params.position_bias[position]
+        state.clicks[item] += clicks[position]
         if ended:
-            bias = params.position_bias[position]
             state.exposure[item] += bias
             state.squares[item] += bias * bias
-            epochs = state.exposure[item] * state.exposure[item] / state.squares[item]
-            state.losses[item, 0], state.losses[item, 1] = gamma_constants(epochs)
-        elif clicks[position] == 1:
-            state.clicks[item] += 1
-            constants = gamma_constants(1.0 + state.clicks[item])
-            state.wins[item, 0], state.wins[item, 1] = constants
 
 
-register(EpochTS, State, _rank, _update, lean=True)
+register(EpochTS, State, rank, update)

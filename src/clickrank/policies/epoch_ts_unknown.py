@@ -18,9 +18,9 @@ from clickrank.numerics.mnl_tables import (
     minimise_tables,
     position_buffer,
 )
-from clickrank.policies.base import Assumes, Policy
+from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
+from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
-from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic
 
 
@@ -53,7 +53,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EpochTSUnknown(Policy):
+class EpochTSUnknown(EpochPolicy):
     """Epoch-TS for unknown biases shows each list as often as it is probably the best one.
 
     At the beginning of an epoch it draws a bias for each position from their posterior, then an
@@ -133,18 +133,6 @@ class EpochTSUnknown(Policy):
             position_buffer=position_buffer(n_positions),
         )
 
-    def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number: the epoch."""
-        return 1
-
-    def memo_limit(self, n_items: int) -> int:
-        """Return the number that it is below."""
-        return EPOCHS
-
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Go on with the epoch if all items of its list are there."""
-        carry_epoch(state, numbers)
-
 
 def _rank(
     params: Params,
@@ -155,7 +143,7 @@ def _rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    if goes_on(state, ranking, memo):
+    if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
     n_items, n_positions = state.clicks.shape
     if state.stale[0] == 1:
@@ -211,7 +199,7 @@ def _find_mode(params: Params, state: State) -> None:
 def _update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    ended = ends_epoch(state, ranking, memo, clicks)
+    ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         state.clicks[ranking[position], position] += clicks[position]
         if ended:

@@ -8,20 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
-from clickrank._select import contenders, draw_ties, enter, prominence
-from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank._select import drawn_top_k, place, prominence
+from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
+from clickrank.policies.base import Assumes, check_length, set_probabilities
 from clickrank.policies.contract import Request, register
-from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
-from clickrank.types import (
-    Floats,
-    FloatScratch,
-    FloatStatistic,
-    Ints,
-    IntScratch,
-    IntStatistic,
-    Vector,
-)
+from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector
+
+
+class State(NamedTuple):
+    """Clicks and exposure of each item, and the present epoch."""
+
+    epoch: IntStatistic  # (1,), epochs that have ended, l - 1
+    begun: IntStatistic  # (1,), 1 if a list of the present epoch has come back, with a click
+    current: IntStatistic  # (n_positions,), that list
+    clicks: IntStatistic  # (n_items,), Σ n
+    exposure: FloatStatistic  # (n_items,), Λ_j: biases of its positions in lists without a click
 
 
 class Params(NamedTuple):
@@ -29,34 +30,17 @@ class Params(NamedTuple):
 
     position_bias: Floats  # (n_positions,), λ
     prominence: Ints  # (n_positions,), positions by decreasing bias
-    exploration: float  # c: 4
+    exploration: float  # the factor of the logarithm: 4
     half: float  # J/2
     squared: int  # 1 for log(J l²/2), 0 for log(J l/2)
 
 
-class State(NamedTuple):
-    """What is known of each item, the present epoch, and the bounds last sorted by."""
-
-    epoch: IntStatistic  # (1,), l - 1; this and the next two: see `epochs`
-    begun: IntStatistic  # (1,)
-    current: IntStatistic  # (n_positions,)
-    clicks: IntStatistic  # (n_items,), Σ n
-    exposure: FloatStatistic  # (n_items,), Λ_j: biases of its positions in lists without a click
-    mean: FloatStatistic  # (n_items,), ᾱ_j; infinite before the first such list
-    share: FloatStatistic  # (n_items,), 1/Λ_j; 0 before it
-    width: FloatStatistic  # (n_items,), √(min(1, 2ᾱ_j)/Λ_j); 0 before it
-    bound: FloatScratch  # (n_items,), the index
-    best: IntScratch  # (n_positions,), items by decreasing index, tied ones by number
-    room: IntScratch  # (2, n_items); this and the next: see `contenders`
-    kept: FloatScratch  # (n_positions,)
-
-
 @dataclass(frozen=True)
-class EpochUCB(Policy):
+class EpochUCB(EpochPolicy):
     """Epoch-UCB sorts items by an upper confidence bound of their attraction, epoch by epoch.
 
     People choose one item of the whole list, or none. A list is shown until it is not clicked: the
-    clicks on an item until then are geometric, with mean λα whatever is beside it.
+    clicks on an item until then are geometric, with mean λα whatever else is shown.
 
     ᾱ_j + √(4 min(1, 2ᾱ_j) log(J l²/2) / Λ_j) + 4 log(J l²/2) / Λ_j in epoch l, with J items,
     ᾱ_j = (clicks on item j) / Λ_j and Λ_j the position biases λ of item j summed over the complete
@@ -71,11 +55,11 @@ class EpochUCB(Policy):
     only in the first epoch with one item. 4. An index may exceed 1, as printed, although no α does.
     5. Late feedback: an epoch ends when any list comes back without a click; lists of epochs that
     have ended count too, and l - 1 is the number of lists that came back without a click. See
-    `clickrank.policies.epochs` for why that is unbiased. 6. Several clicks in one list, which this
-    click model does not have, all count.
+    `clickrank.policies._shared.epochs` for why that is unbiased. 6. Several clicks in one list,
+    which this click model does not have, all count.
 
-    **Complexity**: a round within an epoch copies the list. A new one takes O(n_items): a logarithm
-    and a root, and a division and a root for each shown item.
+    **Complexity**: a round within an epoch copies the list. A new one takes O(n_items) indices and
+    a sort.
 
     **Guarantee**: regret O(√(n_items · T log(n_items · T) · max λ / min λ)) (grant2020,
     Proposition 8), with feedback at once.
@@ -95,7 +79,7 @@ class EpochUCB(Policy):
 
     name = "epoch-ucb"
     assumes = Assumes(click_models=("mnl",), known=("position_bias",))
-    by_item = ("clicks", "exposure", "mean", "share", "width")
+    by_item = ("clicks", "exposure")
 
     position_bias: Vector
 
@@ -114,29 +98,10 @@ class EpochUCB(Policy):
             **no_epochs(n_positions),
             clicks=np.zeros(n_items, dtype=np.int64),
             exposure=np.zeros(n_items),
-            mean=np.full(n_items, math.inf),
-            share=np.zeros(n_items),
-            width=np.zeros(n_items),
-            bound=np.zeros(n_items),
-            best=np.arange(n_positions),
-            room=np.zeros((2, n_items), dtype=np.int64),
-            kept=np.zeros(n_positions),
         )
 
-    def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number: the epoch."""
-        return 1
 
-    def memo_limit(self, n_items: int) -> int:
-        """Return what it is below."""
-        return EPOCHS
-
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Go on with the epoch if all items of its list are there."""
-        carry_epoch(state, numbers)
-
-
-def rank_by_bounds(
+def rank(
     params: Params,
     state: State,
     cache: None,
@@ -146,46 +111,34 @@ def rank_by_bounds(
     memo: Ints,
 ) -> None:
     """Show the epoch's list, or begin an epoch with the items of the largest indices."""
-    if goes_on(state, ranking, memo):
+    if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
-    number = state.epoch[0] + 1.0
-    inside = params.half * number
-    if params.squared == 1:
-        inside *= number
+    number = state.epoch[0] + 1.0  # l
+    inside = params.half * number * (number if params.squared == 1 else 1.0)
     level = params.exploration * max(0.0, math.log(inside))
-    root = math.sqrt(level)
-    for item in range(state.bound.shape[0]):
-        state.bound[item] = state.mean[item] + root * state.width[item] + level * state.share[item]
-    found = contenders(state.bound, state.bound, state.best, state.room, state.kept)
-    enter(state.bound, state.best, state.room, found)
-    draw_ties(state.bound, rng, state.best, state.room, found, ranking)
-    for place in range(ranking.shape[0]):
-        state.room[0, place] = ranking[place]
-    for place in range(ranking.shape[0]):
-        ranking[params.prominence[place]] = state.room[0, place]
+    index = np.empty(state.clicks.shape[0])
+    for item in range(index.shape[0]):
+        index[item] = math.inf
+        if state.exposure[item] > 0.0:
+            share = 1.0 / state.exposure[item]
+            mean = state.clicks[item] * share
+            width = math.sqrt(min(1.0, 2.0 * mean) * share)
+            index[item] = mean + math.sqrt(level) * width + level * share
+    best = np.empty(ranking.shape[0], dtype=np.int64)
+    drawn_top_k(request.candidates, index, rng, best)
+    place(best, params.prominence, ranking)
 
 
-def count_clicks(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count clicks or, without one, exposure: Λ sums over the lists that end epochs."""
-    ended = ends_epoch(state, ranking, memo, clicks)
+    """Count clicks or, in a list without one, exposure: Λ sums over the lists that end epochs."""
+    ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]
+        state.clicks[item] += clicks[position]
         if ended:
             state.exposure[item] += params.position_bias[position]
-            state.share[item] = 1.0 / state.exposure[item]
-            _estimate(state, item)
-        elif clicks[position] == 1:
-            state.clicks[item] += 1
-            if state.exposure[item] > 0.0:
-                _estimate(state, item)
 
 
-@inline_kernel
-def _estimate(state: State, item: int) -> None:
-    state.mean[item] = state.clicks[item] * state.share[item]
-    state.width[item] = math.sqrt(min(1.0, 2.0 * state.mean[item]) * state.share[item])
-
-
-register(EpochUCB, State, rank_by_bounds, count_clicks, lean=True)
+register(EpochUCB, State, rank, update)

@@ -21,9 +21,9 @@ from clickrank.numerics.mnl_tables import (
     position_buffer,
 )
 from clickrank.numerics.pbm_likelihood import rounded
-from clickrank.policies.base import Assumes, KnownModel, Policy
+from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
+from clickrank.policies.base import Assumes, KnownModel
 from clickrank.policies.contract import Request, register
-from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
 from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number, switch
 
 #: Estimators that may be chosen, see `clickrank.fit.mnl_composite` and `mnl_em`.
@@ -63,7 +63,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EpochUCBUnknown(Policy):
+class EpochUCBUnknown(EpochPolicy):
     """Epoch-UCB for unknown position biases sorts items by what one more click could change.
 
     Attractions and biases are fitted to the clicks of all epochs; the confidence bound of an item
@@ -199,21 +199,9 @@ class EpochUCBUnknown(Policy):
             position_buffer=position_buffer(n_positions),
         )
 
-    def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number: the epoch."""
-        return 1
-
-    def memo_limit(self, n_items: int) -> int:
-        """Return what it is below."""
-        return EPOCHS
-
     def why_not(self, model: KnownModel) -> str | None:
         """Say why the assumptions do not hold for a click model; None if they do."""
         return super().why_not(model) or _too_prominent(model, self.most)
-
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Go on with the epoch if all items of its list are there."""
-        carry_epoch(state, numbers)
 
 
 def _too_prominent(model: KnownModel, most: float) -> str | None:
@@ -235,7 +223,7 @@ def rank_by_sensitivity(
     memo: Ints,
 ) -> None:
     """Show the epoch's list, or begin an epoch with the items of the largest indices."""
-    if goes_on(state, ranking, memo):
+    if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
     if state.stale[0] == 1:
         _fit(params, state)
@@ -290,7 +278,7 @@ def count_epochs(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count clicks or, without one, the epoch of each shown item and its position."""
-    ended = ends_epoch(state, ranking, memo, clicks)
+    ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         state.clicks[ranking[position], position] += clicks[position]
         if ended:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clickrank.policies.contract import register
-from clickrank.policies.epoch_ucb import EpochUCB, Params, State, count_clicks, rank_by_bounds
+from clickrank.policies.epoch_ucb import EpochUCB, Params, State, rank, update
 from clickrank.types import switch
 
 
@@ -58,4 +58,4 @@ class EpochUCBW(EpochUCB):
         return wider._replace(exploration=24.0, squared=0 if self.whole_root else 1)
 
 
-register(EpochUCBW, State, rank_by_bounds, count_clicks, lean=True)
+register(EpochUCBW, State, rank, update)

@@ -8,42 +8,32 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
-from clickrank._select import copy
-from clickrank.numerics.assignment import assign, no_assignment
-from clickrank.policies.base import Assumes, Policy
+from clickrank.numerics.assignment import best_assignment
+from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
+from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
-from clickrank.policies.epochs import EPOCHS, carry_epoch, ends_epoch, goes_on, no_epochs
-from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
+from clickrank.types import Ints, IntStatistic
+
+
+class State(NamedTuple):
+    """Clicks and epochs of each item at each position, and the present epoch."""
+
+    epoch: IntStatistic  # (1,), epochs that have ended, l - 1
+    begun: IntStatistic  # (1,), 1 if a list of the present epoch has come back, with a click
+    current: IntStatistic  # (n_positions,), that list
+    clicks: IntStatistic  # (n_items, n_positions), N_jk
+    epochs: IntStatistic  # (n_items, n_positions), Ñ_jk: lists without a click
 
 
 class Params(NamedTuple):
     """Constants."""
 
-    exploration: float  # 4
+    exploration: float  # the factor of the logarithm: 4
     half: float  # JK/2
 
 
-class State(NamedTuple):
-    """What is known of each item at each position, the present epoch, and the list found best."""
-
-    epoch: IntStatistic  # (1,), l - 1; this and the next two: see `epochs`
-    begun: IntStatistic  # (1,)
-    current: IntStatistic  # (n_positions,)
-    clicks: IntStatistic  # (n_items, n_positions), N_kj
-    epochs: IntStatistic  # (n_items, n_positions), Ñ_kj: lists without a click
-    mean: FloatStatistic  # (n_items, n_positions), γ̄_jk; infinite before the first of those
-    share: FloatStatistic  # (n_items, n_positions), 1/Ñ_kj; 0 before it
-    width: FloatStatistic  # (n_items, n_positions), √(min(1, 2γ̄_jk)/Ñ_kj); 0 before it
-    bound: FloatScratch  # (n_items, n_positions), the index, scaled
-    best: IntScratch  # (n_positions,); this and the next three: see `assign`
-    room: FloatScratch  # (5, n_items)
-    marks: IntScratch  # (4, n_items)
-    graph: FloatScratch  # (n_positions + 1, n_positions + 1)
-
-
 @dataclass(frozen=True)
-class MNLBandit(Policy):
+class MNLBandit(EpochPolicy):
     """MNL-bandit learns the weight of every item at every position by itself.
 
     It need not know the position bias, nor that there is one; it has n_items · n_positions weights
@@ -66,8 +56,7 @@ class MNLBandit(Policy):
     feedback and several clicks in one list: as in `EpochUCB`.
 
     **Complexity**: a round within an epoch copies the list. A new one takes
-    O(n_items · n_positions) indices and a check that no exchange of items improves the last list,
-    O(n_positions³); if one does, the assignment problem, O(n_positions² · n_items).
+    O(n_items · n_positions) indices and the assignment problem, O(n_positions² · n_items).
 
     **Guarantee**: regret O(√(n_items · n_positions · T log(n_items · n_positions · T²)) +
     n_items · n_positions · log²(n_items · n_positions · T)) (grant2020, Corollary 19), with
@@ -83,7 +72,7 @@ class MNLBandit(Policy):
 
     name = "mnl-bandit"
     assumes = Assumes(click_models=("mnl",))
-    by_item = ("clicks", "epochs", "mean", "share", "width")
+    by_item = ("clicks", "epochs")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -91,32 +80,14 @@ class MNLBandit(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        cells = (n_items, n_positions)
         return State(
             **no_epochs(n_positions),
-            clicks=np.zeros(cells, dtype=np.int64),
-            epochs=np.zeros(cells, dtype=np.int64),
-            mean=np.full(cells, math.inf),
-            share=np.zeros(cells),
-            width=np.zeros(cells),
-            bound=np.zeros(cells),
-            **no_assignment(n_items, n_positions),
+            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
+            epochs=np.zeros((n_items, n_positions), dtype=np.int64),
         )
 
-    def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number: the epoch."""
-        return 1
 
-    def memo_limit(self, n_items: int) -> int:
-        """Return what it is below."""
-        return EPOCHS
-
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Go on with the epoch if all items of its list are there."""
-        carry_epoch(state, numbers)
-
-
-def _rank(
+def rank(
     params: Params,
     state: State,
     cache: None,
@@ -125,51 +96,41 @@ def _rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    if goes_on(state, ranking, memo):
+    """Show the epoch's list, or begin an epoch with the list of the largest sum of indices."""
+    if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
-    number = state.epoch[0] + 1.0
+    number = state.epoch[0] + 1.0  # l
     level = params.exploration * max(0.0, math.log(params.half * number * number))
-    root = math.sqrt(level)
-    n_items, n_positions = state.bound.shape
+    n_items, n_positions = state.clicks.shape
+    index = np.full((n_items, n_positions), math.inf)
     largest = 0.0
     for item in range(n_items):
         for position in range(n_positions):
-            value = state.mean[item, position] + root * state.width[item, position]
-            value += level * state.share[item, position]
-            state.bound[item, position] = value
-            if value < math.inf:
+            if state.epochs[item, position] > 0:
+                share = 1.0 / state.epochs[item, position]
+                mean = state.clicks[item, position] * share
+                width = math.sqrt(min(1.0, 2.0 * mean) * share)
+                value = mean + math.sqrt(level) * width + level * share
+                index[item, position] = value
                 largest = max(largest, value)
     # An infinite index becomes 1, more than all finite ones of a list together.
     scale = 1.0 / (1.0 + n_positions * largest)
     for item in range(n_items):
         for position in range(n_positions):
-            state.bound[item, position] = min(1.0, state.bound[item, position] * scale)
-    assign(state.bound, rng, state.best, state.room, state.marks, state.graph)
-    copy(state.best, ranking)
+            index[item, position] = min(1.0, index[item, position] * scale)
+    best_assignment(index, rng, ranking)
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    ended = ends_epoch(state, ranking, memo, clicks)
+    """Count clicks or, in a list without one, the epoch of each item at its position."""
+    ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]
+        state.clicks[item, position] += clicks[position]
         if ended:
             state.epochs[item, position] += 1
-            state.share[item, position] = 1.0 / state.epochs[item, position]
-            _estimate(state, item, position)
-        elif clicks[position] == 1:
-            state.clicks[item, position] += 1
-            if state.epochs[item, position] > 0:
-                _estimate(state, item, position)
 
 
-@inline_kernel
-def _estimate(state: State, item: int, position: int) -> None:
-    share = state.share[item, position]
-    mean = state.clicks[item, position] * share
-    state.mean[item, position] = mean
-    state.width[item, position] = math.sqrt(min(1.0, 2.0 * mean) * share)
-
-
-register(MNLBandit, State, _rank, _update, lean=True)
+register(MNLBandit, State, rank, update)

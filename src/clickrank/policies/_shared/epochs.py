@@ -13,8 +13,8 @@ An epoch ends when a list comes back without a click, and nothing is decided bef
 at once this is the paper's scheme. With late feedback lists of several epochs are on their way:
 
 - the number of the epoch travels in the memo, and only a click on a list of the present epoch makes
-  that list the epoch's own, to be shown until the end; until then every list is chosen anew, from
-  all that is known, with ties (or draws) of its own;
+  that list the epoch's own, to be shown until the end; until then every list is chosen from all
+  that is known by then, with ties (or draws) of its own;
 - a list that comes back after its epoch has ended counts like any other: a click for its item, no
   click for all items shown. By the equation above this leaves estimates as unbiased as they were:
   added up in the order shown, Σ clicks - α Σ λ is a martingale, whatever the lists are. Leaving
@@ -28,40 +28,31 @@ at once this is the paper's scheme. With late feedback lists of several epochs a
   lists follow;
 - whichever list has no click, the epoch ends: there is news to decide by.
 
-A state has three fields for this, see `no_epochs`: ``epoch``, ``begun`` and ``current``.
+A state has three statistics for this, see `no_epochs`: ``epoch``, ``begun`` and ``current``.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from clickrank._jit import inline_kernel
+from clickrank.policies.base import Policy
 from clickrank.types import Ints
 
 #: The memo has the epoch's number modulo this: more than end while a list is on its way.
 EPOCHS = 2**19
 
 
-class Epochs(Protocol):
-    """The fields of a state that this module reads and writes, all statistics."""
-
-    @property
-    def epoch(self) -> Ints:
-        """(1,), epochs that have ended, l - 1: lists that came back without a click."""
-
-    @property
-    def begun(self) -> Ints:
-        """(1,), 1 if a list of the present epoch has come back, with a click."""
-
-    @property
-    def current(self) -> Ints:
-        """(n_positions,), that list."""
-
-
 def no_epochs(n_positions: int) -> dict[str, Any]:
-    """Return the fields before the first epoch."""
+    """Return the three statistics before the first epoch.
+
+    ``epoch`` (1,) counts the epochs that have ended, l - 1: lists that came back without a click.
+    ``begun`` (1,) is 1 if a list of the present epoch has come back, with a click. ``current``
+    (n_positions,) is that list.
+    """
     return {
         "epoch": np.zeros(1, dtype=np.int64),
         "begun": np.zeros(1, dtype=np.int64),
@@ -69,38 +60,52 @@ def no_epochs(n_positions: int) -> dict[str, Any]:
     }
 
 
-def carry_epoch(state: Epochs, numbers: Ints) -> None:
-    """Call the items of the epoch's list by other numbers; choose anew if one is gone (-1)."""
-    current = numbers[state.current]
-    if (current < 0).any():
-        state.begun[0] = 0
-        current = np.zeros_like(current)
-    state.current[:] = current
+@dataclass(frozen=True)
+class EpochPolicy(Policy):
+    """A policy that shows a list until it comes back without a click."""
+
+    def memo_size(self, n_items: int, n_positions: int) -> int:
+        """Return one whole number: the epoch."""
+        return 1
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return the number that it is below."""
+        return EPOCHS
+
+    def mend(self, state: Any, numbers: Ints) -> None:
+        """Go on with the epoch if all items of its list are there; else begin another."""
+        current = numbers[state.current]
+        if (current < 0).any():
+            state.begun[0] = 0
+            current = np.zeros_like(current)
+        state.current[:] = current
 
 
 @inline_kernel
-def goes_on(state: Epochs, ranking: Ints, memo: Ints) -> bool:
+def goes_on(epoch: Ints, begun: Ints, current: Ints, ranking: Ints, memo: Ints) -> bool:
     """Write the memo and, if the epoch has begun, its list; return whether it has."""
-    memo[0] = state.epoch[0] % EPOCHS
-    if state.begun[0] == 0:
+    memo[0] = epoch[0] % EPOCHS
+    if begun[0] == 0:
         return False
     for position in range(ranking.shape[0]):
-        ranking[position] = state.current[position]
+        ranking[position] = current[position]
     return True
 
 
 @inline_kernel
-def ends_epoch(state: Epochs, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
+def ends_epoch(
+    epoch: Ints, begun: Ints, current: Ints, ranking: Ints, memo: Ints, clicks: Ints
+) -> bool:
     """Settle a list; return whether it had no click, and so ended an epoch."""
     clicked = 0
     for position in range(ranking.shape[0]):
         clicked |= clicks[position]
     if clicked == 0:
-        state.epoch[0] += 1
-        state.begun[0] = 0
+        epoch[0] += 1
+        begun[0] = 0
         return True
-    if state.begun[0] == 0 and memo[0] == state.epoch[0] % EPOCHS:
-        state.begun[0] = 1
+    if begun[0] == 0 and memo[0] == epoch[0] % EPOCHS:
+        begun[0] = 1
         for position in range(ranking.shape[0]):
-            state.current[position] = ranking[position]
+            current[position] = ranking[position]
     return False

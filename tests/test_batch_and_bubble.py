@@ -187,7 +187,7 @@ def test_bubblerank_stays_close_to_its_base_list(model: PBM, delay: int) -> None
     exchanged = ended = 0
     for _ in range(2000):
         ranking, memo = learner.rank(rng.policy)
-        if learner.state.started[0]:
+        if learner.state.rounds[0] > 0:
             position = moves = 0
             while position < k:
                 if ranking[position] == base[position]:
@@ -255,7 +255,7 @@ def test_an_item_moves_up_one_place_a_round() -> None:
     learner.state.wins[3, 1] = 1000
     learner.update([0, 2, 1], [0, 0, 0], [0, 0, 0])  # below the page as well
     assert learner.state.base.tolist() == [2, 0, 3, 1]
-    assert learner.state.candidates[0] == 0  # item 1 is surely worse than item 3
+    assert learner.cache.candidates[0] == 0  # item 1 is surely worse than item 3
 
 
 def test_every_pair_is_compared_whatever_the_batches() -> None:

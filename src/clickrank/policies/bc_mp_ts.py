@@ -7,26 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, renew_top_k
-from clickrank.numerics.gamma import gamma_constants, plain_gamma_constants, sample_gamma
+from clickrank._select import visibility
+from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.contract import Request, register
-from clickrank.types import (
-    Floats,
-    FloatScratch,
-    FloatStatistic,
-    Ints,
-    IntScratch,
-    IntStatistic,
-    Vector,
-)
-
-
-class Params(NamedTuple):
-    """Constants."""
-
-    examination: Floats  # (n_positions,), κ
-    prominence: Ints  # (n_positions,), positions by decreasing examination
+from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector
 
 
 class State(NamedTuple):
@@ -34,10 +19,13 @@ class State(NamedTuple):
 
     clicks: IntStatistic  # (n_items,), S_k
     seen: FloatStatistic  # (n_items,), Ñ_k
-    wins: FloatStatistic  # (n_items, 2), constants of a Gamma draw of shape 1 + S_k
-    losses: FloatStatistic  # (n_items, 2), and of shape 1 + max(Ñ_k - S_k, 0)
-    draws: FloatScratch  # (n_items,), one draw from each posterior
-    best: IntScratch  # (n_positions,), items by decreasing draw
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    examination: Floats  # (n_positions,), κ
+    visibility: Floats  # (n_positions,), larger where examination is larger
 
 
 @dataclass(frozen=True)
@@ -56,10 +44,11 @@ class BCMPTS(Policy):
     **Differences**: 1. Ñ_k - S_k, which lucky clicks make negative, is cut off at 0. 2. The best
     draw goes to the most examined position, so that examination need not decrease.
 
-    **Complexity**: O(n_items) a round, one Beta draw an item.
+    **Complexity**: O(n_items) a round, one Beta draw per item.
 
     **Guarantee**: none. For attractions near one the Beta is narrower than the posterior, so the
-    policy explores too little: a few runs in a thousand settle on a wrong list (001, Figure 1a).
+    policy explores too little: a few runs in a thousand settle on a wrong list (lagree2016,
+    Figure 1a).
     Use `PBMTS`.
 
     Parameters
@@ -77,7 +66,7 @@ class BCMPTS(Policy):
 
     name = "bc-mp-ts"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
-    by_item = ("clicks", "seen", "wins", "losses")
+    by_item = ("clicks", "seen")
 
     examination: Vector
 
@@ -88,50 +77,39 @@ class BCMPTS(Policy):
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
         examination = check_length(self, "examination", n_positions)
-        return Params(examination, prominence(examination))
+        return Params(examination, visibility(examination))
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        even = np.tile(plain_gamma_constants(1.0), (n_items, 1))
-        return State(
-            clicks=np.zeros(n_items, dtype=np.int64),
-            seen=np.zeros(n_items),
-            wins=even,
-            losses=even.copy(),
-            draws=np.zeros(n_items),
-            best=np.zeros(n_positions, dtype=np.int64),
-        )
+        return State(clicks=np.zeros(n_items, dtype=np.int64), seen=np.zeros(n_items))
 
 
-def _rank(
+def score(
     params: Params,
     state: State,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    for item in range(state.draws.shape[0]):
-        win = sample_gamma(state.wins[item, 0], state.wins[item, 1], rng)
-        loss = sample_gamma(state.losses[item, 0], state.losses[item, 1], rng)
-        state.draws[item] = win / (win + loss)  # Beta
-    renew_top_k(state.draws, rng, state.best)
-    place(state.best, params.prominence, ranking)
+    """Draw θ_k for each item; the largest draw goes to the most examined position."""
+    for item in range(items.shape[0]):
+        misses = max(state.seen[item] - state.clicks[item], 0.0)
+        win = sample_gamma(*gamma_constants(1.0 + state.clicks[item]), rng)
+        loss = sample_gamma(*gamma_constants(1.0 + misses), rng)
+        items[item] = win / (win + loss)  # Beta
+    positions[:] = params.visibility
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks, and views weighted by examination."""
     for position in range(ranking.shape[0]):
         item = ranking[position]
         state.clicks[item] += clicks[position]
         state.seen[item] += params.examination[position]
-        wins = state.clicks[item]
-        if clicks[position] == 1:
-            state.wins[item, 0], state.wins[item, 1] = gamma_constants(1.0 + wins)
-        losses = max(state.seen[item] - wins, 0.0)
-        state.losses[item, 0], state.losses[item, 1] = gamma_constants(1.0 + losses)
 
 
-register(BCMPTS, State, _rank, _update)
+register(BCMPTS, State, score=score, update=update)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,33 +10,36 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._jit import kernel, lean_kernel
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Few, Joined, Lists, ListSource
-from clickrank.types import Ints, IntScratch, IntStatistic, number, numbers_of, whole
-
-
-class Params(NamedTuple):
-    """Constants."""
-
-    width: float  # 4 log(1/δ): i is surely better than j where s(i,j) > 0 and s² > width · n(i,j)
+from clickrank.types import IntParticle, Ints, IntStatistic, number, numbers_of, whole
 
 
 class State(NamedTuple):
     """The base list, and how often one item of a pair was clicked and the other was not."""
 
     rounds: IntStatistic  # (1,), t - 1
-    started: IntStatistic  # (1,), whether there is a base list
-    base: IntStatistic  # (n_items,), the base list R̄, then items that may be better than its last
-    #                     one, then items that are surely worse
-    candidates: IntStatistic  # (1,), how many of those that may be better
+    base: IntStatistic  # (n_items,), the base list R̄, then the items below the page: those that may
+    #                     be better than its last one first
     wins: IntStatistic  # (n_items, n_items), in randomised pairs: row clicked, column not; so that
     #                     s(i,j) = wins[i,j] - wins[j,i] and n(i,j) = wins[i,j] + wins[j,i]
-    unsettled: IntStatistic  # (1,), whether the last pass exchanged items, so the next one may too
-    waiting: IntScratch  # (1,), lists made since the last feedback: t goes on without it
-    kept: IntScratch  # (n_items,), 0, 1, 2, … between two calls
+
+
+class Waiting(NamedTuple):
+    """Lists that feedback may still come for, which cannot be known from feedback."""
+
+    waiting: IntParticle  # (1,), lists made since the last feedback: t goes on without it
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    n_positions: int  # K
+    given: bool  # whether there is a list to start from; otherwise the first one is
+    width: float  # 4 log(1/δ): i is surely better than j where s(i,j) > 0 and s² > width · n(i,j)
 
 
 @dataclass(frozen=True)
@@ -64,8 +68,7 @@ class BubbleRank(Policy):
     4. Rounds alternate between even and odd pairs by the number of lists whose feedback has come,
     plus those made since.
 
-    **Complexity**: O(n_positions) a round, O(n_items) when a pair becomes certain, and memory for
-    n_items² counts.
+    **Complexity**: O(n_items) a round, and memory for n_items² counts.
 
     **Guarantee**: regret O(K (χ_max/χ_min) (K + V_0) log(T) / Δ_min) for K items at K positions,
     examined with probabilities between χ_min and χ_max, where Δ_min is the smallest gap in
@@ -119,7 +122,9 @@ class BubbleRank(Policy):
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        return Params(4.0 * self.power * math.log(self.horizon))
+        return Params(
+            n_positions, self.initial is not None, 4.0 * self.power * math.log(self.horizon)
+        )
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
@@ -132,17 +137,12 @@ class BubbleRank(Policy):
             base = np.append(shown, np.setdiff1d(base, shown)).astype(np.int64)
         return State(
             rounds=np.zeros(1, dtype=np.int64),
-            started=np.full(1, self.initial is not None, dtype=np.int64),
             base=base,
-            candidates=np.full(1, n_items - n_positions, dtype=np.int64),
             wins=np.zeros((n_items, n_items), dtype=np.int64),
-            unsettled=np.zeros(1, dtype=np.int64),
-            waiting=np.zeros(1, dtype=np.int64),
-            kept=np.arange(n_items),
         )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number a position.
+        """Return one whole number per position.
 
         1 if it was randomised with the next one, else 0; the last: 1 + the item left out, else 0.
         """
@@ -158,7 +158,7 @@ class BubbleRank(Policy):
         if self.initial is None:
             return changed
         numbers = numbers_of(origin, max(*self.initial, *origin) + 1)[list(self.initial)]
-        return BubbleRank(self.horizon, numbers[numbers >= 0], self.power)
+        return dataclasses.replace(self, initial=numbers[numbers >= 0])
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
         """Return memos with the item left out, if any, called by another number."""
@@ -170,9 +170,9 @@ class BubbleRank(Policy):
     def lists(self, source: ListSource) -> Lists:
         """Return the lists of pairs in random order, each by itself."""
         state, n_positions = source.state, source.n_positions
-        if state.started[0] == 0:
+        if not source.params.given and state.rounds[0] == 0:
             return Blocks([np.arange(source.n_items)], [0] * n_positions)
-        offset = int(state.rounds[0] + state.waiting[0] + 1) % 2
+        offset = int(state.rounds[0] + source.cache.waiting[0] + 1) % 2
         base = state.base.tolist()
         parts: list[tuple[Lists, int]] = [(Few([[base[0]]]), 1)] * offset
         for position in range(offset, n_positions - 1, 2):
@@ -181,50 +181,67 @@ class BubbleRank(Policy):
             sure = won > lost and (won - lost) ** 2 > source.params.width * (won + lost)
             parts.append((Few([pair] if sure else [pair, pair[::-1]]), 2))
         if (n_positions - 1 - offset) % 2 == 0 and n_positions > offset:
-            count = int(state.candidates[0])
+            count = count_candidates(source.params, state)
             others = base[n_positions : n_positions + count]
             weights = [0.5] + [0.5 / count] * count if count else [1.0]
             parts.append((Few([[x] for x in (base[n_positions - 1], *others)], weights), 1))
         return Joined(parts)
 
 
+def build(params: Params, state: State) -> Waiting:
+    """Wait for no list."""
+    return Waiting(np.zeros(1, dtype=np.int64))
+
+
+def count_candidates(params: Params, state: State) -> int:
+    """Return how many items below the page may be better than the last one on it."""
+    last, below = state.base[params.n_positions - 1], state.base[params.n_positions :]
+    won, lost = state.wins[last, below], state.wins[below, last]
+    sure = (won > lost) & ((won - lost) ** 2 > params.width * (won + lost))
+    return int(below.size - sure.sum())
+
+
 @lean_kernel
-def _surely_better(wins: Ints, width: float, item: int, other: int) -> bool:
+def surely_better(wins: Ints, width: float, item: int, other: int) -> bool:
+    """Say whether s(i,j) > 2 √(n(i,j) log(1/δ))."""
     won = wins[item, other]
     lost = wins[other, item]
     lead = won - lost
     return bool(lead > 0 and lead * lead > width * (won + lost))
 
 
-def _rank(
+def rank(
     params: Params,
     state: State,
-    cache: None,
+    cache: Waiting,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
     memo: Ints,
 ) -> None:
+    """Show every other pair of neighbours in random order, unless it is known which is better."""
     n_positions = ranking.shape[0]
-    for position in range(n_positions):
-        memo[position] = 0
-        ranking[position] = state.base[position]
-    if state.started[0] == 0:
-        _random_list(state.kept, rng, ranking)
+    memo[:] = 0
+    if not params.given and state.rounds[0] == 0:
+        _draw_list(state.base.shape[0], rng, ranking)
         return
-    offset = (state.rounds[0] + state.waiting[0] + 1) % 2  # h = t mod 2
-    state.waiting[0] += 1
+    ranking[:] = state.base[:n_positions]
+    offset = (state.rounds[0] + cache.waiting[0] + 1) % 2  # h = t mod 2
+    cache.waiting[0] += 1
     for position in range(offset, n_positions - 1, 2):
         item = ranking[position]
         other = ranking[position + 1]
-        if not _surely_better(state.wins, params.width, item, other):
+        if not surely_better(state.wins, params.width, item, other):
             memo[position] = 1
             if rng.random() < 0.5:
                 ranking[position] = other
                 ranking[position + 1] = item
     last = n_positions - 1
-    if state.candidates[0] > 0 and (last - offset) % 2 == 0:
-        other = state.base[n_positions + int(rng.random() * state.candidates[0])]
+    candidates = 0
+    for item in state.base[n_positions:]:
+        candidates += not surely_better(state.wins, params.width, state.base[last], item)
+    if candidates > 0 and (last - offset) % 2 == 0:
+        other = state.base[n_positions + int(rng.random() * candidates)]
         if rng.random() < 0.5:
             memo[last] = 1 + ranking[last]
             ranking[last] = other
@@ -232,105 +249,77 @@ def _rank(
             memo[last] = 1 + other
 
 
-@lean_kernel
-def _random_list(deck: Ints, rng: np.random.Generator, ranking: Ints) -> None:
-    """Write a random list, drawn from a deck of all items that is put in order again."""
-    n_items = deck.shape[0]
+@kernel
+def _draw_list(n_items: int, rng: np.random.Generator, ranking: Ints) -> None:
+    """Write a random list."""
+    deck = np.arange(n_items)
     for position in range(ranking.shape[0]):
         other = position + int(rng.random() * (n_items - position))
         ranking[position] = deck[other]
         deck[other] = deck[position]
-    for item in range(n_items):
-        deck[item] = item
 
 
-def _update(
-    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+def update(
+    params: Params, state: State, cache: Waiting, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count randomised pairs of which one item was clicked, then exchange neighbours."""
+    started = params.given or state.rounds[0] > 0
     state.rounds[0] += 1
-    state.waiting[0] = 0
-    if state.started[0] == 0:
-        _start(state.base, state.kept, ranking)
-        state.started[0] = 1
+    cache.waiting[0] = 0
+    if not started:
+        _start(state.base, ranking)
         return
     last = ranking.shape[0] - 1
-    certain = False
     for position in range(last):
         if memo[position] != 0 and clicks[position] != clicks[position + 1]:
-            winner = position + clicks[position + 1]
-            loser = position + clicks[position]
-            certain |= _count(state.wins, params.width, ranking[winner], ranking[loser])
+            winner = ranking[position + clicks[position + 1]]
+            loser = ranking[position + clicks[position]]
+            state.wins[winner, loser] += 1
     if memo[last] != 0 and clicks[last] == 1:
-        certain |= _count(state.wins, params.width, ranking[last], memo[last] - 1)
-    # Nothing else can call for an exchange: between other neighbours nothing has changed.
-    if certain or state.unsettled[0] == 1:
-        _bubble(params, state, ranking.shape[0])
+        state.wins[ranking[last], memo[last] - 1] += 1
+    _bubble(state.base, state.wins, params.width, ranking.shape[0])
 
 
-@lean_kernel
-def _start(base: Ints, kept: Ints, ranking: Ints) -> None:
+@kernel
+def _start(base: Ints, ranking: Ints) -> None:
     """Take a list as the base list; the other items follow."""
-    to = 0
-    for item in ranking:
-        kept[item] = -1
-        base[to] = item
-        to += 1
+    size = ranking.shape[0]
+    base[:size] = ranking
     for item in range(base.shape[0]):
-        if kept[item] >= 0:
-            base[to] = item
-            to += 1
-        kept[item] = item
+        if not (ranking == item).any():
+            base[size] = item
+            size += 1
 
 
-@lean_kernel
-def _count(wins: Ints, width: float, winner: int, loser: int) -> bool:
-    """Count a pair; return whether it is certain which item is better, or was so before."""
-    before = _surely_better(wins, width, loser, winner)
-    wins[winner, loser] += 1
-    return before or _surely_better(wins, width, winner, loser)
-
-
-@lean_kernel
-def _bubble(params: Params, state: State, n_positions: int) -> None:
+@kernel
+def _bubble(base: Ints, wins: Ints, width: float, n_positions: int) -> None:
     """Exchange neighbours of which the lower is surely better, in one pass; then the last item."""
-    base = state.base
-    n_items = base.shape[0]
-    state.unsettled[0] = 0
     for upper in range(n_positions - 1):
         item = base[upper]
-        if _surely_better(state.wins, params.width, base[upper + 1], item):
+        if surely_better(wins, width, base[upper + 1], item):
             base[upper] = base[upper + 1]
             base[upper + 1] = item
-            state.unsettled[0] = 1
     last = base[n_positions - 1]
     better = -1
     lead = 0
-    for place in range(n_positions, n_items):
+    for place in range(n_positions, base.shape[0]):
         item = base[place]
-        by = state.wins[item, last] - state.wins[last, item]
-        if by > lead and _surely_better(state.wins, params.width, item, last):
+        by = wins[item, last] - wins[last, item]
+        if by > lead and surely_better(wins, width, item, last):
             better = place
             lead = by
     if better >= 0:
         base[n_positions - 1] = base[better]
         base[better] = last
         last = base[n_positions - 1]
-        state.unsettled[0] = 1
-    # Below the page those that may be better than the last one come first, in order.
+    # Below the page, those that may be better than the last one come first; both keep their order.
+    below = base[n_positions:].copy()
     to = n_positions
-    size = 0
-    for place in range(n_positions, n_items):
-        item = base[place]
-        if _surely_better(state.wins, params.width, last, item):
-            state.kept[size] = item
-            size += 1
-        else:
-            base[to] = item
-            to += 1
-    state.candidates[0] = to - n_positions
-    for i in range(size):
-        base[to + i] = state.kept[i]
-        state.kept[i] = i
+    for worse in range(2):
+        for item in below:
+            if surely_better(wins, width, last, item) == (worse == 1):
+                base[to] = item
+                to += 1
 
 
-register(BubbleRank, State, _rank, _update, lean=True)
+register(BubbleRank, State, rank, update, cache=Waiting, build=build)

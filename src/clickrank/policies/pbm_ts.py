@@ -7,38 +7,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, renew_top_k
+from clickrank._select import visibility
 from clickrank.numerics.posterior import HAT_SIZE, build_hat, sample_posterior
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.contract import Request, register
-from clickrank.types import (
-    Floats,
-    FloatScratch,
-    FloatStatistic,
-    Ints,
-    IntScratch,
-    IntStatistic,
-    Vector,
-)
+from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector
+
+
+class State(NamedTuple):
+    """The posterior's counts."""
+
+    clicks: IntStatistic  # (n_items,), Σ_l α_kl = S_k
+    misses: IntStatistic  # (n_items, n_positions), β_kl = N_kl - S_kl
+    seen: FloatStatistic  # (n_items,), views weighted by examination, Ñ_k
 
 
 class Params(NamedTuple):
     """Constants."""
 
     examination: Floats  # (n_positions,), κ
-    prominence: Ints  # (n_positions,), positions by decreasing examination
-
-
-class State(NamedTuple):
-    """The posterior's counts, and its samplers."""
-
-    clicks: IntStatistic  # (n_items,), Σ_l α_kl = S_k
-    misses: IntStatistic  # (n_items, n_positions), β_kl = N_kl - S_kl
-    seen: FloatStatistic  # (n_items,), views weighted by examination, Ñ_k
-    stale: IntScratch  # (n_items,), 1 where the hat is not of these counts
-    hats: FloatScratch  # (n_items, HAT_SIZE), see numerics.posterior
-    draws: FloatScratch  # (n_items,), one draw from each posterior
-    best: IntScratch  # (n_positions,), items by decreasing draw
+    visibility: Floats  # (n_positions,), larger where examination is larger
 
 
 @dataclass(frozen=True)
@@ -59,11 +47,9 @@ class PBMTS(Policy):
     1.13 proposals a draw for ever. 2. The best draw goes to the most examined position, so that
     examination need not decrease.
 
-    **Complexity**: O(n_items + n_positions²) a round: hats are rebuilt for the shown items only,
-    and half of the
-    draws need no logarithm of the density.
+    **Complexity**: O(n_items · n_positions) a round, one hat and one draw per item.
 
-    **Guarantee**: none proved; conjectured asymptotically optimal in 001, section 5.
+    **Guarantee**: none proved; conjectured asymptotically optimal in lagree2016, section 5.
 
     Parameters
     ----------
@@ -91,7 +77,7 @@ class PBMTS(Policy):
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
         examination = check_length(self, "examination", n_positions)
-        return Params(examination, prominence(examination))
+        return Params(examination, visibility(examination))
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
@@ -99,45 +85,37 @@ class PBMTS(Policy):
             clicks=np.zeros(n_items, dtype=np.int64),
             misses=np.zeros((n_items, n_positions), dtype=np.int64),
             seen=np.zeros(n_items),
-            stale=np.ones(n_items, dtype=np.int64),
-            hats=np.zeros((n_items, HAT_SIZE)),
-            draws=np.zeros(n_items),
-            best=np.zeros(n_positions, dtype=np.int64),
         )
 
 
-def _rank(
+def score(
     params: Params,
     state: State,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    examination = params.examination
-    for item in range(state.draws.shape[0]):
-        clicks = state.clicks[item]
-        misses = state.misses[item]
-        hat = state.hats[item]
-        if state.stale[item] == 1:
-            estimate = clicks / state.seen[item] if clicks > 0 else 0.0
-            build_hat(clicks, misses, examination, estimate, hat)
-            state.stale[item] = 0
-        state.draws[item] = sample_posterior(clicks, misses, examination, hat, rng)
-    renew_top_k(state.draws, rng, state.best)
-    place(state.best, params.prominence, ranking)
+    """Draw θ_k for each item; the largest draw goes to the most examined position."""
+    hat = np.empty(HAT_SIZE)
+    for item in range(items.shape[0]):
+        clicks, misses = state.clicks[item], state.misses[item]
+        estimate = clicks / state.seen[item] if clicks > 0 else 0.0
+        build_hat(clicks, misses, params.examination, estimate, hat)
+        items[item] = sample_posterior(clicks, misses, params.examination, hat, rng)
+    positions[:] = params.visibility
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks, misses, and views weighted by examination."""
     for position in range(ranking.shape[0]):
         item = ranking[position]
         state.clicks[item] += clicks[position]
         state.misses[item, position] += 1 - clicks[position]
         state.seen[item] += params.examination[position]
-        state.stale[item] = 1
 
 
-register(PBMTS, State, _rank, _update)
+register(PBMTS, State, score=score, update=update)

@@ -1,0 +1,182 @@
+"""BubbleRank, fast: neighbours are looked at only once a pair is certain.
+
+Between other neighbours nothing changes that calls for an exchange. A round takes O(n_positions),
+and O(n_items) when a pair becomes certain.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._jit import lean_kernel
+from clickrank.policies.bubble_rank import (
+    BubbleRank,
+    Params,
+    State,
+    count_candidates,
+    surely_better,
+)
+from clickrank.policies.contract import Request, register_fast
+from clickrank.types import IntParticle, Ints
+
+
+class Cache(NamedTuple):
+    """How many items may come onto the page, and whether the base list may change."""
+
+    waiting: IntParticle  # (1,), as of the plain kernels
+    candidates: Ints  # (1,), items below the page that may be better than its last one
+    unsettled: Ints  # (1,), whether the last pass exchanged items, so the next one may too
+    deck_buffer: Ints  # (n_items,), 0, 1, 2, … between two calls
+
+
+def build(params: Params, state: State) -> Cache:
+    """Count the candidates; whether the last pass exchanged items is not known."""
+    return Cache(
+        waiting=np.zeros(1, dtype=np.int64),
+        candidates=np.full(1, count_candidates(params, state), dtype=np.int64),
+        unsettled=np.ones(1, dtype=np.int64),
+        deck_buffer=np.arange(state.base.size),
+    )
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: Cache,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Show every other pair of neighbours in random order, unless it is known which is better."""
+    n_positions = ranking.shape[0]
+    for position in range(n_positions):
+        memo[position] = 0
+        ranking[position] = state.base[position]
+    if not (params.given or state.rounds[0] > 0):
+        _draw_list(cache.deck_buffer, rng, ranking)
+        return
+    offset = (state.rounds[0] + cache.waiting[0] + 1) % 2  # h = t mod 2
+    cache.waiting[0] += 1
+    for position in range(offset, n_positions - 1, 2):
+        item = ranking[position]
+        other = ranking[position + 1]
+        if not surely_better(state.wins, params.width, item, other):
+            memo[position] = 1
+            if rng.random() < 0.5:
+                ranking[position] = other
+                ranking[position + 1] = item
+    last = n_positions - 1
+    if cache.candidates[0] > 0 and (last - offset) % 2 == 0:
+        other = state.base[n_positions + int(rng.random() * cache.candidates[0])]
+        if rng.random() < 0.5:
+            memo[last] = 1 + ranking[last]
+            ranking[last] = other
+        else:
+            memo[last] = 1 + other
+
+
+@lean_kernel
+def _draw_list(deck: Ints, rng: np.random.Generator, ranking: Ints) -> None:
+    """Write a random list, drawn from a deck of all items that is put in order again."""
+    n_items = deck.shape[0]
+    for position in range(ranking.shape[0]):
+        other = position + int(rng.random() * (n_items - position))
+        ranking[position] = deck[other]
+        deck[other] = deck[position]
+    for item in range(n_items):
+        deck[item] = item
+
+
+def update(
+    params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Count randomised pairs, and exchange neighbours if that may have become certain."""
+    started = params.given or state.rounds[0] > 0
+    state.rounds[0] += 1
+    cache.waiting[0] = 0
+    if not started:
+        _start(state.base, cache.deck_buffer, ranking)
+        return
+    last = ranking.shape[0] - 1
+    certain = False
+    for position in range(last):
+        if memo[position] != 0 and clicks[position] != clicks[position + 1]:
+            winner = position + clicks[position + 1]
+            loser = position + clicks[position]
+            certain |= _count(state.wins, params.width, ranking[winner], ranking[loser])
+    if memo[last] != 0 and clicks[last] == 1:
+        certain |= _count(state.wins, params.width, ranking[last], memo[last] - 1)
+    # Nothing else can call for an exchange: between other neighbours nothing has changed.
+    if certain or cache.unsettled[0] == 1:
+        _bubble(state.base, state.wins, params.width, cache, ranking.shape[0])
+
+
+@lean_kernel
+def _start(base: Ints, deck: Ints, ranking: Ints) -> None:
+    """Take a list as the base list; the other items follow."""
+    to = 0
+    for item in ranking:
+        deck[item] = -1
+        base[to] = item
+        to += 1
+    for item in range(base.shape[0]):
+        if deck[item] >= 0:
+            base[to] = item
+            to += 1
+        deck[item] = item
+
+
+@lean_kernel
+def _count(wins: Ints, width: float, winner: int, loser: int) -> bool:
+    """Count a pair; return whether it is certain which item is better, or was so before."""
+    before = surely_better(wins, width, loser, winner)
+    wins[winner, loser] += 1
+    return before or surely_better(wins, width, winner, loser)
+
+
+@lean_kernel
+def _bubble(base: Ints, wins: Ints, width: float, cache: Cache, n_positions: int) -> None:
+    """Exchange neighbours of which the lower is surely better, in one pass; then the last item."""
+    n_items = base.shape[0]
+    cache.unsettled[0] = 0
+    for upper in range(n_positions - 1):
+        item = base[upper]
+        if surely_better(wins, width, base[upper + 1], item):
+            base[upper] = base[upper + 1]
+            base[upper + 1] = item
+            cache.unsettled[0] = 1
+    last = base[n_positions - 1]
+    better = -1
+    lead = 0
+    for place in range(n_positions, n_items):
+        item = base[place]
+        by = wins[item, last] - wins[last, item]
+        if by > lead and surely_better(wins, width, item, last):
+            better = place
+            lead = by
+    if better >= 0:
+        base[n_positions - 1] = base[better]
+        base[better] = last
+        last = base[n_positions - 1]
+        cache.unsettled[0] = 1
+    # Below the page those that may be better than the last one come first, in order.
+    to = n_positions
+    size = 0
+    for place in range(n_positions, n_items):
+        item = base[place]
+        if surely_better(wins, width, last, item):
+            cache.deck_buffer[size] = item
+            size += 1
+        else:
+            base[to] = item
+            to += 1
+    cache.candidates[0] = to - n_positions
+    for i in range(size):
+        base[to + i] = cache.deck_buffer[i]
+        cache.deck_buffer[i] = i
+
+
+register_fast(BubbleRank, State, Cache, build, rank, update, lean=True)

@@ -76,19 +76,32 @@ _TOGETHER = 50
 class Engine:
     """A worker of the service. Its methods are awaited in one event loop; see `open`."""
 
-    def __init__(self, database: Database, clock: Clock, memory: int) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, memory: int, *, seed: int | None = None
+    ) -> None:
         """Start the threads; the tables must be up to date."""
         self.clock = clock
         self._memory = Memory(database, memory)
         self._access = self._memory.access
         self.writer = self._access.writer
         self.folder = Folder(database, self.writer, clock, self._memory.loaded)
-        self._rng = np.random.default_rng()
+        self._rng = np.random.default_rng(seed)
         self._odds = Odds()
 
     @classmethod
-    async def open(cls, url: str, *, memory: int = MEMORY, clock: Clock | None = None) -> Engine:
-        """Bring the tables up to date, and start to work."""
+    async def open(
+        cls,
+        url: str,
+        *,
+        memory: int = MEMORY,
+        clock: Clock | None = None,
+        seed: int | None = None,
+    ) -> Engine:
+        """Bring the tables up to date, and start to work.
+
+        A ``seed`` makes the lists repeatable, as far as they do not depend on when clicks are
+        learned from; without one, no two workers draw the same.
+        """
         database = Database(url)
 
         def prepare() -> int:
@@ -100,7 +113,7 @@ class Engine:
             floor = await asyncio.get_running_loop().run_in_executor(None, prepare)
         except StoreUnavailable as error:
             raise Unavailable(str(error)) from error
-        return cls(database, clock or Clock(floor), memory)
+        return cls(database, clock or Clock(floor), memory, seed=seed)
 
     async def close(self) -> None:
         """Fold what has settled, write snapshots, and end."""
@@ -306,9 +319,8 @@ class Engine:
         odds = self._odds if logs else None
         if stream.is_slow or odds is not None:  # which may have to draw thousands of lists
             async with stream.turns:
-                chosen = await self._access.in_thread(
-                    lambda: stream.choose(np.random.default_rng(), candidates, odds)
-                )
+                rng = self._rng.spawn(1)[0]  # threads must not share a generator
+                chosen = await self._access.in_thread(lambda: stream.choose(rng, candidates, odds))
         else:
             chosen = stream.choose(self._rng, candidates, odds)
         standing, own, memo, propensities = chosen

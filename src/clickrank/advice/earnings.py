@@ -29,8 +29,6 @@ Z = 1.96
 AS_GOOD = 0.01
 #: Rounds of the run that tells how fast a policy is.
 TRIAL = 5_000
-#: The policy that improves a given list, step by step.
-STARTS_FROM_TODAY = "bubblerank"
 
 
 class Plan(NamedTuple):
@@ -151,7 +149,7 @@ def players(
     has a line of its own.
     """
     found, skipped = [], {}
-    for name in [n for n in POLICIES if n != "oracle"] if names is None else names:
+    for name in [n for n, cls in POLICIES.items() if not cls.is_oracle] if names is None else names:
         policies: dict[Key, Policy | str] = {}
         doubts: list[str] = []
         told_of = group.queries[0].model
@@ -163,9 +161,9 @@ def players(
             skipped[name] = str(error).split(" Pass allow_mismatch")[0]
             continue
         many = f" ({len(doubts)} of {len(group.queries)} queries)" if doubts else ""
-        assumes = POLICIES[name].assumes
+        assumes, starting_list = POLICIES[name].assumes, POLICIES[name].starting_list
         told = [key for key in assumes.known if key != "click_model" and hasattr(told_of, key)]
-        told += ["horizon"] * assumes.horizon + ["today's order"] * (name == STARTS_FROM_TODAY)
+        told += ["horizon"] * assumes.horizon + ["today's order"] * bool(starting_list)
         found.append(Player(name, policies, tuple(told), doubts[0] + many if doubts else ""))
     return found, skipped
 
@@ -180,7 +178,8 @@ def _playing(name: str, query: Query, horizon: int) -> tuple[Policy, str, ClickM
         if not near:
             raise DoesNotApply(doubt)
         model = near[0]
-    start: dict[str, Any] = {"initial": query.today.order} if name == STARTS_FROM_TODAY else {}
+    starting_list = POLICIES[name].starting_list
+    start: dict[str, Any] = {starting_list: query.today.order} if starting_list else {}
     made = make_policy(name, model=model, horizon=horizon, **start)
     doubt = doubt or made.why_not(model) or ""
     check_applies(made, query.model, allow_mismatch=bool(doubt))

@@ -32,6 +32,7 @@ from clickrank.experiments.markup import (
     versions,
 )
 from clickrank.plots import Curve, Reference, earned_figure, position_figure, svg
+from clickrank.policies import POLICIES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -138,7 +139,7 @@ def _diagnosis_section(found: Diagnosis) -> str:
 def drawn(outcome: Outcome) -> tuple[Earning, ...]:
     """Return the policies worth drawing: the best, and uniform lists to compare with."""
     earnings = outcome.played.earnings
-    rest = tuple(e for e in earnings[MOST_CURVES:] if e.name == "uniform")
+    rest = tuple(e for e in earnings[MOST_CURVES:] if POLICIES[e.name].is_uniform)
     return earnings[:MOST_CURVES] + rest
 
 

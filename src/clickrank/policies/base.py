@@ -97,6 +97,14 @@ class Policy(abc.ABC):
     beats_uniform: ClassVar[bool] = True
     #: In how many rounds of the checks' easy instance that must show.
     learns_within: ClassVar[int] = 3000
+    #: Whether it is told the best list, and shows nothing else: what others are compared with.
+    is_oracle: ClassVar[bool] = False
+    #: Whether it shows all lists equally often: what others should do better than.
+    is_uniform: ClassVar[bool] = False
+    #: The largest number of items that it is meant for; None: any.
+    most_items: ClassVar[int | None] = None
+    #: The parameter that takes the list to start from, the page's own; empty if there is none.
+    starting_list: ClassVar[str] = ""
     #: Names of the state fields with one row per item, or some rows one after the other for each.
     #: Set this only if an item's statistics mean the same whatever other items there are. All other
     #: statistics are in `by_pair`, are the same for all catalogues, or are set by `mend`. None:
@@ -107,8 +115,8 @@ class Policy(abc.ABC):
     #: What to know before choosing the policy, one sentence or more each: shown wherever policies
     #: are listed.
     cautions: ClassVar[tuple[str, ...]] = ()
-    #: Whether what `rank` leaves in the scratch has a say in which list comes next, before any
-    #: feedback: a particle that walks, a deck that is being dealt. Not so for caches.
+    #: Whether what `rank` leaves behind has a say in which list comes next, before any feedback: a
+    #: particle that walks, a deck that is being dealt. Not so for caches.
     rank_remembers: ClassVar[bool] = False
 
     @abc.abstractmethod

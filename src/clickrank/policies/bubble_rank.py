@@ -96,6 +96,7 @@ class BubbleRank(Policy):
     """
 
     name = "bubblerank"
+    starting_list = "initial"
     assumes = Assumes(click_models=("pbm", "cascade"), horizon=True, positions="decreasing")
     rank_remembers = True
     learns_within = 30_000  # a pair must count some 500 times before it is exchanged

@@ -58,6 +58,7 @@ class Oracle(Policy):
     """
 
     name = "oracle"
+    is_oracle = True
     assumes = Assumes(known=("best_ranking",))
 
     best_ranking: Sequence[int] | Ints

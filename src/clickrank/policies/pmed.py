@@ -158,6 +158,7 @@ class PMED(Policy):
     """
 
     name = "pmed"
+    most_items = 60
     assumes = Assumes(click_models=("pbm",))
     rank_remembers = True
 

@@ -58,6 +58,7 @@ class Uniform(Policy):
     """
 
     name = "uniform"
+    is_uniform = True
     assumes = Assumes()
     by_item = ()
     beats_uniform = False

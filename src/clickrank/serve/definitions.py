@@ -30,7 +30,6 @@ from clickrank.wire import (
 MOST_BYTES = 256 * 2**20
 #: What would keep a worker busy for longer than visitors wait.
 _MOST = {"steps": 1_000, "slots": 2**16}
-_MOST_FOR_PMED = 60
 
 
 def define(new: NewRanker) -> Definition:
@@ -170,8 +169,9 @@ def check(name: str, definition: Definition) -> None:
         value = definition.settings.get(field, 1)
         if isinstance(value, (int, float)) and value > most:
             raise invalid(name, f"{field} must be at most {most:,} in the service", value)
-    if definition.policy == "pmed" and active > _MOST_FOR_PMED:
-        raise invalid(name, f"pmed is for at most {_MOST_FOR_PMED} items in the service", active)
+    largest = POLICIES[definition.policy].most_items
+    if largest is not None and active > largest:
+        raise invalid(name, f"{definition.policy} is for at most {largest} items", active)
     try:
         size = _size(definition)
         if size > MOST_BYTES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, Literal
 
 import msgspec
@@ -61,7 +60,7 @@ class Definition(msgspec.Struct, frozen=True):
         if self.alpha is not None and self.beta is not None:
             settings["prior"] = Beta(self.alpha, self.beta)
         if self.start is not None:
-            settings["initial"] = self.start
+            settings[POLICIES[self.policy].starting_list] = self.start
         return policy(self.policy, **settings)
 
 
@@ -72,7 +71,7 @@ def takes_priors(name: str) -> bool:
 
 def takes_list(name: str) -> bool:
     """Tell whether the policy of that name starts from a list."""
-    return any(field.name == "initial" for field in dataclasses.fields(POLICIES[name]))
+    return bool(POLICIES[name].starting_list)
 
 
 def encode(definition: Definition) -> str:

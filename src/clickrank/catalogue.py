@@ -122,4 +122,5 @@ def _parameters(cls: type) -> list[Parameter]:
     return [
         Parameter(key, p.default is missing, None if p.default is missing else p.default)
         for key, p in inspect.signature(cls).parameters.items()
+        if key != "reference"  # which says how a policy is run, not which one it is
     ]

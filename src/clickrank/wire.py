@@ -446,12 +446,16 @@ class Keys(msgspec.Struct):
 
 
 class Health(msgspec.Struct):
-    """Whether the service can work; ``reason`` if it cannot.
-
-    ``compiling`` names the policies that are being compiled ahead in the background: a ranker of
-    another policy, or of one of these before it is done, takes some seconds to be made.
-    """
+    """Whether the service can work; ``reason`` if it cannot."""
 
     ok: bool
     reason: str | None = None
+
+
+class Readiness(Health):
+    """Whether the service can work, and which policies are being compiled ahead.
+
+    Until that is done, to make a ranker of one of these takes some seconds.
+    """
+
     compiling: list[str] = []

@@ -175,7 +175,7 @@ async def show_health(service: Service, at: Path, body: None, query: None) -> Re
 async def show_readiness(service: Service, at: Path, body: None, query: None) -> Reply:
     """Whether the service can work, and why not."""
     reason = await service.why_not_ready()
-    health = s.Health(reason is None, reason, service.compiling)
+    health = s.Readiness(reason is None, reason, service.compiling)
     return as_json(health, 200 if reason is None else 503)
 
 

@@ -146,7 +146,7 @@ ROUTES = (
     ),
     Route(
         "GET", "/readyz", h.show_readiness,
-        s.Health, role=None, answer_example=s.Health(True), statuses=(200, 503),
+        s.Readiness, role=None, answer_example=s.Readiness(True), statuses=(200, 503),
     ),
     Route(
         "GET", "/openapi.json", h.show_description, "application/json",

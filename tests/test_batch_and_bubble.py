@@ -94,10 +94,11 @@ def test_end_of_a_stage(data: st.DataObject) -> None:
     if data.draw(st.booleans()):  # far apart, so that something is certain
         clicks = [c // 10 if k % 2 else needed - c // 10 for k, c in enumerate(clicks)]
     state.stage[:] = stage
-    state.clicks[:], state.views[:], state.done[0] = clicks, needed, n_items - 1
+    state.clicks[:], state.views[:] = clicks, needed
     state.views[0] -= 1  # one view, without a click, is to come
     state.clicks[0] = min(clicks[0], needed - 1)
     clicks[0] = int(state.clicks[0])
+    learner.drop_cache()
     ranking = list(range(n_positions))
     memo = [1] + [0] * (n_positions - 1)
     learner.update(ranking, memo, [0] * n_positions)
@@ -111,14 +112,15 @@ def test_end_of_a_stage(data: st.DataObject) -> None:
     ]
     order = state.order.tolist()
     assert sorted(order) == list(range(n_items))
-    assert [order[place] for place in state.place] == list(range(n_items))
+    cache = learner.cache
+    assert [order[place] for place in cache.place] == list(range(n_items))
     assert state.clicks.tolist() == state.views.tolist() == [0] * n_items
-    assert not state.done.any()
+    assert not cache.done.any()
     if splits:
         s = splits[-1]
         assert set(order[:s]) == set(best[:s])
         assert state.alive[0] == n_items
-        assert state.first.tolist() == [0] * s + [s] * (n_positions - s)
+        assert cache.first.tolist() == [0] * s + [s] * (n_positions - s)
         assert state.last.tolist() == [s - 1] * s + [n_positions - 1] * (n_positions - s)
         assert state.number.tolist() == [2] * s + [3] * (n_positions - s)
         assert not state.stage.any()
@@ -137,7 +139,7 @@ def test_least_viewed_items_are_shown(model: PBM) -> None:
     rng = streams(1, 0)
     for _ in range(800):
         ranking, memo = learner.rank(rng.policy)
-        for first in np.unique(state.first):
+        for first in np.unique(learner.cache.first):
             last = state.last[first]
             end = state.alive[0] if last == model.n_positions - 1 else last + 1
             batch = state.order[first:end]
@@ -149,8 +151,8 @@ def test_least_viewed_items_are_shown(model: PBM) -> None:
             counts = (views[shown] == min(views[batch])) & (len(batch) > 1)
             assert (memo[first : last + 1] == np.where(counts, state.number[first], 0)).all()
         learner.update(ranking, memo, model.sample(ranking, rng.users))
-    assert state.numbers[0] > 3
-    assert state.numbers[0] < learner.policy.memo_limit(model.n_items)
+    assert state.number.max() > 3
+    assert state.number.max() < learner.policy.memo_limit(model.n_items)
 
 
 def test_clicks_of_a_stage_that_has_ended_are_dropped() -> None:

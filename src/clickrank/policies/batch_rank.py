@@ -8,22 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._jit import kernel, lean_kernel
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Dealt, Joined, Lists, ListSource
-from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, whole
+from clickrank.types import Floats, IntParticle, Ints, IntStatistic, whole
 
 #: Stages of a batch. The last one needs more than 2**53 views of an item, so that none is missed.
 STAGES = 26
-
-
-class Params(NamedTuple):
-    """Constants."""
-
-    needed: Ints  # (STAGES,), n_ℓ, views of an item that end stage ℓ
-    delta: float  # log T + 3 log log T
 
 
 class State(NamedTuple):
@@ -34,25 +27,27 @@ class State(NamedTuple):
     """
 
     order: IntStatistic  # (n_items,), items by place: B_1, B_2, …, and the eliminated ones
-    place: IntStatistic  # (n_items,), place of each item in the order
     alive: IntStatistic  # (1,), items that are not eliminated: the places that count
-    first: IntStatistic  # (n_positions,), first position of the position's batch, I_b(1)
     last: IntStatistic  # (n_positions,), last position of the position's batch, I_b(2)
     stage: IntStatistic  # (n_positions,), stage of the position's batch, ℓ_b
     number: IntStatistic  # (n_positions,), number of that batch and stage, from 1 up
-    numbers: IntStatistic  # (1,), numbers given so far
-    done: IntStatistic  # (n_positions,), at a batch's first position: items that have n_ℓ views
     clicks: IntStatistic  # (n_items,), c_{b,ℓ}: clicks in the current stage of the item's batch
     views: IntStatistic  # (n_items,), n_{b,ℓ}
-    dealing: IntScratch  # (1,), number of the stage that the deck is of
-    deck: (
-        IntScratch  # (n_items,), items of the lowest batch, those to show next in its first places
-    )
-    left: IntScratch  # (1,), how many are to be shown before any other is shown again
-    upper: FloatScratch  # (n_items,), U by place
-    lower: FloatScratch  # (n_items,), L by place
-    best: IntScratch  # (n_positions,), places of the largest L, in its first ones
-    kept: IntScratch  # (n_items,), work space for an order
+
+
+class Deck(NamedTuple):
+    """Whose turn it is in the lowest batch, by the lists made: feedback may be late."""
+
+    dealing: IntParticle  # (1,), number of the stage that the deck is of
+    deck: IntParticle  # (n_items,), items of the lowest batch, those to show next first
+    left: IntParticle  # (1,), how many are to be shown before any other is shown again
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    needed: Ints  # (STAGES,), n_ℓ, views of an item that end stage ℓ
+    delta: float  # log T + 3 log log T
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,7 @@ class BatchRank(Policy):
     eliminated may be retired, and it goes on. Any other change starts it again: counts are those of
     one stage of one batch, and all items of a batch must have as many views.
 
-    **Complexity**: O(n_positions) a round. The end of a stage takes O(n_items · n_positions).
+    **Complexity**: O(n_items · n_positions) a round, and O(n_items²) at the end of a stage.
 
     **Guarantee**: regret O(K³ L log T / ((1 - p_max) Δ_min)) for L items on K positions, where
     p_max is the largest attraction and Δ_min the smallest gap between two (zoghi2017).
@@ -124,27 +119,16 @@ class BatchRank(Policy):
         """Return the state before the first round: one batch of all items."""
         return State(
             order=np.arange(n_items),
-            place=np.arange(n_items),
             alive=np.full(1, n_items, dtype=np.int64),
-            first=np.zeros(n_positions, dtype=np.int64),
             last=np.full(n_positions, n_positions - 1, dtype=np.int64),
             stage=np.zeros(n_positions, dtype=np.int64),
             number=np.ones(n_positions, dtype=np.int64),
-            numbers=np.ones(1, dtype=np.int64),
-            done=np.zeros(n_positions, dtype=np.int64),
             clicks=np.zeros(n_items, dtype=np.int64),
             views=np.zeros(n_items, dtype=np.int64),
-            dealing=np.zeros(1, dtype=np.int64),
-            deck=np.zeros(n_items, dtype=np.int64),
-            left=np.zeros(1, dtype=np.int64),
-            upper=np.zeros(n_items),
-            lower=np.zeros(n_items),
-            best=np.zeros(n_positions, dtype=np.int64),
-            kept=np.zeros(n_items, dtype=np.int64),
         )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number a position: the stage that the view counts for, or 0."""
+        """Return one whole number per position: the stage that the view counts for, or 0."""
         return n_positions
 
     def memo_limit(self, n_items: int) -> int:
@@ -157,7 +141,7 @@ class BatchRank(Policy):
 
     def lists(self, source: ListSource) -> Lists:
         """Return the lists of batches in random order, the lowest one by its deck."""
-        state, n_positions = source.state, source.n_positions
+        state, cache, n_positions = source.state, source.cache, source.n_positions
         parts: list[tuple[Lists, int]] = []
         first = 0
         while first < n_positions:
@@ -165,9 +149,9 @@ class BatchRank(Policy):
             places = int(state.alive[0]) if end == n_positions else end
             items, size = state.order[first:places].copy(), end - first
             if places > end:
-                left = int(state.left[0])
-                deck = state.deck[: places - first].copy()
-                if state.dealing[0] != state.number[first]:  # a new deck: who was shown less often
+                left = int(cache.left[0])
+                deck = cache.deck[: places - first].copy()
+                if cache.dealing[0] != state.number[first]:  # a new deck: who was shown less often
                     behind = state.views[items] == state.views[items].min()
                     deck, left = np.append(items[behind], items[~behind]), int(behind.sum())
                 items = deck[:left]
@@ -179,30 +163,36 @@ class BatchRank(Policy):
         return Joined(parts)
 
 
-# Helpers on the way of every round take the arrays they need, not the state: passing it to a
-# function that is not inlined counts references to each of its arrays.
+def build(params: Params, state: State) -> Deck:
+    """Return a deck that is not of any stage: it goes by feedback who was shown less often."""
+    return Deck(
+        dealing=np.zeros(1, dtype=np.int64),
+        deck=np.zeros(state.order.size, dtype=np.int64),
+        left=np.zeros(1, dtype=np.int64),
+    )
 
 
-def _rank(
+def rank(
     params: Params,
     state: State,
-    cache: None,
+    cache: Deck,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
     memo: Ints,
 ) -> None:
+    """Show the items of each batch in random order; in the lowest, those whose turn it is."""
     n_positions = ranking.shape[0]
     first = 0
     while first < n_positions:
         end = state.last[first] + 1
         number = state.number[first]
-        places = _places(state.last, state.alive, first)
+        places = end_of_batch(state.last, state.alive, first)
         if places > end:
-            if state.dealing[0] != number:
-                state.dealing[0] = number
-                _new_deck(state.order[first:places], state.views, state.deck, state.left)
-            _deal(state.deck[: places - first], state.left, rng, ranking, memo, first, number)
+            if cache.dealing[0] != number:
+                cache.dealing[0] = number
+                _new_deck(state.order[first:places], state.views, cache.deck, cache.left)
+            _deal(cache.deck[: places - first], cache.left, rng, ranking, memo, first, number)
         else:
             counts = number if places - first > 1 else 0
             for position in range(first, end):
@@ -213,7 +203,7 @@ def _rank(
 
 
 @lean_kernel
-def _places(last: Ints, alive: Ints, first: int) -> int:
+def end_of_batch(last: Ints, alive: Ints, first: int) -> int:
     """Return the end of the places of the batch that begins at a position."""
     end = last[first] + 1
     return int(alive[0]) if end == last.shape[0] else int(end)
@@ -294,141 +284,80 @@ def _new_deck(items: Ints, views: Ints, deck: Ints, cards: Ints) -> None:
     cards[0] = to
 
 
-def _update(
-    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+def update(
+    params: Params, state: State, cache: Deck, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    n_positions = ranking.shape[0]
-    end_of_stage = False
-    for position in range(n_positions):
-        if memo[position] == 0:
-            continue
-        item = ranking[position]
-        place = state.place[item]
-        own = min(place, n_positions - 1)  # a position of the item's batch
-        needed = params.needed[state.stage[own]]
-        current = place < state.alive[0] and memo[position] == state.number[own]
-        if current and state.views[item] < needed:
-            state.clicks[item] += clicks[position]
-            state.views[item] += 1
-            if state.views[item] == needed:
-                first = state.first[own]
-                state.done[first] += 1
-                end_of_stage |= state.done[first] == _places(state.last, state.alive, first) - first
-    if end_of_stage:
-        _end_stages(state, params.delta)
-
-
-@lean_kernel
-def _end_stages(state: State, delta: float) -> None:
+    """Count clicks and views, and end the stages of batches whose items all have enough views."""
     first = 0
-    while first < state.last.shape[0]:
+    while first < ranking.shape[0]:
         end = state.last[first] + 1
-        if state.done[first] == _places(state.last, state.alive, first) - first:
-            _end_stage(state, delta, first, end)
+        items = state.order[first : end_of_batch(state.last, state.alive, first)]
+        needed = params.needed[state.stage[first]]
+        waiting = 0  # for views of items of this batch
+        for item in items:
+            for position in range(ranking.shape[0]):
+                counts = ranking[position] == item and memo[position] == state.number[first]
+                if counts and state.views[item] < needed:
+                    state.clicks[item] += clicks[position]
+                    state.views[item] += 1
+            waiting += needed - state.views[item]
+        if waiting == 0:
+            _end_stage(params, state, items, first, end)
         first = end
 
 
-@lean_kernel
-def _end_stage(state: State, delta: float, first: int, end: int) -> None:
+@kernel
+def _end_stage(params: Params, state: State, items: Ints, first: int, end: int) -> None:
     """Split a batch, or eliminate items from it; either way new stages begin."""
-    places = _places(state.last, state.alive, first)
-    for place in range(first, places):
-        item = state.order[place]
+    size = end - first
+    upper, lower = np.empty(items.shape[0]), np.empty(items.shape[0])
+    for i in range(items.shape[0]):
+        item = items[i]
         misses = state.views[item] - state.clicks[item]
-        state.upper[place] = kl_upper(state.clicks[item], misses, delta)
-        state.lower[place] = kl_lower(state.clicks[item], misses, delta)
+        upper[i] = kl_upper(state.clicks[item], misses, params.delta)
+        lower[i] = kl_lower(state.clicks[item], misses, params.delta)
         state.clicks[item] = 0
         state.views[item] = 0
-    size = end - first
-    _sort_best(state.lower, first, places, state.best[:size])
-    split = _split(state, first, places, size)
-    if split == 0:
-        needed = state.lower[state.best[size - 1]]
-        alive = _partition(state, first, places, needed)
-        if end == state.last.shape[0]:
-            state.alive[0] = alive
-        _begin_stage(state, first, end, state.stage[first] + 1)
+    best = _by_lower(lower)  # d_1, d_2, …
+    split = 0
+    for s in range(1, size):
+        if lower[best[s - 1]] > upper[best[s:]].max():
+            split = s
+    if split > 0:  # d_1, …, d_s, and the others as they were
+        ahead = np.zeros(items.shape[0], dtype=np.bool_)
+        ahead[best[:split]] = True
+        items[:] = np.concatenate((items[best[:split]], items[~ahead]))
+        _begin_stage(state, first, first + split, 0)
+        _begin_stage(state, first + split, end, 0)
         return
-    # The first items come to the front, the others keep their order.
-    for i in range(split):
-        state.kept[i] = state.order[state.best[i]]
-        state.upper[state.best[i]] = -1.0
-    to = split
-    for place in range(first, places):
-        if state.upper[place] >= 0.0:
-            state.kept[to] = state.order[place]
-            to += 1
-    _write_order(state, first, to)
-    _begin_stage(state, first, first + split, 0)
-    _begin_stage(state, first + split, end, 0)
+    stays = upper >= lower[best[size - 1]]
+    items[:] = np.concatenate((items[stays], items[~stays]))
+    if end == state.last.shape[0]:
+        state.alive[0] = first + stays.sum()
+    _begin_stage(state, first, end, state.stage[first] + 1)
 
 
-@lean_kernel
-def _sort_best(lower: Floats, first: int, places: int, best: Ints) -> None:
-    """Write the places of the largest L, best first, ties by place: they do not matter below."""
-    size = 0
-    for place in range(first, places):
-        if size < best.shape[0]:
-            size += 1
-        elif not lower[place] > lower[best[size - 1]]:
-            continue
-        i = size - 1
-        while i > 0 and lower[best[i - 1]] < lower[place]:
-            best[i] = best[i - 1]
-            i -= 1
-        best[i] = place
+@kernel
+def _by_lower(lower: Floats) -> Ints:
+    """Return the items by decreasing L; the order of equal ones does not matter."""
+    best = np.empty(lower.shape[0], dtype=np.int64)
+    for i in range(lower.shape[0]):
+        place = i
+        while place > 0 and lower[best[place - 1]] < lower[i]:
+            best[place] = best[place - 1]
+            place -= 1
+        best[place] = i
+    return best
 
 
-@lean_kernel
-def _split(state: State, first: int, places: int, size: int) -> int:
-    """Return the largest s < size such that L(d_s) > U(d) for all d after d_s; 0 if none."""
-    state.kept[first:places] = 0
-    for i in range(size):
-        state.kept[state.best[i]] = 1
-    highest = -1.0  # U of the items after d_s
-    for place in range(first, places):
-        if state.kept[place] == 0:
-            highest = max(highest, state.upper[place])
-    for s in range(size - 1, 0, -1):
-        highest = max(highest, state.upper[state.best[s]])
-        if state.lower[state.best[s - 1]] > highest:
-            return s
-    return 0
-
-
-@lean_kernel
-def _partition(state: State, first: int, places: int, needed: float) -> int:
-    """Move items of a U below what is needed behind the others; return the end of these."""
-    to = 0
-    for place in range(first, places):
-        if state.upper[place] >= needed:
-            state.kept[to] = state.order[place]
-            to += 1
-    end = first + to
-    for place in range(first, places):
-        if not state.upper[place] >= needed:
-            state.kept[to] = state.order[place]
-            to += 1
-    _write_order(state, first, to)
-    return end
-
-
-@lean_kernel
-def _write_order(state: State, first: int, size: int) -> None:
-    for i in range(size):
-        state.order[first + i] = state.kept[i]
-        state.place[state.kept[i]] = first + i
-
-
-@lean_kernel
+@kernel
 def _begin_stage(state: State, first: int, end: int, stage: int) -> None:
-    state.numbers[0] += 1
-    state.done[first] = 0
+    """Give the batch of these positions the next number, which memos know its stage by."""
+    number = state.number.max() + 1  # of a stage that goes on, or ends just now
     for position in range(first, end):
-        state.first[position] = first
         state.last[position] = end - 1
         state.stage[position] = stage
-        state.number[position] = state.numbers[0]
+        state.number[position] = number
 
 
-register(BatchRank, State, _rank, _update, lean=True)
+register(BatchRank, State, rank, update, cache=Deck, build=build)

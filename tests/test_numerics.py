@@ -11,7 +11,7 @@ from scipy import integrate, stats
 
 from clickrank._jit import kernel
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
-from clickrank.numerics.kl_index import SLACK, divergence, divergence_constant, kl_index
+from clickrank.numerics.kl_index import SLACK, divergence, divergence_constant, kl_index, kl_ucb
 from clickrank.numerics.posterior import (
     HAT_SIZE,
     build_hat,
@@ -70,6 +70,7 @@ def test_index_is_the_root(rows: list[tuple[int, int, float]], delta: float) -> 
         return
     index, _, until = index_of(clicks, misses, kappa, delta)
     assert 0.0 < index <= 1.0
+    assert kl_ucb(clicks, misses, kappa, delta) == pytest.approx(index, abs=2e-11)
     q, away = Decimal(index), Decimal("2e-11")
     here = exact_divergence(rows, q)
     below, above = (exact_divergence(rows, x) for x in (max(q - away, q / 2), q + away))
@@ -88,6 +89,10 @@ def test_index_is_the_root(rows: list[tuple[int, int, float]], delta: float) -> 
 
 
 def test_index_known_values() -> None:
+    assert (
+        kl_ucb(np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int64), np.ones(2), 1.0)
+        == math.inf
+    )
     # One position, no click in n views: (1 - q)^n = e^-δ.
     q, _, _ = index_of(np.array([0]), np.array([20]), np.array([1.0]), 3.0)
     assert q == pytest.approx(-math.expm1(-3.0 / 20), abs=1e-12)

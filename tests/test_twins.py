@@ -78,6 +78,7 @@ def compare_lazy_with_fresh(spec: Policy, users: ClickModel, rounds: int) -> Non
     for t in range(rounds):
         for field in scratch:
             getattr(fresh.state, field)[...] = getattr(empty, field)
+        fresh.drop_cache()
         ranking, memo = lazy.rank(ours.policy)
         want, want_memo = fresh.rank(theirs.policy)
         assert ranking.tolist() == want.tolist(), f"round {t}"

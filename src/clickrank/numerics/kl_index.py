@@ -135,3 +135,21 @@ def kl_index(
                 break
             q = 0.5 * (low + high)  # caught at a minimum above δ
     return min(q, 1.0), rate, delta
+
+
+@kernel
+def kl_ucb(clicks: Ints, misses: Ints, examination: Floats, delta: float) -> float:
+    """Return the index U(δ) of an item from its clicks and misses at each position.
+
+    It is infinite without a view.
+    """
+    constant = 0.0
+    total = 0
+    seen = 0.0
+    for position in range(examination.shape[0]):
+        constant += divergence_constant(clicks[position], misses[position], examination[position])
+        total += clicks[position]
+        seen += examination[position] * (clicks[position] + misses[position])
+    if seen == 0.0:
+        return math.inf
+    return kl_index(total, misses, examination, constant, seen, delta)[0]

@@ -8,53 +8,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import kth_largest, place, prominence, renew_top_k
-from clickrank.numerics.kl_index import SLACK
+from clickrank._select import visibility
+from clickrank.numerics.kl_index import kl_ucb
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.contract import Request, register
-from clickrank.policies.kl_counts import count, no_counts, refresh, upper
-from clickrank.types import (
-    Floats,
-    FloatScratch,
-    FloatStatistic,
-    Ints,
-    IntScratch,
-    IntStatistic,
-    Vector,
-    number,
-)
+from clickrank.types import Floats, Ints, IntStatistic, Vector, number
+
+
+class State(NamedTuple):
+    """Counts by item and position."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_items, n_positions), S_kl
+    misses: IntStatistic  # (n_items, n_positions), N_kl - S_kl
 
 
 class Params(NamedTuple):
     """Constants."""
 
     examination: Floats  # (n_positions,), κ
-    prominence: Ints  # (n_positions,), positions by decreasing examination
+    visibility: Floats  # (n_positions,), larger where examination is larger
     exploration: float  # 1 + ε
-
-
-class State(NamedTuple):
-    """Counts by item and position, and the index last computed for each item."""
-
-    rounds: IntStatistic  # (1,), t - 1
-    clicks: IntStatistic  # (n_items, n_positions), S_kl
-    misses: IntStatistic  # (n_items, n_positions), N_kl - S_kl
-    constant: FloatStatistic  # (n_items, n_positions); this and the next four: see kl_counts
-    stale: IntScratch  # (n_items,)
-    value: FloatScratch  # (n_items,), U_k when it was last computed
-    rate: FloatScratch  # (n_items,)
-    until: FloatScratch  # (n_items,)
-    score: FloatScratch  # (n_items,), U_k now, or a bound on it below the list's indices
-    largest: FloatScratch  # (n_positions,), for kth_largest
-    best: IntScratch  # (n_positions,), items by decreasing score
 
 
 @dataclass(frozen=True)
 class PBMKLUCB(Policy):
     """PBM-KL-UCB sorts items by a KL upper confidence bound of their attraction.
 
-    The bound uses what each position reveals, so it is tighter than PBM-UCB's; 001's conclusion
-    asks for this policy without studying it.
+    The bound uses what each position reveals, so it is tighter than PBM-UCB's; the paper's
+    conclusion asks for this policy without studying it.
 
     U_k(t) = sup{q ∈ [θ_k^min, 1] : Σ_l N_kl d(S_kl/N_kl, κ_l q) ≤ δ},  δ = (1 + ε) log t (eq. 7).
 
@@ -67,9 +49,7 @@ class PBMKLUCB(Policy):
     4. Positions that contradict each other may leave no q within δ; the index is then the q that
     fits best, which the text leaves open.
 
-    **Complexity**: a round solves eq. 7 for the shown items and the few others whose tangent bound
-    reaches the list (U is concave in δ); O(n_items) comparisons otherwise. The ranking is exactly
-    that of the policy which solves it for all.
+    **Complexity**: a round solves eq. 7, O(n_positions), for each item, and sorts.
 
     **Guarantee**: none proved.
 
@@ -90,7 +70,7 @@ class PBMKLUCB(Policy):
 
     name = "pbm-kl-ucb"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
-    by_item = ("clicks", "misses", "constant")
+    by_item = ("clicks", "misses")
 
     examination: Vector
     epsilon: float = 0.0
@@ -103,50 +83,42 @@ class PBMKLUCB(Policy):
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
         examination = check_length(self, "examination", n_positions)
-        return Params(examination, prominence(examination), 1.0 + self.epsilon)
+        return Params(examination, visibility(examination), 1.0 + self.epsilon)
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
         return State(
             rounds=np.zeros(1, dtype=np.int64),
-            **no_counts(n_items, n_positions),
-            score=np.zeros(n_items),
-            largest=np.zeros(n_positions),
-            best=np.zeros(n_positions, dtype=np.int64),
+            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
+            misses=np.zeros((n_items, n_positions), dtype=np.int64),
         )
 
 
-def _rank(
+def score(
     params: Params,
     state: State,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
+    """Write U_k(t) for each item; the best item goes to the most examined position."""
     delta = params.exploration * math.log(state.rounds[0] + 1.0)
-    n_items = state.score.shape[0]
-    for item in range(n_items):
-        if state.stale[item] == 1:
-            refresh(state, params.examination, item, delta)
-    # Indices only grow with δ: old ones are lower bounds, but for rounding.
-    needed = kth_largest(state.value, state.largest) - SLACK
-    for item in range(n_items):
-        bound = upper(state, item, delta)
-        if bound >= needed:
-            bound = refresh(state, params.examination, item, delta)
-        state.score[item] = bound
-    renew_top_k(state.score, rng, state.best)
-    place(state.best, params.prominence, ranking)
+    for item in range(items.shape[0]):
+        items[item] = kl_ucb(state.clicks[item], state.misses[item], params.examination, delta)
+    positions[:] = params.visibility
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks and misses by item and position."""
     state.rounds[0] += 1
     for position in range(ranking.shape[0]):
-        count(state, params.examination, ranking[position], position, clicks[position])
+        item = ranking[position]
+        state.clicks[item, position] += clicks[position]
+        state.misses[item, position] += 1 - clicks[position]
 
 
-register(PBMKLUCB, State, _rank, _update)
+register(PBMKLUCB, State, score=score, update=update)

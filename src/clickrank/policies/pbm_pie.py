@@ -8,24 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, renew_top_k
-from clickrank.numerics.kl_index import SLACK
+from clickrank._select import place, prominence, top_k
+from clickrank.numerics.kl_index import kl_ucb
 from clickrank.policies._shared.rotation import rotate, rotations
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.contract import Request, register
-from clickrank.policies.kl_counts import count, no_counts, refresh, upper
 from clickrank.rankings.lists import Lists, ListSource
-from clickrank.types import (
-    Floats,
-    FloatScratch,
-    FloatStatistic,
-    Ints,
-    IntScratch,
-    IntStatistic,
-    Vector,
-    number,
-    whole,
-)
+from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector, number, whole
+
+
+class State(NamedTuple):
+    """Counts by item and position."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_items, n_positions), S_kl
+    misses: IntStatistic  # (n_items, n_positions), N_kl - S_kl
+    seen: FloatStatistic  # (n_items,), views weighted by examination, Ñ_k
 
 
 class Params(NamedTuple):
@@ -35,26 +33,6 @@ class Params(NamedTuple):
     prominence: Ints  # (n_positions,), positions by decreasing examination
     exploration: float  # 1 + ε
     log_rounds: float  # log T; 0 if δ grows with t
-
-
-class State(NamedTuple):
-    """Counts by item and position, estimates, and the index last computed for each item."""
-
-    rounds: IntStatistic  # (1,), t - 1
-    unstarted: IntStatistic  # (1,), items never shown at the first position: rotations to play
-    total: IntStatistic  # (n_items,), S_k
-    seen: FloatStatistic  # (n_items,), Ñ_k
-    mean: FloatStatistic  # (n_items,), S_k / Ñ_k
-    clicks: IntStatistic  # (n_items, n_positions), S_kl
-    misses: IntStatistic  # (n_items, n_positions), N_kl - S_kl
-    constant: FloatStatistic  # (n_items, n_positions); this and the next four: see kl_counts
-    stale: IntScratch  # (n_items,)
-    value: FloatScratch  # (n_items,), U_k when it was last computed
-    rate: FloatScratch  # (n_items,)
-    until: FloatScratch  # (n_items,)
-    is_leader: IntScratch  # (n_items,), 1 for the items of the list of leaders, else 0
-    best: IntScratch  # (n_positions,), the leaders
-    promising: IntScratch  # (n_items,), the set B, in its first places
 
 
 @dataclass(frozen=True)
@@ -80,9 +58,7 @@ class PBMPIE(Policy):
     examined one, so that examination need not decrease. 4. Ties are broken at random. 5. Where
     no q is within δ, as positions contradict each other, U_k is the q that fits best.
 
-    **Complexity**: O(n_items) comparisons a round. U_k is needed only on one side or the other of a
-    threshold; its tangent in δ decides that unless they are close, so eq. 7 is rarely solved. The
-    ranking is exactly that of the policy which solves it for all.
+    **Complexity**: a round solves eq. 7, O(n_positions), for each item that is not a leader.
 
     **Guarantee**: regret (1 + ε)² log T · Σ_k κ_L(θ_L - θ_k)/d(κ_L θ_k, κ_L(θ_L - η)) + O(1) for
     ε > 0 (Theorem 11), optimal where the lower bound explores at the last position too. ε = 0 is
@@ -108,7 +84,7 @@ class PBMPIE(Policy):
 
     name = "pbm-pie"
     assumes = Assumes(click_models=("pbm",), known=("examination",))
-    by_item = ("total", "seen", "mean", "clicks", "misses", "constant")
+    by_item = ("clicks", "misses", "seen")
 
     examination: Vector
     epsilon: float = 0.0
@@ -131,26 +107,17 @@ class PBMPIE(Policy):
         """Return the state before the first round."""
         return State(
             rounds=np.zeros(1, dtype=np.int64),
-            unstarted=np.full(1, n_items, dtype=np.int64),
-            total=np.zeros(n_items, dtype=np.int64),
+            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
+            misses=np.zeros((n_items, n_positions), dtype=np.int64),
             seen=np.zeros(n_items),
-            mean=np.zeros(n_items),
-            **no_counts(n_items, n_positions),
-            is_leader=np.zeros(n_items, dtype=np.int64),
-            best=np.zeros(n_positions, dtype=np.int64),
-            promising=np.zeros(n_items, dtype=np.int64),
         )
-
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Count the rotations to play anew."""
-        state.unstarted[0] = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
 
     def lists(self, source: ListSource) -> Lists | None:
         """Return the rotations left to show; later the lists are not known."""
         return rotations(source.state.clicks, source.state.misses, source.n_positions)
 
 
-def _rank(
+def rank(
     params: Params,
     state: State,
     cache: None,
@@ -159,52 +126,50 @@ def _rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    n_items = state.mean.shape[0]
-    if state.unstarted[0] > 0:
-        rotate(state.clicks, state.misses, state.unstarted[0], rng, ranking)
+    """Show the leaders; maybe an item of B instead of the last. At first, rotations."""
+    n_items = state.seen.shape[0]
+    unstarted = 0  # items never shown at the first position
+    for item in range(n_items):
+        unstarted += state.clicks[item, 0] + state.misses[item, 0] == 0
+    if unstarted > 0:
+        rotate(state.clicks, state.misses, unstarted, rng, ranking)
         return
-    for item in state.best:
-        state.is_leader[item] = 0
-    renew_top_k(state.mean, rng, state.best)
-    for item in state.best:
-        state.is_leader[item] = 1
-    place(state.best, params.prominence, ranking)
+
+    mean = np.empty(n_items)
+    for item in range(n_items):
+        mean[item] = state.clicks[item].sum() / state.seen[item]
+    leaders = np.empty_like(ranking)
+    top_k(mean, rng, leaders)
+    place(leaders, params.prominence, ranking)
 
     # If more rounds are played than were announced, δ grows with t again.
     log_t = math.log(state.rounds[0] + 1.0)
     delta = params.exploration * max(log_t, params.log_rounds)
-    needed = state.mean[state.best[-1]]
+    is_leader = np.zeros(n_items, dtype=np.bool_)
+    for item in leaders:
+        is_leader[item] = True
+    promising = np.empty(n_items, dtype=np.int64)  # B
     size = 0
     for item in range(n_items):
-        if state.is_leader[item] == 1:
-            continue
-        if state.stale[item] == 0:
-            if upper(state, item, delta) < needed:
-                continue
-            # The index grows with δ: if the old one was enough, so is the new one.
-            enough = state.value[item] - SLACK >= needed
-        else:
-            enough = False
-        if enough or refresh(state, params.examination, item, delta) >= needed:
-            state.promising[size] = item
-            size += 1
+        if not is_leader[item]:
+            index = kl_ucb(state.clicks[item], state.misses[item], params.examination, delta)
+            if index >= mean[leaders[-1]]:
+                promising[size] = item
+                size += 1
     if size > 0 and rng.random() < 0.5:
-        ranking[params.prominence[-1]] = state.promising[int(rng.random() * size)]
+        ranking[params.prominence[-1]] = promising[int(rng.random() * size)]
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks, misses, and views weighted by examination."""
     state.rounds[0] += 1
-    first = ranking[0]
-    if state.clicks[first, 0] + state.misses[first, 0] == 0:
-        state.unstarted[0] -= 1
     for position in range(ranking.shape[0]):
         item = ranking[position]
-        count(state, params.examination, item, position, clicks[position])
-        state.total[item] += clicks[position]
+        state.clicks[item, position] += clicks[position]
+        state.misses[item, position] += 1 - clicks[position]
         state.seen[item] += params.examination[position]
-        state.mean[item] = state.total[item] / state.seen[item]
 
 
-register(PBMPIE, State, _rank, _update)
+register(PBMPIE, State, rank, update)

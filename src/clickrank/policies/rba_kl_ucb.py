@@ -8,20 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
-from clickrank.numerics.kl_index import SLACK
+from clickrank.numerics.kl_index import kl_ucb
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.kl_counts import count, no_counts, refresh, upper
-from clickrank.types import (
-    Floats,
-    FloatScratch,
-    FloatStatistic,
-    Ints,
-    IntScratch,
-    IntStatistic,
-    number,
-)
+from clickrank.types import Floats, Ints, IntStatistic, number
+
+
+class State(NamedTuple):
+    """Counts of each bandit's arms; the arm of bandit l for item k is k · n_positions + l."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_arms, 1), S: rewards of a bandit's choice
+    misses: IntStatistic  # (n_arms, 1), N - S: choices that brought no reward
 
 
 class Params(NamedTuple):
@@ -29,20 +27,7 @@ class Params(NamedTuple):
 
     certain: Floats  # (1,), a bandit's arms are always seen: one position of examination 1
     loglog: float  # c in log t + c log log t
-
-
-class State(NamedTuple):
-    """Counts of each bandit's arms; the arm of bandit l for item k is k · n_positions + l."""
-
-    rounds: IntStatistic  # (1,), t - 1
-    clicks: IntStatistic  # (n_arms, 1), rewards of a bandit's choice
-    misses: IntStatistic  # (n_arms, 1), choices that brought no reward
-    constant: FloatStatistic  # (n_arms, 1); this and the next four: see kl_counts
-    stale: IntScratch  # (n_arms,)
-    value: FloatScratch  # (n_arms,), the arm's index when it was last computed
-    rate: FloatScratch  # (n_arms,)
-    until: FloatScratch  # (n_arms,)
-    taken: IntScratch  # (n_items,), 1 for the items of the list so far, else 0
+    n_items: int
 
 
 @dataclass(frozen=True)
@@ -69,9 +54,7 @@ class RBAKLUCB(Policy):
     tries each item once before its index counts. 5. Items may come and go, or be given for one list
     alone: each bandit keeps the counts of its arms, and a new item is a new arm.
 
-    **Complexity**: O(n_items · n_positions) comparisons a round, and a few solutions of the KL
-    equation: those of the last choices, and of arms whose tangent bound reaches the largest
-    index. The choices are exactly those of the policy which solves it for all.
+    **Complexity**: a round solves the KL equation for each arm, n_items · n_positions of them.
 
     **Guarantee**: within a factor 1 - 1/e of the best list's reward in the limit (radlinski2008),
     so the regret against the best list may be linear.
@@ -91,7 +74,7 @@ class RBAKLUCB(Policy):
 
     name = "rba-kl-ucb"
     assumes = Assumes(positions="decreasing")
-    by_item = ("clicks", "misses", "constant")
+    by_item = ("clicks", "misses")
 
     loglog: float = 0.0
 
@@ -101,19 +84,19 @@ class RBAKLUCB(Policy):
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        return Params(np.ones(1), float(self.loglog))
+        return Params(np.ones(1), float(self.loglog), n_items)
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
         n_arms = n_items * n_positions
         return State(
             rounds=np.zeros(1, dtype=np.int64),
-            **no_counts(n_arms, 1),
-            taken=np.zeros(n_items, dtype=np.int64),
+            clicks=np.zeros((n_arms, 1), dtype=np.int64),
+            misses=np.zeros((n_arms, 1), dtype=np.int64),
         )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number a position: its bandit's choice."""
+        """Return one whole number per position: its bandit's choice."""
         return n_positions
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
@@ -121,7 +104,7 @@ class RBAKLUCB(Policy):
         return numbers[memos]
 
 
-def _rank(
+def rank(
     params: Params,
     state: State,
     cache: None,
@@ -130,68 +113,41 @@ def _rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
+    """Let each bandit choose, and show a random item where its choice is shown above."""
     log_t = math.log(state.rounds[0] + 1.0)
     delta = log_t
     if params.loglog > 0.0 and log_t > 1.0:
         delta += params.loglog * math.log(log_t)
-    n_items = state.taken.shape[0]
-    state.taken[:] = 0
-    for position in range(ranking.shape[0]):
-        choice = _choose(params, state, position, delta, rng)
+    n_items, n_positions = params.n_items, ranking.shape[0]
+    index = np.empty(n_items)
+    is_shown = np.zeros(n_items, dtype=np.bool_)
+    for position in range(n_positions):
+        for item in range(n_items):
+            arm = item * n_positions + position
+            index[item] = kl_ucb(state.clicks[arm], state.misses[arm], params.certain, delta)
+        best = np.flatnonzero(index == index.max())
+        choice = best[0]
+        if best.size > 1:
+            choice = best[int(rng.random() * best.size)]
         memo[position] = choice
-        if state.taken[choice] == 1:
-            skip = int(rng.random() * (n_items - position))
-            choice = -1
-            while skip >= 0:
-                choice += 1
-                skip -= 1 - state.taken[choice]
-        state.taken[choice] = 1
+        if is_shown[choice]:
+            others = np.flatnonzero(~is_shown)
+            choice = others[int(rng.random() * others.size)]
+        is_shown[choice] = True
         ranking[position] = choice
 
 
-@kernel
-def _choose(
-    params: Params, state: State, position: int, delta: float, rng: np.random.Generator
-) -> int:
-    """Return the item of the largest index among the arms of one bandit, ties at random."""
-    n_arms = state.stale.shape[0]
-    n_positions = n_arms // state.taken.shape[0]
-    needed = -math.inf
-    for arm in range(position, n_arms, n_positions):
-        if state.stale[arm] == 1:
-            refresh(state, params.certain, arm, delta)
-        # Indices only grow with δ: an old one is a lower bound, but for rounding.
-        needed = max(needed, state.value[arm] - SLACK)
-    choice = -1
-    best = -math.inf
-    ties = 0
-    for arm in range(position, n_arms, n_positions):
-        if upper(state, arm, delta) >= needed:
-            value = refresh(state, params.certain, arm, delta)
-            if value > best:
-                best = value
-                choice = arm // n_positions
-                ties = 1
-            elif value == best:
-                ties += 1
-    if ties > 1:
-        skip = int(rng.random() * ties)
-        while skip > 0:
-            choice += 1
-            if upper(state, choice * n_positions + position, delta) == best:
-                skip -= 1
-    return choice
-
-
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Reward each bandit with the click on its choice, if that was shown."""
     state.rounds[0] += 1
     n_positions = ranking.shape[0]
     for position in range(n_positions):
-        own = memo[position] == ranking[position]
-        reward = clicks[position] if own else 0
-        count(state, params.certain, memo[position] * n_positions + position, 0, reward)
+        arm = memo[position] * n_positions + position
+        reward = clicks[position] if memo[position] == ranking[position] else 0
+        state.clicks[arm, 0] += reward
+        state.misses[arm, 0] += 1 - reward
 
 
-register(RBAKLUCB, State, _rank, _update)
+register(RBAKLUCB, State, rank, update)

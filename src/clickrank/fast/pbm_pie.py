@@ -1,0 +1,113 @@
+"""PBM-PIE, fast: eq. 7 is rarely solved.
+
+An index is needed only on one side or the other of a threshold; its tangent in δ decides that
+unless they are close. So a round takes O(n_items) comparisons, and little more.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._select import place, renew_top_k
+from clickrank.fast._shared.kl_counts import FRESH, KLCounts, count, no_indices, refresh, upper
+from clickrank.numerics.kl_index import SLACK
+from clickrank.policies._shared.rotation import rotate
+from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.pbm_pie import PBMPIE, Params, State
+from clickrank.types import Floats, Ints
+
+
+class Cache(NamedTuple):
+    """Estimates, the leaders, and what is known of the indices."""
+
+    known: KLCounts  # of each item
+    unstarted: Ints  # (1,), items never shown at the first position: rotations to play
+    total: Ints  # (n_items,), S_k
+    mean: Floats  # (n_items,), S_k / Ñ_k
+    best: Ints  # (n_positions,), the leaders
+    is_leader: Ints  # (n_items,), 1 for the leaders, else 0
+    promising_buffer: Ints  # (n_items,), the set B, in its first places
+
+
+def build(params: Params, state: State) -> Cache:
+    """Compute the estimates from the counts, and no index."""
+    n_items, n_positions = state.clicks.shape
+    total, seen = state.clicks.sum(axis=1), state.seen > 0.0
+    mean = np.zeros(n_items)
+    mean[seen] = total[seen] / state.seen[seen]
+    unstarted = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
+    return Cache(
+        known=no_indices(state.clicks, state.misses),
+        unstarted=np.full(1, unstarted, dtype=np.int64),
+        total=total,
+        mean=mean,
+        best=np.zeros(n_positions, dtype=np.int64),
+        is_leader=np.zeros(n_items, dtype=np.int64),
+        promising_buffer=np.zeros(n_items, dtype=np.int64),
+    )
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: Cache,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Show the leaders, and find B by bounds where they are enough."""
+    if cache.unstarted[0] > 0:
+        rotate(state.clicks, state.misses, cache.unstarted[0], rng, ranking)
+        return
+    for item in cache.best:
+        cache.is_leader[item] = 0
+    renew_top_k(cache.mean, rng, cache.best)
+    for item in cache.best:
+        cache.is_leader[item] = 1
+    place(cache.best, params.prominence, ranking)
+
+    # If more rounds are played than were announced, δ grows with t again.
+    log_t = math.log(state.rounds[0] + 1.0)
+    delta = params.exploration * max(log_t, params.log_rounds)
+    known, examination = cache.known, params.examination
+    needed = cache.mean[cache.best[-1]]
+    size = 0
+    for item in range(cache.mean.shape[0]):
+        if cache.is_leader[item] == 1:
+            continue
+        if known.stale[item] == FRESH:
+            if upper(known, item, delta) < needed:
+                continue
+            # The index grows with δ: if the old one was enough, so is the new one.
+            enough = known.value[item] - SLACK >= needed
+        else:
+            enough = False
+        if enough or refresh(known, state.clicks, state.misses, examination, item, delta) >= needed:
+            cache.promising_buffer[size] = item
+            size += 1
+    if size > 0 and rng.random() < 0.5:
+        ranking[params.prominence[-1]] = cache.promising_buffer[int(rng.random() * size)]
+
+
+def update(
+    params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Count, renew the estimates of the items shown, and mark their indices as stale."""
+    state.rounds[0] += 1
+    first = ranking[0]
+    if state.clicks[first, 0] + state.misses[first, 0] == 0:
+        cache.unstarted[0] -= 1
+    counts = state.clicks, state.misses
+    for position in range(ranking.shape[0]):
+        item, click = ranking[position], clicks[position]
+        count(cache.known, *counts, params.examination, item, position, click)
+        state.seen[item] += params.examination[position]
+        cache.total[item] += click
+        cache.mean[item] = cache.total[item] / state.seen[item]
+
+
+register_fast(PBMPIE, State, Cache, build, rank, update)

@@ -1,0 +1,117 @@
+"""RBA-KL-UCB, fast: solves the KL equation only for arms that may have the largest index.
+
+These are the last choices, and the few other arms whose tangent bound reaches the largest index; a
+round takes O(n_items · n_positions) comparisons otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._jit import kernel
+from clickrank.fast._shared.kl_counts import FRESH, KLCounts, count, no_indices, refresh, upper
+from clickrank.numerics.kl_index import SLACK
+from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.rba_kl_ucb import RBAKLUCB, Params, State
+from clickrank.types import Ints
+
+
+class Cache(NamedTuple):
+    """What is known of the indices."""
+
+    known: KLCounts  # of each arm
+    taken_buffer: Ints  # (n_items,), 1 for the items of the list so far, else 0
+
+
+def build(params: Params, state: State) -> Cache:
+    """Return a cache without any index."""
+    known = no_indices(state.clicks, state.misses)
+    return Cache(known, np.zeros(params.n_items, dtype=np.int64))
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: Cache,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Let each bandit choose, and show a random item where its choice is shown above."""
+    log_t = math.log(state.rounds[0] + 1.0)
+    delta = log_t
+    if params.loglog > 0.0 and log_t > 1.0:
+        delta += params.loglog * math.log(log_t)
+    taken = cache.taken_buffer
+    n_items = taken.shape[0]
+    taken[:] = 0
+    for position in range(ranking.shape[0]):
+        choice = _choose(params, state, cache.known, position, delta, rng)
+        memo[position] = choice
+        if taken[choice] == 1:
+            skip = int(rng.random() * (n_items - position))
+            choice = -1
+            while skip >= 0:
+                choice += 1
+                skip -= 1 - taken[choice]
+        taken[choice] = 1
+        ranking[position] = choice
+
+
+@kernel
+def _choose(
+    params: Params,
+    state: State,
+    known: KLCounts,
+    position: int,
+    delta: float,
+    rng: np.random.Generator,
+) -> int:
+    """Return the item of the largest index among the arms of one bandit, ties at random."""
+    n_arms = known.stale.shape[0]
+    n_positions = n_arms // params.n_items
+    needed = -math.inf
+    for arm in range(position, n_arms, n_positions):
+        if known.stale[arm] != FRESH:
+            refresh(known, state.clicks, state.misses, params.certain, arm, delta)
+        # Indices only grow with δ: an old one is a lower bound, but for rounding.
+        needed = max(needed, known.value[arm] - SLACK)
+    choice = -1
+    best = -math.inf
+    ties = 0
+    for arm in range(position, n_arms, n_positions):
+        if upper(known, arm, delta) >= needed:
+            value = refresh(known, state.clicks, state.misses, params.certain, arm, delta)
+            if value > best:
+                best = value
+                choice = arm // n_positions
+                ties = 1
+            elif value == best:
+                ties += 1
+    if ties > 1:
+        skip = int(rng.random() * ties)
+        while skip > 0:
+            choice += 1
+            if upper(known, choice * n_positions + position, delta) == best:
+                skip -= 1
+    return choice
+
+
+def update(
+    params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Reward each bandit with the click on its choice, and mark the arm's index as stale."""
+    state.rounds[0] += 1
+    n_positions = ranking.shape[0]
+    counts = state.clicks, state.misses
+    for position in range(n_positions):
+        arm = memo[position] * n_positions + position
+        reward = clicks[position] if memo[position] == ranking[position] else 0
+        count(cache.known, *counts, params.certain, arm, 0, reward)
+
+
+register_fast(RBAKLUCB, State, Cache, build, rank, update)

@@ -11,12 +11,27 @@ from typing import Any
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._jit import kernel, lean_kernel
 from clickrank.types import Floats, Ints
 
 # Sums closer than this count as equal, and a random item decides. Far above the rounding of a sum
 # of probabilities (1e-15), far below any difference that matters.
 TIE = 1e-11
+
+
+@kernel
+def best_assignment(values: Floats, rng: np.random.Generator, best: Ints) -> None:
+    """Write the item of each position into ``best``, so that the sum is largest, ties at random.
+
+    ``values`` holds the value of each item at each position, (n_items, n_positions).
+    """
+    n_items, n_positions = values.shape
+    best[:] = np.arange(n_positions)
+    room = np.zeros((5, n_items))
+    marks = np.zeros((4, n_items), dtype=np.int64)
+    marks[3] = np.arange(n_items)
+    graph = np.zeros((n_positions + 1, n_positions + 1))
+    assign(values, rng, best, room, marks, graph)
 
 
 @lean_kernel
@@ -49,7 +64,7 @@ def assign(
 
 @lean_kernel
 def optimise(values: Floats, best: Ints, room: Floats, marks: Ints, graph: Floats) -> float:
-    """Do the same as `assign`, but leave ties as they come."""
+    """Write an optimal assignment into ``best``, any of those tied; return its lead."""
     lead = exchange_cost(values, best, marks[0], graph)
     if lead < -TIE:
         for item in range(values.shape[0]):
@@ -66,7 +81,8 @@ def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, m
     The bonus of an item at a position is that of the item times the weight of the position, 1/K,
     2/K, ..., 1 in random order, so that neither the numbers of the items nor those of the positions
     have a say. Items are tried in random order too: with many of them rounding may make two bonuses
-    equal.
+    equal. That order is shuffled from the last one in ``marks[3]``, so only where rounding makes
+    bonuses equal may new work space settle a tie in another way.
     """
     bonus = room[3]
     weights = room[4]
@@ -91,7 +107,7 @@ def solve_assignment(values: Floats, bonus: Floats, best: Ints, room: Floats, ma
     """Solve the problem from nothing by shortest augmenting paths, O(n_positions² · n_items).
 
     At a position, an item's bonus counts with the weight in ``room[4]``, so that bonuses also
-    decide which item is where.
+    decide which item is where. Items are tried in the order of ``marks[3]``, a permutation.
     """
     n_items, n_positions = values.shape
     price = room[0]  # of an item

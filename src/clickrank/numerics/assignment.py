@@ -29,6 +29,7 @@ def best_assignment(values: Floats, rng: np.random.Generator, best: Ints) -> Non
     best[:] = np.arange(n_positions)
     room = np.zeros((5, n_items))
     marks = np.zeros((4, n_items), dtype=np.int64)
+    marks[3] = np.arange(n_items)
     graph = np.zeros((n_positions + 1, n_positions + 1))
     assign(values, rng, best, room, marks, graph)
 
@@ -81,7 +82,8 @@ def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, m
     The bonus of an item at a position is that of the item times the weight of the position, 1/K,
     2/K, ..., 1 in random order, so that neither the numbers of the items nor those of the positions
     have a say. Items are tried in random order too: with many of them rounding may make two bonuses
-    equal.
+    equal. That order is shuffled from the last one in ``marks[3]``, so only where rounding makes
+    bonuses equal may new work space settle a tie in another way.
     """
     bonus = room[3]
     weights = room[4]

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from clickrank._jit import kernel
+from clickrank.types import Floats, Ints
 
 # A derivative so large that its tangent never bounds anything.
 STEEP = 1e300
@@ -35,6 +38,16 @@ def kl_upper(clicks: int, misses: int, delta: float, guess: float = -1.0) -> flo
     if clicks == 0:
         return -math.expm1(-delta / misses)
     return _bound(clicks, misses, delta, 1.0, guess)
+
+
+@kernel
+def kl_upper_table(clicks: Ints, misses: Ints, delta: float) -> Floats:
+    """Return the largest p within δ of each cell of a table of clicks and misses."""
+    upper = np.empty(clicks.shape)
+    for row in range(clicks.shape[0]):
+        for column in range(clicks.shape[1]):
+            upper[row, column] = kl_upper(clicks[row, column], misses[row, column], delta)
+    return upper
 
 
 @kernel

@@ -8,39 +8,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import copy
-from clickrank.numerics.assignment import assign, no_assignment
-from clickrank.policies._shared.rotation import rotate, rotations
+from clickrank.numerics.assignment import best_assignment
+from clickrank.policies._shared.rotation import rotate, rotations, rotations_left
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Lists, ListSource
-from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
+from clickrank.types import Ints, IntStatistic
 
-# 1/√T of a cell without a view, which its own lists leave none of after the rotations: far above
-# that of any other.
+# Stands for 1/√T_ik where item i has no view at position k, far above that of any other. After the
+# rotations there is no such cell, unless an item is new or other lists were shown.
 UNSEEN = 1e3
+
+
+class State(NamedTuple):
+    """Clicks and misses of each item at each position."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_items, n_positions), clicks on item i at position k
+    misses: IntStatistic  # (n_items, n_positions), views without a click; T_ik = clicks + misses
 
 
 class Params(NamedTuple):
     """Constants."""
 
     exploration: float  # 1.5
-
-
-class State(NamedTuple):
-    """Counts by item and position, and the list last found best."""
-
-    rounds: IntStatistic  # (1,), t - 1
-    unstarted: IntStatistic  # (1,), items never shown at the first position: rotations to play
-    clicks: IntStatistic  # (n_items, n_positions)
-    misses: IntStatistic  # (n_items, n_positions)
-    mean: FloatStatistic  # (n_items, n_positions), ρ̂_ik
-    width: FloatStatistic  # (n_items, n_positions), 1/√T_ik
-    bound: FloatScratch  # (n_items, n_positions), U_t(i, k)
-    best: IntScratch  # (n_positions,); this and the next three: see `assign`
-    room: FloatScratch  # (5, n_items)
-    marks: IntScratch  # (4, n_items)
-    graph: FloatScratch  # (n_positions + 1, n_positions + 1)
 
 
 @dataclass(frozen=True)
@@ -59,9 +50,8 @@ class CombUCB1(Policy):
     with delayed feedback, until each has come back. 2. Lists whose sums differ by less than 1e-11
     count as tied, and random bonuses of that size, by item and by position, decide.
 
-    **Complexity**: a round computes n_items · n_positions indices and checks that no exchange of
-    items improves the last list, O(n_positions³); if one does, it solves the assignment problem,
-    O(n_positions² · n_items).
+    **Complexity**: a round computes n_items · n_positions indices and solves the assignment
+    problem, O(n_positions² · n_items).
 
     **Guarantee**: regret O(n_items · n_positions² log T / Δ), where Δ is the smallest gap of a list
     (kveton2015, Theorem 5).
@@ -76,7 +66,7 @@ class CombUCB1(Policy):
 
     name = "comb-ucb1"
     assumes = Assumes(click_models=("pbm", "click-matrix"))
-    by_item = ("clicks", "misses", "mean", "width")
+    by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -84,28 +74,18 @@ class CombUCB1(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        cells = (n_items, n_positions)
         return State(
             rounds=np.zeros(1, dtype=np.int64),
-            unstarted=np.full(1, n_items, dtype=np.int64),
-            clicks=np.zeros(cells, dtype=np.int64),
-            misses=np.zeros(cells, dtype=np.int64),
-            mean=np.zeros(cells),
-            width=np.full(cells, UNSEEN),
-            bound=np.zeros(cells),
-            **no_assignment(n_items, n_positions),
+            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
+            misses=np.zeros((n_items, n_positions), dtype=np.int64),
         )
-
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Count the rotations to play anew."""
-        state.unstarted[0] = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
 
     def lists(self, source: ListSource) -> Lists | None:
         """Return the rotations left to show; later the lists are not known."""
         return rotations(source.state.clicks, source.state.misses, source.n_positions)
 
 
-def _rank(
+def rank(
     params: Params,
     state: State,
     cache: None,
@@ -114,32 +94,33 @@ def _rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    if state.unstarted[0] > 0:
-        rotate(state.clicks, state.misses, state.unstarted[0], rng, ranking)
+    """Show each rotation once, then the list with the largest sum of U_t(i, k)."""
+    left = rotations_left(state.clicks, state.misses)
+    if left > 0:
+        rotate(state.clicks, state.misses, left, rng, ranking)
         return
     scale = math.sqrt(params.exploration * math.log(state.rounds[0]))
-    for item in range(state.mean.shape[0]):
-        for position in range(state.mean.shape[1]):
-            state.bound[item, position] = (
-                state.mean[item, position] + scale * state.width[item, position]
-            )
-    assign(state.bound, rng, state.best, state.room, state.marks, state.graph)
-    copy(state.best, ranking)
+    n_items, n_positions = state.clicks.shape
+    bounds = np.empty((n_items, n_positions))
+    for item in range(n_items):
+        for position in range(n_positions):
+            clicks = state.clicks[item, position]
+            views = clicks + state.misses[item, position]
+            bounds[item, position] = scale * UNSEEN
+            if views > 0:
+                bounds[item, position] = clicks / views + scale * (1.0 / math.sqrt(views))
+    best_assignment(bounds, rng, ranking)
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks and misses."""
     state.rounds[0] += 1
-    first = ranking[0]
-    state.unstarted[0] -= state.clicks[first, 0] + state.misses[first, 0] == 0
     for position in range(ranking.shape[0]):
         item = ranking[position]
         state.clicks[item, position] += clicks[position]
         state.misses[item, position] += 1 - clicks[position]
-        views = state.clicks[item, position] + state.misses[item, position]
-        state.mean[item, position] = state.clicks[item, position] / views
-        state.width[item, position] = 1.0 / math.sqrt(views)
 
 
-register(CombUCB1, State, _rank, _update, lean=True)
+register(CombUCB1, State, rank, update)

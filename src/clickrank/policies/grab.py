@@ -7,44 +7,42 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
-from clickrank._select import copy, top_k
-from clickrank.numerics.kl_bounds import exploration_budget
-from clickrank.policies._shared.leader_counts import hash_of_leader, name_leaders, times_led
+from clickrank._jit import kernel
+from clickrank._select import top_k
+from clickrank.numerics.assignment import best_assignment
+from clickrank.numerics.kl_bounds import exploration_budget, kl_upper_table
+from clickrank.policies._shared.leader_counts import (
+    hash_of_leader,
+    lead,
+    name_leaders,
+    no_leaders,
+    times_led,
+)
+from clickrank.policies._shared.unimodal import (
+    Particle,
+    click_rates,
+    is_due,
+    new_particle,
+    play_best,
+)
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.unimodal import count_round, find_leader, is_due, no_leader, play_best
-from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
+from clickrank.types import Floats, Ints, IntStatistic
+
+
+class State(NamedTuple):
+    """Clicks and misses of each item at each position, and how often each leader led."""
+
+    clicks: IntStatistic  # (n_items, n_positions), clicks on item i at position k
+    misses: IntStatistic  # (n_items, n_positions), views without a click; T_ik = clicks + misses
+    keys: IntStatistic  # (slots,), hashes of the lists that have led: see `leader_counts`
+    times: IntStatistic  # (slots,), T̃_a, the number of rounds that each of them led
 
 
 class Params(NamedTuple):
     """Constants."""
 
-    n_items: int
-
-
-class State(NamedTuple):
-    """Counts by item and position, how often each leader led, and indices: see `Unimodal`."""
-
-    clicks: IntStatistic  # (n_items, n_positions)
-    misses: IntStatistic  # (n_items, n_positions)
-    mean: FloatStatistic  # (n_items, n_positions), ρ̂_ik
-    keys: IntStatistic  # (slots,)
-    times: IntStatistic  # (slots,), T̃_a
-    labels: IntScratch  # (n_items,), what the hashes call the items
-    value: FloatScratch  # (n_items, n_positions), b_ik when last computed
-    rate: FloatScratch  # (n_items, n_positions)
-    at: FloatScratch  # (n_items, n_positions)
-    margin: FloatScratch  # (1,)
-    ahead: IntScratch  # (1,)
-    own: FloatScratch  # (n_positions,), at first the leader's click rates
-    neighbours: IntScratch  # (n_items - 1, 2)
-    gain: FloatScratch  # (n_items - 1,)
-    best: IntScratch  # (n_positions,), the leader ã
-    room: FloatScratch  # (5, n_items)
-    marks: IntScratch  # (4, n_items)
-    graph: FloatScratch  # (n_positions + 1, n_positions + 1)
-    order: IntScratch  # (n_positions,), π̃: positions by decreasing click rate of the leader
+    degree: int  # n_items - 1, the number of neighbours of a list
 
 
 @dataclass(frozen=True)
@@ -76,9 +74,8 @@ class GRAB(Policy):
     views, so its index is 1. Each set of items is then a bandit of its own that begins with what is
     known from the others.
 
-    **Complexity**: a round looks at n_items - 1 neighbours and computes the indices, a few at most,
-    that bounds leave open. The leader is found anew, O(n_positions² · n_items), when the changes
-    since the last time could add up to another one.
+    **Complexity**: a round finds the leader, O(n_positions² · n_items), computes n_items ·
+    n_positions indices, and adds them up for n_items - 1 neighbours.
 
     **Guarantee**: regret O(n_items log T / Δ), where Δ is the smallest gap of a neighbour of the
     best list, if that is unique and Assumption 1 holds, as it does for position-based clicks
@@ -95,77 +92,87 @@ class GRAB(Policy):
     name = "grab"
     assumes = Assumes(click_models=("pbm", "click-matrix"))
     rank_remembers = True
-    by_item = ("clicks", "misses", "mean")
+    by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        return Params(n_items)
+        return Params(n_items - 1)
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
         return State(
-            **no_leader(n_items, n_positions, n_items - 1),
-            order=np.zeros(n_positions, dtype=np.int64),
+            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
+            misses=np.zeros((n_items, n_positions), dtype=np.int64),
+            **no_leaders(),
         )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
         """Return the size of the leader."""
         return n_positions
 
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Let the counts of leaders go on."""
-        name_leaders(state.labels, numbers)
+    def name_items(self, cache: Particle, numbers: Ints) -> None:
+        """Let the counts of leaders go on under other numbers of the items."""
+        name_leaders(cache.labels, numbers)
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
         """Return memos with the leader's items called by other numbers."""
         return numbers[memos]
 
 
-def _rank(
+def rank(
     params: Params,
     state: State,
-    cache: None,
+    cache: Particle,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    find_leader(state, rng)
-    copy(state.best, memo)
-    led = times_led(state.keys, state.times, hash_of_leader(state.best, state.labels))
-    if is_due(state, led, params.n_items):
-        copy(state.best, ranking)
-        return
-    _list_neighbours(params, state, rng)
-    play_best(state, params.n_items - 1, exploration_budget(led + 1.0), rng, ranking)
+    """Play the leader in every n_items-th of its rounds, else the best list next to it."""
+    leader = memo
+    rates = click_rates(state.clicks, state.misses)
+    best_assignment(rates, rng, leader)
+    led = times_led(state.keys, state.times, hash_of_leader(leader, cache.labels))
+    if is_due(cache.ahead, led, params.degree + 1):
+        ranking[:] = leader
+    else:
+        indices = kl_upper_table(state.clicks, state.misses, exploration_budget(led + 1.0))
+        play_best(_neighbourhood(leader, rates, rng), indices, rng, ranking)
 
 
-@lean_kernel
-def _list_neighbours(params: Params, state: State, rng: np.random.Generator) -> None:
-    n_positions = state.best.shape[0]
+@kernel
+def _neighbourhood(leader: Ints, rates: Floats, rng: np.random.Generator) -> Ints:
+    """Return the leader and its neighbours, one list per row."""
+    n_items, n_positions = rates.shape
+    own = np.empty(n_positions)
     for position in range(n_positions):
-        state.own[position] = state.mean[state.best[position], position]
-    top_k(state.own, rng, state.order)
-    for k in range(n_positions - 1):
-        state.neighbours[k, 0] = state.order[k]
-        state.neighbours[k, 1] = -1 - state.order[k + 1]
-    used = state.marks[0]
-    for item in range(used.shape[0]):
-        used[item] = 0
-    for item in state.best:
-        used[item] = 1
-    size = n_positions - 1
-    for item in range(params.n_items):
-        if used[item] == 0:
-            state.neighbours[size, 0] = state.order[n_positions - 1]
-            state.neighbours[size, 1] = item
-            size += 1
+        own[position] = rates[leader[position], position]
+    order = np.empty(n_positions, dtype=np.int64)  # π̃: positions by decreasing click rate
+    top_k(own, rng, order)
+    lists = np.empty((n_items, n_positions), dtype=np.int64)
+    lists[:] = leader
+    row = 1
+    for k in range(n_positions - 1):  # swap the items at two positions that follow each other in π̃
+        lists[row, order[k]] = leader[order[k + 1]]
+        lists[row, order[k + 1]] = leader[order[k]]
+        row += 1
+    for item in range(n_items):
+        if not (leader == item).any():  # replace the item at the last position of π̃
+            lists[row, order[n_positions - 1]] = item
+            row += 1
+    return lists
 
 
-def _update(
-    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+def update(
+    params: Params, state: State, cache: Particle, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    count_round(state, ranking, memo, clicks)
+    """Count the clicks, and one more round for the list that led when the ranking was made."""
+    cache.ahead[0] = 0
+    lead(state.keys, state.times, hash_of_leader(memo, cache.labels))
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        state.clicks[item, position] += clicks[position]
+        state.misses[item, position] += 1 - clicks[position]
 
 
-register(GRAB, State, _rank, _update, lean=True)
+register(GRAB, State, rank, update, cache=Particle, build=new_particle)

@@ -7,42 +7,27 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
-from clickrank._select import copy
-from clickrank.numerics.assignment import TIE, no_assignment, optimise, settle
-from clickrank.numerics.kl_bounds import exploration_budget
-from clickrank.policies._shared.rotation import rotate, rotations
+from clickrank.numerics.assignment import best_assignment
+from clickrank.numerics.kl_bounds import exploration_budget, kl_upper_table
+from clickrank.policies._shared.rotation import rotate, rotations, rotations_left
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.kl_cells import NEVER, cell_bound, cell_index, count_cell, no_cells
 from clickrank.rankings.lists import Lists, ListSource
-from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic
+from clickrank.types import Ints, IntStatistic
 
-# Leads below this may come from the difference between bounds and indices.
-CLOSE = 1e-7
+
+class State(NamedTuple):
+    """Clicks and misses of each item at each position."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_items, n_positions), clicks on item i at position k
+    misses: IntStatistic  # (n_items, n_positions), views without a click; T_ik = clicks + misses
 
 
 class Params(NamedTuple):
     """Constants."""
 
     n_items: int
-
-
-class State(NamedTuple):
-    """Counts by item and position with their indices, and the list last found best."""
-
-    rounds: IntStatistic  # (1,), t - 1
-    unstarted: IntStatistic  # (1,), items never shown at the first position: rotations to play
-    clicks: IntStatistic  # (n_items, n_positions)
-    misses: IntStatistic  # (n_items, n_positions)
-    value: FloatScratch  # (n_items, n_positions); this and the next two: see `KLCells`
-    rate: FloatScratch  # (n_items, n_positions)
-    at: FloatScratch  # (n_items, n_positions)
-    bound: FloatScratch  # (n_items, n_positions), b_ik(t) or a number above it
-    best: IntScratch  # (n_positions,); this and the next three: see `assign`
-    room: FloatScratch  # (5, n_items)
-    marks: IntScratch  # (4, n_items)
-    graph: FloatScratch  # (n_positions + 1, n_positions + 1)
 
 
 @dataclass(frozen=True)
@@ -63,9 +48,8 @@ class KLCombUCB(Policy):
     t = e. 3. Lists whose sums differ by less than 1e-11 count as tied, and random bonuses of that
     size, by item and by position, decide.
 
-    **Complexity**: as CombUCB1, with upper bounds in place of the indices: the list that is best by
-    these is best by the indices once its own indices are computed. So a round computes a few
-    indices more than those of the last list, and the list is exactly that of all indices.
+    **Complexity**: a round computes n_items · n_positions indices and solves the assignment
+    problem, O(n_positions² · n_items).
 
     **Guarantee**: regret O(n_items · n_positions² log T / Δ) (gauthier2022, section 2.1.2).
 
@@ -89,22 +73,16 @@ class KLCombUCB(Policy):
         """Return the state before the first round."""
         return State(
             rounds=np.zeros(1, dtype=np.int64),
-            unstarted=np.full(1, n_items, dtype=np.int64),
-            **no_cells(n_items, n_positions),
-            bound=np.zeros((n_items, n_positions)),
-            **no_assignment(n_items, n_positions),
+            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
+            misses=np.zeros((n_items, n_positions), dtype=np.int64),
         )
-
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Count the rotations to play anew."""
-        state.unstarted[0] = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
 
     def lists(self, source: ListSource) -> Lists | None:
         """Return the rotations left to show; later the lists are not known."""
         return rotations(source.state.clicks, source.state.misses, source.n_positions)
 
 
-def _rank(
+def rank(
     params: Params,
     state: State,
     cache: None,
@@ -113,49 +91,24 @@ def _rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    if state.unstarted[0] > 0:
-        rotate(state.clicks, state.misses, state.unstarted[0], rng, ranking)
+    """Show each rotation once, then the list with the largest sum of b_ik(t)."""
+    left = rotations_left(state.clicks, state.misses)
+    if left > 0:
+        rotate(state.clicks, state.misses, left, rng, ranking)
         return
     delta = exploration_budget(state.rounds[0] + 1.0)
-    n_items, n_positions = state.bound.shape
-    for item in range(n_items):
-        for position in range(n_positions):
-            if state.at[item, position] == NEVER:
-                cell_index(state, item, position, delta)
-            state.bound[item, position] = cell_bound(state, item, position, delta)
-    lead = 0.0
-    computed = True
-    while computed:
-        lead = optimise(state.bound, state.best, state.room, state.marks, state.graph)
-        computed = False
-        if lead > CLOSE:
-            for position in range(n_positions):
-                computed |= _compute(state, state.best[position], position, delta)
-        else:  # several lists are best or nearly so: bounds would try them one after the other
-            for item in range(n_items):
-                for position in range(n_positions):
-                    computed |= _compute(state, item, position, delta)
-    if lead <= TIE:
-        settle(state.bound, rng, state.best, state.room, state.marks)
-    copy(state.best, ranking)
+    best_assignment(kl_upper_table(state.clicks, state.misses, delta), rng, ranking)
 
 
-@inline_kernel
-def _compute(state: State, item: int, position: int, delta: float) -> bool:
-    """Replace the bound of a cell by its index; returns whether it was not yet known."""
-    known = state.at[item, position] == delta
-    state.bound[item, position] = cell_index(state, item, position, delta)
-    return not known
-
-
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks and misses."""
     state.rounds[0] += 1
-    first = ranking[0]
-    state.unstarted[0] -= state.clicks[first, 0] + state.misses[first, 0] == 0
     for position in range(ranking.shape[0]):
-        count_cell(state, ranking[position], position, clicks[position])
+        item = ranking[position]
+        state.clicks[item, position] += clicks[position]
+        state.misses[item, position] += 1 - clicks[position]
 
 
-register(KLCombUCB, State, _rank, _update, lean=True)
+register(KLCombUCB, State, rank, update)

@@ -7,43 +7,41 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
-from clickrank._select import copy
-from clickrank.numerics.kl_bounds import exploration_budget
-from clickrank.policies._shared.leader_counts import hash_of_leader, name_leaders, times_led
+from clickrank._jit import kernel
+from clickrank.numerics.assignment import best_assignment
+from clickrank.numerics.kl_bounds import exploration_budget, kl_upper_table
+from clickrank.policies._shared.leader_counts import (
+    hash_of_leader,
+    lead,
+    name_leaders,
+    no_leaders,
+    times_led,
+)
+from clickrank.policies._shared.unimodal import (
+    Particle,
+    click_rates,
+    is_due,
+    new_particle,
+    play_best,
+)
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.unimodal import count_round, find_leader, is_due, no_leader, play_best
-from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, IntStatistic
+from clickrank.types import Ints, IntStatistic
+
+
+class State(NamedTuple):
+    """Clicks and misses of each item at each position, and how often each leader led."""
+
+    clicks: IntStatistic  # (n_items, n_positions), clicks on item i at position k
+    misses: IntStatistic  # (n_items, n_positions), views without a click; T_ik = clicks + misses
+    keys: IntStatistic  # (slots,), hashes of the lists that have led: see `leader_counts`
+    times: IntStatistic  # (slots,), T̃_a, the number of rounds that each of them led
 
 
 class Params(NamedTuple):
     """Constants."""
 
-    degree: int  # γ
-
-
-class State(NamedTuple):
-    """Counts by item and position, how often each leader led, and indices: see `Unimodal`."""
-
-    clicks: IntStatistic  # (n_items, n_positions)
-    misses: IntStatistic  # (n_items, n_positions)
-    mean: FloatStatistic  # (n_items, n_positions), ρ̂_ik
-    keys: IntStatistic  # (slots,)
-    times: IntStatistic  # (slots,), T̃_a
-    labels: IntScratch  # (n_items,), what the hashes call the items
-    value: FloatScratch  # (n_items, n_positions), b_ik when last computed
-    rate: FloatScratch  # (n_items, n_positions)
-    at: FloatScratch  # (n_items, n_positions)
-    margin: FloatScratch  # (1,)
-    ahead: IntScratch  # (1,)
-    own: FloatScratch  # (n_positions,)
-    neighbours: IntScratch  # (degree, 2)
-    gain: FloatScratch  # (degree,)
-    best: IntScratch  # (n_positions,), the leader ã
-    room: FloatScratch  # (5, n_items)
-    marks: IntScratch  # (4, n_items)
-    graph: FloatScratch  # (n_positions + 1, n_positions + 1)
+    degree: int  # γ, the number of neighbours of a list
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,8 @@ class SGRAB(Policy):
 
     **Differences**: 1, 3, 4, 5 and 6 of GRAB; the order of positions plays no part.
 
-    **Complexity**: a round looks at γ neighbours; else as GRAB.
+    **Complexity**: a round finds the leader, O(n_positions² · n_items), computes n_items ·
+    n_positions indices, and adds them up for γ neighbours.
 
     **Guarantee**: regret O(n_items · n_positions log T / Δ) (gauthier2022, appendix A.7).
 
@@ -78,7 +77,7 @@ class SGRAB(Policy):
     name = "s-grab"
     assumes = Assumes(click_models=("pbm", "click-matrix"))
     rank_remembers = True
-    by_item = ("clicks", "misses", "mean")
+    by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -86,65 +85,75 @@ class SGRAB(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(**no_leader(n_items, n_positions, self.params(n_items, n_positions).degree))
+        return State(
+            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
+            misses=np.zeros((n_items, n_positions), dtype=np.int64),
+            **no_leaders(),
+        )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
         """Return the size of the leader."""
         return n_positions
 
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Let the counts of leaders go on."""
-        name_leaders(state.labels, numbers)
+    def name_items(self, cache: Particle, numbers: Ints) -> None:
+        """Let the counts of leaders go on under other numbers of the items."""
+        name_leaders(cache.labels, numbers)
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
         """Return memos with the leader's items called by other numbers."""
         return numbers[memos]
 
 
-def _rank(
+def rank(
     params: Params,
     state: State,
-    cache: None,
+    cache: Particle,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    find_leader(state, rng)
-    copy(state.best, memo)
-    led = times_led(state.keys, state.times, hash_of_leader(state.best, state.labels))
-    if is_due(state, led, params.degree + 1):
-        copy(state.best, ranking)
-        return
-    _list_neighbours(state)
-    play_best(state, params.degree, exploration_budget(led + 1.0), rng, ranking)
+    """Play the leader in every (γ + 1)-th of its rounds, else the best list next to it."""
+    leader = memo
+    best_assignment(click_rates(state.clicks, state.misses), rng, leader)
+    led = times_led(state.keys, state.times, hash_of_leader(leader, cache.labels))
+    if is_due(cache.ahead, led, params.degree + 1):
+        ranking[:] = leader
+    else:
+        indices = kl_upper_table(state.clicks, state.misses, exploration_budget(led + 1.0))
+        play_best(_neighbourhood(params, leader, indices.shape[0]), indices, rng, ranking)
 
 
-@lean_kernel
-def _list_neighbours(state: State) -> None:
-    n_items, n_positions = state.mean.shape
-    size = 0
-    used = state.marks[0]
-    for item in range(used.shape[0]):
-        used[item] = 0
-    for position in range(n_positions):
-        used[state.best[position]] = 1
+@kernel
+def _neighbourhood(params: Params, leader: Ints, n_items: int) -> Ints:
+    """Return the leader and its neighbours, one list per row."""
+    n_positions = leader.shape[0]
+    lists = np.empty((params.degree + 1, n_positions), dtype=np.int64)
+    lists[:] = leader
+    row = 1
+    for position in range(n_positions):  # swap two items
         for other in range(position):
-            state.neighbours[size, 0] = position
-            state.neighbours[size, 1] = -1 - other
-            size += 1
-    for item in range(n_items):
-        if used[item] == 0:
+            lists[row, position] = leader[other]
+            lists[row, other] = leader[position]
+            row += 1
+    for item in range(n_items):  # or replace one
+        if not (leader == item).any():
             for position in range(n_positions):
-                state.neighbours[size, 0] = position
-                state.neighbours[size, 1] = item
-                size += 1
+                lists[row, position] = item
+                row += 1
+    return lists
 
 
-def _update(
-    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+def update(
+    params: Params, state: State, cache: Particle, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    count_round(state, ranking, memo, clicks)
+    """Count the clicks, and one more round for the list that led when the ranking was made."""
+    cache.ahead[0] = 0
+    lead(state.keys, state.times, hash_of_leader(memo, cache.labels))
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        state.clicks[item, position] += clicks[position]
+        state.misses[item, position] += 1 - clicks[position]
 
 
-register(SGRAB, State, _rank, _update, lean=True)
+register(SGRAB, State, rank, update, cache=Particle, build=new_particle)

@@ -18,6 +18,15 @@ def rotations(clicks: Ints, misses: Ints, n_positions: int) -> Few | None:
 
 
 @lean_kernel
+def rotations_left(clicks: Ints, misses: Ints) -> int:
+    """Return how many rotations `rotate` has to show: items never shown at the first position."""
+    left = 0
+    for item in range(clicks.shape[0]):
+        left += clicks[item, 0] + misses[item, 0] == 0
+    return left
+
+
+@lean_kernel
 def rotate(
     clicks: Ints, misses: Ints, unstarted: int, rng: np.random.Generator, ranking: Ints
 ) -> None:

@@ -1,0 +1,173 @@
+"""What fast GRAB and fast S-GRAB share: a leader that is kept, and indices that are bounded.
+
+The leader is found again only when the changes of click rates since the last time could add up to
+another one. A neighbour is written as two numbers: (position, item) replaces the item at a
+position, and (position, -1 - other position) swaps two. An index is computed only where bounds
+leave open which list is best.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._select import copy
+from clickrank.fast._shared.kl_cells import NEVER, SLACK, KLCells, cell_bound, cell_index, no_cells
+from clickrank.numerics.assignment import TIE, assign, no_assignment
+from clickrank.policies import grab, s_grab
+from clickrank.policies._shared.leader_counts import hash_of_leader, lead
+from clickrank.policies._shared.unimodal import new_particle
+from clickrank.types import Floats, IntParticle, Ints
+
+State: TypeAlias = grab.State | s_grab.State
+
+
+class Cache(NamedTuple):
+    """The leader, click rates, and indices where they are known."""
+
+    ahead: IntParticle  # (1,), lists made since feedback last came back
+    labels: IntParticle  # (n_items,), what hashes of leaders call the items
+    mean: Floats  # (n_items, n_positions), ρ̂_ik
+    cells: KLCells  # b_ik when last computed
+    best: Ints  # (n_positions,), the leader ã when last found
+    margin: Floats  # (1,), the leader exceeds every other list by this much at least
+    own_buffer: Floats  # (n_positions,), b_ik of the leader's items, or less; at first their ρ̂_ik
+    order_buffer: Ints  # (n_positions,), π̃ of GRAB: positions by decreasing click rate
+    neighbours_buffer: Ints  # (degree, 2), see above
+    gain_buffer: Floats  # (degree,), a neighbour's sum of indices minus the leader's
+    room_buffer: Floats  # (5, n_items); this and the next two: see `assign`
+    marks_buffer: Ints  # (4, n_items)
+    graph_buffer: Floats  # (n_positions + 1, n_positions + 1)
+
+
+def build(params: grab.Params | s_grab.Params, state: State) -> Cache:
+    """Compute the click rates; the leader and the indices are found when they are needed."""
+    n_items, n_positions = state.clicks.shape
+    work = no_assignment(n_items, n_positions)
+    return Cache(
+        **new_particle(params, state)._asdict(),
+        mean=state.clicks / np.maximum(state.clicks + state.misses, 1),
+        cells=no_cells(n_items, n_positions),
+        best=work["best"],
+        margin=np.zeros(1),
+        own_buffer=np.zeros(n_positions),
+        order_buffer=np.zeros(n_positions, dtype=np.int64),
+        neighbours_buffer=np.zeros((max(params.degree, 1), 2), dtype=np.int64),
+        gain_buffer=np.zeros(max(params.degree, 1)),
+        room_buffer=work["room"],
+        marks_buffer=work["marks"],
+        graph_buffer=work["graph"],
+    )
+
+
+@lean_kernel
+def find_leader(cache: Cache, rng: np.random.Generator) -> None:
+    """Make ``cache.best`` the list with the largest sum of click rates, ties at random."""
+    if cache.margin[0] <= SLACK:  # the changes since the last time may add up to another leader
+        buffers = cache.room_buffer, cache.marks_buffer, cache.graph_buffer
+        cache.margin[0] = assign(cache.mean, rng, cache.best, buffers[0], buffers[1], buffers[2])
+
+
+@lean_kernel
+def play_best(
+    state: State, cache: Cache, degree: int, delta: float, rng: np.random.Generator, ranking: Ints
+) -> None:
+    """Write the leader or one of its neighbours, whichever has the largest sum of indices.
+
+    An index is computed only where bounds leave open which list is best: the result is that of all
+    indices computed.
+    """
+    copy(cache.best, ranking)
+    for position in range(ranking.shape[0]):
+        cache.own_buffer[position] = cache.mean[cache.best[position], position]
+    promising = -1
+    for n in range(degree):
+        cache.gain_buffer[n] = _gain(state, cache, n, delta, False)
+        if promising < 0 or cache.gain_buffer[n] > cache.gain_buffer[promising]:
+            promising = n
+    if promising < 0 or cache.gain_buffer[promising] < -TIE:
+        return
+    for position in range(ranking.shape[0]):
+        cache.own_buffer[position] = cell_index(
+            state.clicks, state.misses, cache.cells, cache.best[position], position, delta
+        )
+    cache.gain_buffer[promising] = _gain(state, cache, promising, delta, True)
+    best = max(0.0, cache.gain_buffer[promising])
+    for n in range(degree):
+        if n != promising:
+            gain = _gain(state, cache, n, delta, False)
+            if gain >= best - TIE:
+                gain = _gain(state, cache, n, delta, True)
+                best = max(best, gain)
+            cache.gain_buffer[n] = gain
+    tied = 0 if best > TIE else 1  # the leader itself
+    for n in range(degree):
+        tied += cache.gain_buffer[n] >= best - TIE
+    left = int(rng.random() * tied) if tied > 1 else 0
+    if best <= TIE:
+        left -= 1
+    for n in range(degree):
+        if cache.gain_buffer[n] >= best - TIE:
+            if left == 0:
+                _exchange(cache.neighbours_buffer[n, 0], cache.neighbours_buffer[n, 1], ranking)
+            left -= 1
+
+
+@inline_kernel
+def _gain(state: State, cache: Cache, n: int, delta: float, exact: bool) -> float:
+    """Return the sum of a neighbour's indices (or bounds on them) minus the leader's ``own``."""
+    position = cache.neighbours_buffer[n, 0]
+    other = cache.neighbours_buffer[n, 1]
+    if other >= 0:
+        return _index(state, cache, other, position, delta, exact) - float(
+            cache.own_buffer[position]
+        )
+    other = -1 - other
+    return (
+        _index(state, cache, cache.best[other], position, delta, exact)
+        + _index(state, cache, cache.best[position], other, delta, exact)
+        - float(cache.own_buffer[position])
+        - float(cache.own_buffer[other])
+    )
+
+
+@inline_kernel
+def _index(
+    state: State, cache: Cache, item: int, position: int, delta: float, exact: bool
+) -> float:
+    if exact or cache.cells.delta[item, position] == NEVER:
+        return cell_index(state.clicks, state.misses, cache.cells, item, position, delta)
+    return cell_bound(cache.cells, item, position, delta)
+
+
+@inline_kernel
+def _exchange(position: int, other: int, ranking: Ints) -> None:
+    if other >= 0:
+        ranking[position] = other
+    else:
+        item = ranking[position]
+        ranking[position] = ranking[-1 - other]
+        ranking[-1 - other] = item
+
+
+@lean_kernel
+def count_round(state: State, cache: Cache, ranking: Ints, leader: Ints, clicks: Ints) -> None:
+    """Count a settled round: its clicks, and who was the leader."""
+    cache.ahead[0] = 0
+    lead(state.keys, state.times, hash_of_leader(leader, cache.labels))
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        before = cache.mean[item, position]
+        state.clicks[item, position] += clicks[position]
+        state.misses[item, position] += 1 - clicks[position]
+        cache.cells.delta[item, position] = NEVER
+        views = state.clicks[item, position] + state.misses[item, position]
+        after = state.clicks[item, position] / views
+        cache.mean[item, position] = after
+        # Another list comes closer to the leader by what the leader loses and others win.
+        if cache.best[position] == item:
+            cache.margin[0] -= max(before - after, 0.0)
+        else:
+            cache.margin[0] -= max(after - before, 0.0)

@@ -1,0 +1,73 @@
+"""GRAB, fast: a leader that is kept while it must lead, and few indices computed.
+
+A round looks at n_items - 1 neighbours and computes the indices, a few at most, that bounds leave
+open. The leader is found again, O(n_positions² · n_items), when the changes since the last time
+could add up to another one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank._jit import lean_kernel
+from clickrank._select import copy, top_k
+from clickrank.fast._shared.unimodal import Cache, build, count_round, find_leader, play_best
+from clickrank.numerics.kl_bounds import exploration_budget
+from clickrank.policies._shared.leader_counts import hash_of_leader, times_led
+from clickrank.policies._shared.unimodal import is_due
+from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.grab import GRAB, Params, State
+from clickrank.types import Ints
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: Cache,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Play the leader in every n_items-th of its rounds, else the best list next to it."""
+    find_leader(cache, rng)
+    copy(cache.best, memo)
+    led = times_led(state.keys, state.times, hash_of_leader(cache.best, cache.labels))
+    if is_due(cache.ahead, led, params.degree + 1):
+        copy(cache.best, ranking)
+        return
+    _list_neighbours(cache, rng)
+    play_best(state, cache, params.degree, exploration_budget(led + 1.0), rng, ranking)
+
+
+@lean_kernel
+def _list_neighbours(cache: Cache, rng: np.random.Generator) -> None:
+    n_items, n_positions = cache.mean.shape
+    order = cache.order_buffer
+    for position in range(n_positions):
+        cache.own_buffer[position] = cache.mean[cache.best[position], position]
+    top_k(cache.own_buffer, rng, order)
+    for k in range(n_positions - 1):
+        cache.neighbours_buffer[k, 0] = order[k]
+        cache.neighbours_buffer[k, 1] = -1 - order[k + 1]
+    used = cache.marks_buffer[0]
+    for item in range(n_items):
+        used[item] = 0
+    for item in cache.best:
+        used[item] = 1
+    size = n_positions - 1
+    for item in range(n_items):
+        if used[item] == 0:
+            cache.neighbours_buffer[size, 0] = order[n_positions - 1]
+            cache.neighbours_buffer[size, 1] = item
+            size += 1
+
+
+def update(
+    params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Count the round, and by how much another list may have come closer to the leader."""
+    count_round(state, cache, ranking, memo, clicks)
+
+
+register_fast(GRAB, State, Cache, build, rank, update, lean=True)

@@ -1,0 +1,119 @@
+"""KL-CombUCB, fast: upper bounds stand in for most of the indices.
+
+The list that is best by the bounds is best by the indices once its own indices are computed. So a
+round computes a few indices more than those of the last list, and the list is exactly that of all
+indices.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._jit import inline_kernel
+from clickrank._select import copy
+from clickrank.fast._shared.kl_cells import NEVER, KLCells, cell_bound, cell_index, no_cells
+from clickrank.numerics.assignment import TIE, no_assignment, optimise, settle
+from clickrank.numerics.kl_bounds import exploration_budget
+from clickrank.policies._shared.rotation import rotate
+from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.kl_comb_ucb import KLCombUCB, Params, State
+from clickrank.types import Floats, Ints
+
+# Leads below this may come from the difference between bounds and indices.
+CLOSE = 1e-7
+
+
+class Cache(NamedTuple):
+    """Indices where they are known, and the list last found best."""
+
+    unstarted: Ints  # (1,), items never shown at the first position: rotations to play
+    cells: KLCells  # b_ik(t) when last computed
+    best: Ints  # (n_positions,), the list that was best in the last round
+    bound_buffer: Floats  # (n_items, n_positions), b_ik(t) or a number above it
+    room_buffer: Floats  # (5, n_items); this and the next two: see `assign`
+    marks_buffer: Ints  # (4, n_items)
+    graph_buffer: Floats  # (n_positions + 1, n_positions + 1)
+
+
+def build(params: Params, state: State) -> Cache:
+    """Count the rotations to play; indices are computed when they are needed."""
+    n_items, n_positions = state.clicks.shape
+    unstarted = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
+    work = no_assignment(n_items, n_positions)
+    return Cache(
+        unstarted=np.full(1, unstarted, dtype=np.int64),
+        cells=no_cells(n_items, n_positions),
+        best=work["best"],
+        bound_buffer=np.zeros((n_items, n_positions)),
+        room_buffer=work["room"],
+        marks_buffer=work["marks"],
+        graph_buffer=work["graph"],
+    )
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: Cache,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Show each rotation once, then the best list, of which all indices are computed."""
+    if cache.unstarted[0] > 0:
+        rotate(state.clicks, state.misses, cache.unstarted[0], rng, ranking)
+        return
+    delta = exploration_budget(state.rounds[0] + 1.0)
+    bound = cache.bound_buffer
+    n_items, n_positions = bound.shape
+    for item in range(n_items):
+        for position in range(n_positions):
+            if cache.cells.delta[item, position] == NEVER:
+                cell_index(state.clicks, state.misses, cache.cells, item, position, delta)
+            bound[item, position] = cell_bound(cache.cells, item, position, delta)
+    lead = 0.0
+    computed = True
+    while computed:
+        lead = optimise(
+            bound, cache.best, cache.room_buffer, cache.marks_buffer, cache.graph_buffer
+        )
+        computed = False
+        if lead > CLOSE:
+            for position in range(n_positions):
+                computed |= _compute(state, cache, cache.best[position], position, delta)
+        else:  # several lists are best or nearly so: bounds would try them one after the other
+            for item in range(n_items):
+                for position in range(n_positions):
+                    computed |= _compute(state, cache, item, position, delta)
+    if lead <= TIE:
+        settle(bound, rng, cache.best, cache.room_buffer, cache.marks_buffer)
+    copy(cache.best, ranking)
+
+
+@inline_kernel
+def _compute(state: State, cache: Cache, item: int, position: int, delta: float) -> bool:
+    """Replace the bound of a cell by its index; returns whether it was not yet known."""
+    known = cache.cells.delta[item, position] == delta
+    index = cell_index(state.clicks, state.misses, cache.cells, item, position, delta)
+    cache.bound_buffer[item, position] = index
+    return not known
+
+
+def update(
+    params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Count clicks and misses; the indices of the cells shown are no longer known."""
+    state.rounds[0] += 1
+    first = ranking[0]
+    cache.unstarted[0] -= state.clicks[first, 0] + state.misses[first, 0] == 0
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        state.clicks[item, position] += clicks[position]
+        state.misses[item, position] += 1 - clicks[position]
+        cache.cells.delta[item, position] = NEVER
+
+
+register_fast(KLCombUCB, State, Cache, build, rank, update, lean=True)

@@ -1,0 +1,69 @@
+"""S-GRAB, fast: a leader that is kept while it must lead, and few indices computed.
+
+A round looks at γ neighbours; otherwise it is as fast GRAB.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank._jit import lean_kernel
+from clickrank._select import copy
+from clickrank.fast._shared.unimodal import Cache, build, count_round, find_leader, play_best
+from clickrank.numerics.kl_bounds import exploration_budget
+from clickrank.policies._shared.leader_counts import hash_of_leader, times_led
+from clickrank.policies._shared.unimodal import is_due
+from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.s_grab import SGRAB, Params, State
+from clickrank.types import Ints
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: Cache,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Play the leader in every (γ + 1)-th of its rounds, else the best list next to it."""
+    find_leader(cache, rng)
+    copy(cache.best, memo)
+    led = times_led(state.keys, state.times, hash_of_leader(cache.best, cache.labels))
+    if is_due(cache.ahead, led, params.degree + 1):
+        copy(cache.best, ranking)
+        return
+    _list_neighbours(cache)
+    play_best(state, cache, params.degree, exploration_budget(led + 1.0), rng, ranking)
+
+
+@lean_kernel
+def _list_neighbours(cache: Cache) -> None:
+    n_items, n_positions = cache.mean.shape
+    size = 0
+    used = cache.marks_buffer[0]
+    for item in range(n_items):
+        used[item] = 0
+    for position in range(n_positions):
+        used[cache.best[position]] = 1
+        for other in range(position):
+            cache.neighbours_buffer[size, 0] = position
+            cache.neighbours_buffer[size, 1] = -1 - other
+            size += 1
+    for item in range(n_items):
+        if used[item] == 0:
+            for position in range(n_positions):
+                cache.neighbours_buffer[size, 0] = position
+                cache.neighbours_buffer[size, 1] = item
+                size += 1
+
+
+def update(
+    params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Count the round, and by how much another list may have come closer to the leader."""
+    count_round(state, cache, ranking, memo, clicks)
+
+
+register_fast(SGRAB, State, Cache, build, rank, update, lean=True)

@@ -164,7 +164,6 @@ def test_candidates_of_a_walk_are_the_best_of_the_same_particle() -> None:
         theta, kappa = state["attraction"], state["examination"]
         best = sorted([1, 3, 4, 5], key=lambda item: -theta[item])[:3]
         assert [ranking[k] for k in np.argsort(-kappa)] == best
-        assert np.array_equal(state["miss_logs"].shape, (6, 3))
 
 
 def test_candidates_that_cannot_be() -> None:

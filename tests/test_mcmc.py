@@ -15,8 +15,7 @@ from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
 from clickrank.numerics.pbm_likelihood import PRIOR
 from clickrank.policies import PBLB, PBMHB, Policy, pb_lb, pb_mhb
-from clickrank.policies._shared.particle import Particle
-from clickrank.policies.pb_mhb_start import start
+from clickrank.policies._shared.particle import Particle, no_particle
 from clickrank.simulate import simulate
 from clickrank.types import Floats, Ints, statistic_fields
 from tests.twins.gauthier_2022_mcmc import PBLBTwin
@@ -35,33 +34,30 @@ def walk(
     params: pb_mhb.Params,
     deviation: float,
     state: pb_mhb.State,
+    particle: Particle,
     rng: np.random.Generator,
     theta: Floats,
     kappa: Floats,
 ) -> None:
     for s in range(theta.shape[0]):
-        pb_mhb.step(params, deviation, state, rng)
-        theta[s] = state.attraction
-        kappa[s] = state.examination
+        pb_mhb.step(params, deviation, state, particle, rng)
+        theta[s] = particle.attraction
+        kappa[s] = particle.examination
 
 
 def counted(policy: PBMHB, clicks: Ints, misses: Ints) -> pb_mhb.State:
-    state = policy.init(*clicks.shape)
-    state.clicks[:] = clicks
-    state.misses[:] = misses
-    state.item_clicks[:] = clicks.sum(axis=1)
-    state.position_clicks[:] = clicks.sum(axis=0)
-    return state
+    return policy.init(*clicks.shape)._replace(clicks=clicks.copy(), misses=misses.copy())
 
 
 def walked(policy: PBMHB, clicks: Ints, misses: Ints, deviation: float) -> tuple[Floats, Floats]:
     """Return θ and κ of many steps, one per row."""
     params = policy.params(*clicks.shape)
     state = counted(policy, clicks, misses)
+    particle = no_particle(params, state)
     rng = np.random.default_rng(11)
-    start(params, state, rng)
+    start_mhb(params, state, particle, rng)
     theta, kappa = (np.empty((STEPS, n)) for n in clicks.shape)
-    walk(params, deviation, state, rng, theta, kappa)
+    walk(params, deviation, state, particle, rng, theta, kappa)
     return theta, kappa
 
 
@@ -187,10 +183,10 @@ def test_logarithms_are_those_of_the_particle() -> None:
     for _ in range(500):
         ranking, memo = learner.rank()
         learner.update(ranking, memo, rng.integers(0, 2, 3))
-        state = learner.state
-        want = np.log(1.0 - np.outer(state.attraction, state.examination))
-        assert np.allclose(state.miss_logs, want, rtol=1e-14, atol=0.0)
-        assert state.examination.max() == 1.0
+        cache = learner.cache.cache
+        want = np.log(1.0 - np.outer(cache.attraction, cache.examination))
+        assert np.allclose(cache.miss_logs, want, rtol=1e-14, atol=0.0)
+        assert cache.examination.max() == 1.0
 
 
 def test_best_item_goes_to_the_largest_examination() -> None:
@@ -198,7 +194,7 @@ def test_best_item_goes_to_the_largest_examination() -> None:
     for _ in range(50):
         ranking, memo = learner.rank()
         learner.update(ranking, memo, [0, 0, 1])  # the third position is the best one
-        theta, kappa = learner.state.attraction, learner.state.examination
+        theta, kappa = learner.cache.cache.attraction, learner.cache.cache.examination
         best = np.argsort(-theta)[:3]
         assert ranking[np.argsort(-kappa)].tolist() == best.tolist()
 
@@ -304,34 +300,34 @@ def statistics_of(policy: Policy, clicks: Ints, misses: Ints) -> Learner:
     """Return a learner restored from statistics alone."""
     learner = Learner(policy, *clicks.shape)
     state = learner.state
-    if isinstance(policy, PBMHB):
-        state.clicks[:] = clicks
-    state.misses[:] = misses
-    state.item_clicks[:] = clicks.sum(axis=1)
-    state.position_clicks[:] = clicks.sum(axis=0)
+    sums = {"item_clicks": clicks.sum(axis=1), "position_clicks": clicks.sum(axis=0)}
+    for name, array in {"clicks": clicks, "misses": misses, **sums}.items():
+        if name in state._fields:
+            getattr(state, name)[:] = array
     state.rounds[0] = (clicks + misses).sum() // clicks.shape[1]
     return learner
 
 
 @kernel
-def start_mhb(params: pb_mhb.Params, state: pb_mhb.State, rng: np.random.Generator) -> None:
-    start(params, state, rng)
+def start_mhb(
+    params: pb_mhb.Params, state: pb_mhb.State, particle: Particle, rng: np.random.Generator
+) -> None:
+    pb_mhb.start(params, state, particle, rng)
 
 
 @kernel
-def start_lb(state: pb_lb.State, particle: Particle, rng: np.random.Generator) -> None:
+def start_lb(
+    params: pb_lb.Params, state: pb_lb.State, particle: Particle, rng: np.random.Generator
+) -> None:
     pb_lb.start(state, particle, rng)
 
 
 def started(learner: Learner, seed: int = 0) -> tuple[Floats, Floats]:
     """Return the θ and κ at which a new particle starts."""
-    rng = np.random.default_rng(seed)
-    if isinstance(learner.policy, PBMHB):
-        start_mhb(learner.params, learner.state, rng)
-        return learner.state.attraction.copy(), learner.state.examination.copy()
-    particle = learner.cache.cache
-    start_lb(learner.state, particle, rng)
-    return particle.attraction.copy(), particle.examination.copy()
+    particle = no_particle(learner.params, learner.state)
+    start = start_mhb if isinstance(learner.policy, PBMHB) else start_lb
+    start(learner.params, learner.state, particle, np.random.default_rng(seed))
+    return particle.attraction, particle.examination
 
 
 COUNTS = {
@@ -418,5 +414,6 @@ def test_a_restart_after_many_lists_forgets_nothing(policy: Policy) -> None:
         rankings_of_run(learner, PBM(theta, kappa), 300_000, rngs[0], rngs[1])
         for name in statistic_fields(type(learner.state)):
             getattr(restored.state, name)[...] = getattr(learner.state, name)
+        restored.drop_cache()
         shown = rankings_of_run(restored, PBM(theta, kappa), 5_000, rngs[2], rngs[3])
         assert 5_000 * (theta[:5] @ kappa) - (theta[shown] @ kappa).sum() < 5.0

@@ -10,6 +10,7 @@ from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
 from clickrank.learning.carry import carried, carry
 from clickrank.policies import Policy
+from clickrank.policies.contract import Request, scores_items
 from clickrank.ranker import Learned
 from clickrank.types import Ints, numbers_of, statistic_fields
 
@@ -103,13 +104,11 @@ def check_candidates(cls: type[Policy], make: Make) -> None:
 
 
 def _check_all_candidates(cls: type[Policy], learned: Learned) -> None:
-    if cls.best_of is not Policy.best_of:
-        for seed in range(10):
-            ranking, _ = learned.rank(np.random.default_rng(seed))
-            best = learned.policy.best_of(learned._learner.state, np.arange(_SMALL))
-            same = np.array_equal(ranking, np.asarray(best))
-            assert same, f"{cls.__name__}: best_of {best}, not {ranking}"
-        return
+    for seed in range(10 if scores_items(cls) else 0):
+        forks = learned._learner.fork(), learned._learner.fork()
+        one, _ = forks[0].rank(np.random.default_rng(seed))
+        two, _ = forks[1].rank(np.random.default_rng(seed), Request(np.arange(_SMALL)))
+        assert np.array_equal(one, two), f"{cls.__name__}: all items as candidates {two}, not {one}"
     for seed in range(10):
         # Without scratch, as the candidates' learner is.
         fresh, some = learned.restored(learned.statistics()), learned._only(np.arange(_SMALL))

@@ -218,14 +218,3 @@ def _sorted_lists(chooser: Chooser) -> Lists | None:
         left_out = np.setdiff1d(np.arange(items.size), plain.request.candidates)
         items[left_out] = -np.inf
     return largest(items, np.argsort(-positions))
-
-
-def lists_of_some(chooser: Chooser, allowed: Ints, rng: np.random.Generator, draws: int) -> Drawn:
-    """Return lists of some items, drawn by a policy with `Policy.best_of`."""
-    rankings = np.empty((draws, chooser.n_positions), dtype=np.int64)
-    for i in range(draws):
-        chooser.draw(rng, 1)
-        best = chooser.policy.best_of(chooser.state, allowed)
-        assert best is not None, chooser.policy
-        rankings[i] = best
-    return Drawn(rankings)

@@ -185,13 +185,6 @@ class Policy(abc.ABC):
         """
         return None
 
-    def best_of(self, state: Any, allowed: Ints) -> Ints | None:
-        """Return the best list of some items by what `rank` drew last.
-
-        None if for that the policy must rank with a state of these items alone.
-        """
-        return None
-
     def lists(self, source: ListSource) -> Lists | None:
         """Return the exact distribution of the next list where it is known, else None.
 

@@ -9,31 +9,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
-from clickrank._select import place, renew_top_k
+from clickrank._jit import array_kernel, lean_kernel
 from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import invalid
-from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
+from clickrank.numerics.pbm_likelihood import PRIOR
+from clickrank.policies._shared.crossing import cross
+from clickrank.policies._shared.particle import (
+    EDGE,
+    Particle,
+    most_likely,
+    no_particle,
+    open_uniform,
+    take_over,
+)
+from clickrank.policies._shared.proposals import PROPOSALS, draw_beta, propose
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.crossing import cross
-from clickrank.policies.pb_mhb_start import start
-from clickrank.policies.proposals import logit_walk, max_pos, needed, pseudo_view
-from clickrank.policies.walk import best_by, take_over
-from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number, whole
+from clickrank.types import Floats, Ints, IntStatistic, number, whole
 
-PROPOSALS = (
-    "truncated-gaussian",
-    "logit-gaussian",
-    "pseudo-view",
-    "max-pos",
-    "logit-gaussian-printed",
-)
 STARTS = ("warm", "random")
 UNIT_POSITIONS = ("first", "largest")
 
-_TRUNCATED, _LOGIT, _PSEUDO_VIEW, _MAX_POS, _LOGIT_PRINTED = range(5)
-_LOG_2 = math.log(2.0)
+
+class State(NamedTuple):
+    """Clicks and misses."""
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_items, n_positions), S_ik
+    misses: IntStatistic  # (n_items, n_positions), F_ik
 
 
 class Params(NamedTuple):
@@ -46,24 +49,6 @@ class Params(NamedTuple):
     largest: int  # 1 if the largest κ is 1, 0 if the first is
     prior_clicks: Ints  # (n_items,), α - 1
     prior_misses: Ints  # (n_items,), β - 1
-
-
-class State(NamedTuple):
-    """Clicks and misses, and the particle (θ, κ) that walks about their posterior."""
-
-    rounds: IntStatistic  # (1,), t - 1
-    clicks: IntStatistic  # (n_items, n_positions), S_ik
-    misses: IntStatistic  # (n_items, n_positions), F_ik
-    item_clicks: IntStatistic  # (n_items,), S_i = Σ_k S_ik
-    position_clicks: IntStatistic  # (n_positions,), S_k = Σ_i S_ik
-    started: IntScratch  # (1,), 1 if there is a particle, else 0
-    attraction: FloatScratch  # (n_items,), the particle's θ
-    examination: FloatScratch  # (n_positions,), the particle's κ; one of them is 1
-    miss_logs: FloatScratch  # (n_items, n_positions), log(1 - θ_i κ_k) of the particle
-    room: FloatScratch  # (n_items,), such logarithms of a candidate
-    system_buffer: FloatScratch  # (n_positions + 1, n_positions), see `walk.maximum`
-    best: IntScratch  # (n_positions,), items by decreasing θ
-    order: IntScratch  # (n_positions,), positions by decreasing κ
 
 
 @dataclass(frozen=True)
@@ -87,32 +72,30 @@ class PBMHB(Policy):
     a page where one is, it loses linearly. Only products θ_i κ_k can be learned, so some κ has to
     be fixed; here it is the largest, whichever that is. A priori each position is as likely to be
     it, the other κ and all θ are uniform, and whenever the data leave no doubt that the first is
-    the largest, the posterior is the text's (`policies/crossing.py` derives the step that changes
-    the largest). Not knowing the first to be the largest costs little: at 100,000 rounds and 60
-    runs 105 ± 4 instead of 100 ± 3 clicks on the thesis's website, 411 ± 16 instead of 448 ± 18
-    with θ close to one, 31 ± 1 instead of 26 ± 1 with θ close to zero. unit_position="first" is the
-    text's rule. 2. logit-gaussian: the text takes the ratio of the proposals for 1. It is that of
-    densities in the logit; in θ, where the posterior is uniform a priori, the ratio is θ'(1 -
-    θ')/(θ(1 - θ)). Without it the walk has the limit π/Π x(1 - x) over all variables x, which has
-    no finite mass: κ_k runs off to 1, and θ to 0 for an item without a click. The factor is
-    included; "logit-gaussian-printed" leaves it out. 3. pseudo-view: the Beta distribution's second
-    parameter is max(Ñ - S + 1, 1), and the printed ratio has Ñ - S for its exponent, without the
-    maximum. The density drawn from is used in both. 4. max-pos: candidates above 1 have posterior
-    density 0 and are refused; ties for the most used position or item are broken at random. 5. A
-    candidate that rounds to 0 or 1 is refused. 6. The truncated Gaussian is drawn exactly, but not
-    by drawing normals until one is inside, which takes 2.5 c/√t of them. 7. t is one more than the
-    rounds that have come back. 8. The first particle is drawn from the prior. One that has to start
-    later, in a new process, would take thousands of rounds from a random place: it starts at the
-    maximum of the likelihood (each item has 0.05 clicks and misses more at each position, so that
-    there is one), items that were never shown at a draw from their prior, and items with a prior
-    where the posterior is largest given κ. 9. A prior, which the text does not have: Beta(1 + S, 1
-    + F) counts as S clicks and F misses at a position that everybody looks at. Its α and β are
-    whole numbers of at least 1.
+    the largest, the posterior is the text's (`policies/_shared/crossing.py` derives the step that
+    changes the largest). Not knowing the first to be the largest costs little: at 100,000 rounds
+    and 60 runs 105 ± 4 instead of 100 ± 3 clicks on the thesis's website, 411 ± 16 instead of
+    448 ± 18 with θ close to one, 31 ± 1 instead of 26 ± 1 with θ close to zero.
+    unit_position="first" is the text's rule. 2. logit-gaussian: the text takes the ratio of the
+    proposals for 1. It is that of densities in the logit; in θ, where the posterior is uniform a
+    priori, the ratio is θ'(1 - θ')/(θ(1 - θ)). Without it the walk has the limit π/Π x(1 - x) over
+    all variables x, which has no finite mass: κ_k runs off to 1, and θ to 0 for an item without a
+    click. The factor is included; "logit-gaussian-printed" leaves it out. 3. pseudo-view: the Beta
+    distribution's second parameter is max(Ñ - S + 1, 1), and the printed ratio has Ñ - S for its
+    exponent, without the maximum. The density drawn from is used in both. 4. max-pos: candidates
+    above 1 have posterior density 0 and are refused; ties for the most used position or item are
+    broken at random. 5. A candidate that rounds to 0 or 1 is refused. 6. The truncated Gaussian is
+    drawn exactly, but not by drawing normals until one is inside, which takes 2.5 c/√t of them. 7.
+    t is one more than the rounds that have come back. 8. The first particle is drawn from the
+    prior. One that has to start later, in a new process, would take thousands of rounds from a
+    random place: it starts at the maximum of the likelihood (each item has 0.05 clicks and misses
+    more at each position, so that there is one), items that were never shown at a draw from their
+    prior, and items with a prior where the posterior is largest given κ. 9. A prior, which the text
+    does not have: Beta(1 + S, 1 + F) counts as S clicks and F misses at a position that everybody
+    looks at. Its α and β are whole numbers of at least 1.
 
     **Complexity**: m (n_items + n_positions - 1) candidates per round, or one more. The posterior
-    of a candidate takes one logarithm for each miss count other than 0, but by Jensen's inequality
-    it is at most S log θ' + F log(1 - θ' Σ F_k κ_k / F), F = Σ F_k, and most candidates are so bad
-    that this refuses them. The lists are exactly those without the shortcut.
+    of a candidate takes one logarithm for each miss count.
 
     **Guarantee**: none proved.
 
@@ -147,7 +130,7 @@ class PBMHB(Policy):
     name = "pb-mhb"
     assumes = Assumes(click_models=("pbm",), priors=True)
     rank_remembers = True
-    by_item = ("clicks", "misses", "item_clicks")
+    by_item = ("clicks", "misses")
 
     proposal: str = "truncated-gaussian"
     width: float = 1000.0
@@ -200,16 +183,6 @@ class PBMHB(Policy):
             rounds=np.zeros(1, dtype=np.int64),
             clicks=np.zeros((n_items, n_positions), dtype=np.int64),
             misses=np.zeros((n_items, n_positions), dtype=np.int64),
-            item_clicks=np.zeros(n_items, dtype=np.int64),
-            position_clicks=np.zeros(n_positions, dtype=np.int64),
-            started=np.zeros(1, dtype=np.int64),
-            attraction=np.zeros(n_items),
-            examination=np.zeros(n_positions),
-            miss_logs=np.zeros((n_items, n_positions)),
-            room=np.zeros(n_items),
-            system_buffer=np.zeros((n_positions + 1, n_positions)),
-            best=np.zeros(n_positions, dtype=np.int64),
-            order=np.zeros(n_positions, dtype=np.int64),
         )
 
     def relabelled(self, origin: Ints, new: Beta | None = None) -> PBMHB:
@@ -217,151 +190,175 @@ class PBMHB(Policy):
         prior = self.prior.relabelled(origin, new)
         return self if prior is self.prior else dataclasses.replace(self, prior=prior)
 
-    def mend(self, state: State, numbers: Ints) -> None:
-        """Count the clicks at each position anew."""
-        state.position_clicks[:] = state.clicks.sum(axis=0)
-
     def walk_on(self, learner: Any, former: Any) -> None:
-        """Take over the particle."""
-        state: State = learner.state
-        alpha, beta = self.prior.for_items(state.item_clicks.size, "PBMHB")
-        wins, losses = alpha + state.item_clicks, beta + state.misses.sum(axis=1)
-        take_over(state, former.state, wins / (wins + losses))
-        state.miss_logs[...] = np.log1p(-np.outer(state.attraction, state.examination))
-
-    def best_of(self, state: State, allowed: Ints) -> Ints:
-        """Return the best list of some items by the particle that `rank` drew."""
-        return best_by(state.attraction, state.order, allowed)
+        """Take over the particle; new items begin at the mean of their posterior."""
+        clicks, misses = learner.state.clicks, learner.state.misses
+        alpha, beta = self.prior.for_items(clicks.shape[0], "PBMHB")
+        wins, losses = alpha + clicks.sum(axis=1), beta + misses.sum(axis=1)
+        take_over(learner.cache.cache, former.cache.cache, wins / (wins + losses))
 
 
-def _rank(
+def score(
     params: Params,
     state: State,
-    cache: None,
+    cache: Particle,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    if state.started[0] == 0 or params.random_start == 1:
-        start(params, state, rng)
+    """Let the particle take m steps, and write its θ and κ."""
+    if cache.started[0] == 0 or params.random_start == 1:
+        start(params, state, cache, rng)
     deviation = params.width / math.sqrt(state.rounds[0] + 1.0)
     for _ in range(params.steps):
-        step(params, deviation, state, rng)
-    renew_top_k(state.attraction, rng, state.best)
-    renew_top_k(state.examination, rng, state.order)
-    place(state.best, state.order, ranking)
+        step(params, deviation, state, cache, rng)
+    items[:] = cache.attraction
+    positions[:] = cache.examination
 
 
-@inline_kernel
-def step(params: Params, deviation: float, state: State, rng: np.random.Generator) -> None:
+@lean_kernel
+def step(
+    params: Params, deviation: float, state: State, particle: Particle, rng: np.random.Generator
+) -> None:
     """Move each θ_i and then each κ_k but that which is 1, once.
 
-    Both are moves of some x whose density is Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j}: for a θ the j are
-    the positions and w is κ, and the other way round. Σ_j F_j log(1 - x w_j), Σ_j F_j and
-    Σ_j F_j w_j come first, as they are all that most candidates need. If the largest κ is 1, one
-    position, drawn at random, may become the largest or cease to be.
+    If the largest κ is 1, one position, drawn at random, may become the largest or cease to be.
     """
-    proposal = params.proposal
-    n_items, n_positions = state.miss_logs.shape
-    theta, kappa = state.attraction, state.examination
-    clicks, misses, logs = state.clicks, state.misses, state.miss_logs
-    # Bounds of the truncated Gaussian's correction, which is needed itself for few candidates: a
-    # mean at the edge loses half of the mass, and the logarithm of the mass has a slope of at most
-    # 1/2 in μ/σ², as the mean of the truncated distribution is between μ and 1/2.
-    largest = min(_LOG_2, 0.5 / (deviation * deviation))
-    for i in range(n_items):
-        now, missed, weighted = 0.0, 0, 0.0
-        for k in range(n_positions):
-            now += misses[i, k] * logs[i, k]
-            missed += misses[i, k]
-            weighted += misses[i, k] * kappa[k]
-        total = state.item_clicks[i] + params.prior_clicks[i]
-        more = params.prior_misses[i]
-        if more > 0:  # the prior's misses, where κ is 1
-            now += more * math.log(1.0 - theta[i])
-            missed += more
-            weighted += more
-        other, correction = 0.0, largest
-        if proposal == _TRUNCATED:
-            other = sample_truncated_normal(theta[i], deviation, rng)
-        elif proposal == _LOGIT:
-            other, correction = logit_walk(theta[i], deviation, rng)
-        elif proposal == _PSEUDO_VIEW:
-            other, correction = pseudo_view(
-                theta[i], clicks[i], misses[i], kappa, params.prior_clicks[i], more, rng
-            )
-        elif proposal == _MAX_POS:
-            other, correction = max_pos(
-                theta[i], clicks[i], misses[i], kappa, params.prior_clicks[i], more, rng
-            )
-        else:
-            other, correction = logit_walk(theta[i], deviation, rng)[0], 0.0
-        least = needed(theta[i], other, total, now, missed, weighted, correction, rng)
-        if least <= 0.0:
-            if proposal == _TRUNCATED:
-                correction = log_mass_ratio(theta[i], other, deviation)
-            then = more * math.log(1.0 - other) if more > 0 else 0.0
-            for k in range(n_positions):
-                state.room[k] = math.log(1.0 - other * kappa[k])
-                then += misses[i, k] * state.room[k]
-            gain = total * (math.log(other) - math.log(theta[i]))
-            if least < gain + (then - now) + correction:
-                theta[i] = other
-                for k in range(n_positions):
-                    logs[i, k] = state.room[k]
+    clicks, misses = state.clicks, state.misses
+    theta, kappa = particle.attraction, particle.examination
+    for i in range(theta.shape[0]):
+        prior = params.prior_clicks[i], params.prior_misses[i]
+        theta[i] = move(params, theta[i], clicks[i], misses[i], kappa, prior, deviation, rng)
     crossing = -1
-    if params.largest == 1 and n_positions > 1:
-        crossing = int(rng.random() * n_positions)
-    for k in range(n_positions):
+    if params.largest == 1 and kappa.shape[0] > 1:
+        crossing = int(rng.random() * kappa.shape[0])
+    for k in range(kappa.shape[0]):
         if k == crossing:
-            cross(k, deviation, params, state, rng)
-            continue
-        if kappa[k] == 1.0:
-            continue
-        now, missed, weighted = 0.0, 0, 0.0
-        for i in range(n_items):
-            now += misses[i, k] * logs[i, k]
-            missed += misses[i, k]
-            weighted += misses[i, k] * theta[i]
-        total = state.position_clicks[k]
-        other, correction = 0.0, largest
-        if proposal == _TRUNCATED:
-            other = sample_truncated_normal(kappa[k], deviation, rng)
-        elif proposal == _LOGIT:
-            other, correction = logit_walk(kappa[k], deviation, rng)
-        elif proposal == _PSEUDO_VIEW:
-            other, correction = pseudo_view(kappa[k], clicks[:, k], misses[:, k], theta, 0, 0, rng)
-        elif proposal == _MAX_POS:
-            other, correction = max_pos(kappa[k], clicks[:, k], misses[:, k], theta, 0, 0, rng)
-        else:
-            other, correction = logit_walk(kappa[k], deviation, rng)[0], 0.0
-        least = needed(kappa[k], other, total, now, missed, weighted, correction, rng)
-        if least <= 0.0:
-            if proposal == _TRUNCATED:
-                correction = log_mass_ratio(kappa[k], other, deviation)
-            then = 0.0
-            for i in range(n_items):
-                state.room[i] = math.log(1.0 - theta[i] * other)
-                then += misses[i, k] * state.room[i]
-            gain = total * (math.log(other) - math.log(kappa[k]))
-            if least < gain + (then - now) + correction:
-                kappa[k] = other
-                for i in range(n_items):
-                    logs[i, k] = state.room[i]
+            counts = clicks[:, k], misses[:, k]
+            prior_counts = params.prior_clicks, params.prior_misses
+            cross(k, deviation, *counts, *prior_counts, theta, kappa, rng)
+        elif kappa[k] < 1.0:
+            kappa[k] = move(
+                params, kappa[k], clicks[:, k], misses[:, k], theta, (0, 0), deviation, rng
+            )
 
 
-def _update(
-    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+@lean_kernel
+def move(
+    params: Params,
+    x: float,
+    clicks: Ints,
+    misses: Ints,
+    weights: Floats,
+    prior: tuple[int, int],
+    deviation: float,
+    rng: np.random.Generator,
+) -> float:
+    """Return a candidate x' with probability min(1, π(x') q(x | x') / (π(x) q(x' | x))), else x.
+
+    The posterior density π is Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j} in x: for a θ_i the j are the
+    positions and w is κ, and the other way round. ``prior`` are clicks and misses where w is 1.
+    """
+    other, correction = propose(
+        params.proposal, x, clicks, misses, weights, prior[0], prior[1], deviation, rng
+    )
+    if other <= 0.0:
+        return x
+    luck = math.log(1.0 - rng.random())
+    total = prior[0]
+    now, then = 0.0, 0.0
+    if prior[1] > 0:
+        now, then = prior[1] * math.log(1.0 - x), prior[1] * math.log(1.0 - other)
+    for j in range(weights.shape[0]):
+        total += clicks[j]
+        now += misses[j] * math.log(1.0 - x * weights[j])
+        then += misses[j] * math.log(1.0 - other * weights[j])
+    gain = total * (math.log(other) - math.log(x)) + (then - now)
+    return other if luck < gain + correction else x
+
+
+@array_kernel
+def start(params: Params, state: State, particle: Particle, rng: np.random.Generator) -> None:
+    """Start a particle: drawn from the prior, or in later rounds where the posterior is largest."""
+    theta, kappa = particle.attraction, particle.examination
+    if params.random_start == 0 and state.rounds[0] > 0:
+        _start_at_maximum(params, state, theta, kappa, rng)
+    else:
+        for i in range(theta.shape[0]):
+            theta[i] = _draw_prior(params, i, rng)
+        # Uniform draws divided by the largest: each is as likely to be it, the others are uniform.
+        kappa[0] = 1.0 if params.largest == 0 else open_uniform(rng)
+        for k in range(1, kappa.shape[0]):
+            kappa[k] = open_uniform(rng)
+        if params.largest == 1:
+            kappa[:] /= kappa.max()
+    particle.started[0] = 1
+
+
+@lean_kernel
+def _draw_prior(params: Params, item: int, rng: np.random.Generator) -> float:
+    """Draw θ_i from its prior; uniformly for a walk that starts at random in each round."""
+    wins, losses = params.prior_clicks[item], params.prior_misses[item]
+    if params.random_start == 1 or wins + losses == 0:
+        return open_uniform(rng)
+    x = 0.0
+    while not 0.0 < x < 1.0:
+        x = draw_beta(1.0 + wins, 1.0 + losses, rng)
+    return x
+
+
+@array_kernel
+def _start_at_maximum(
+    params: Params, state: State, theta: Floats, kappa: Floats, rng: np.random.Generator
 ) -> None:
+    """Write the θ and κ of the largest likelihood.
+
+    An item with a prior has the θ of the largest posterior given κ. For an item that was never
+    shown the maximum is everywhere: its θ is drawn.
+    """
+    most_likely(state.clicks, state.misses, theta, kappa)
+    if params.largest == 0:
+        first = kappa[0]
+        kappa[0] = 1.0
+        for k in range(1, kappa.shape[0]):
+            kappa[k] = min(kappa[k] / first, 1.0 - EDGE)
+        for i in range(theta.shape[0]):
+            theta[i] = max(theta[i] * first, EDGE)
+    for i in range(theta.shape[0]):
+        if params.prior_clicks[i] + params.prior_misses[i] > 0:
+            theta[i] = _mode(params, state, i, kappa)
+        elif state.clicks[i].sum() + state.misses[i].sum() == 0:
+            theta[i] = open_uniform(rng)
+
+
+@lean_kernel
+def _mode(params: Params, state: State, item: int, kappa: Floats) -> float:
+    """Return where the posterior of θ_i given κ is largest, by bisection of its slope's sign."""
+    n_positions = kappa.shape[0]
+    clicks = params.prior_clicks[item] + state.clicks[item].sum() + n_positions * PRIOR
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        x = 0.5 * (low + high)
+        slope = clicks / x - params.prior_misses[item] / (1.0 - x)
+        for k in range(n_positions):
+            slope -= (state.misses[item, k] + PRIOR) * kappa[k] / (1.0 - x * kappa[k])
+        if slope > 0.0:
+            low = x
+        else:
+            high = x
+    return min(max(low, EDGE), 1.0 - EDGE)
+
+
+def update(
+    params: Params, state: State, cache: Particle, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Count clicks and misses by item and position."""
     state.rounds[0] += 1
     for position in range(ranking.shape[0]):
         item = ranking[position]
-        click = clicks[position]
-        state.clicks[item, position] += click
-        state.misses[item, position] += 1 - click
-        state.item_clicks[item] += click
-        state.position_clicks[position] += click
+        state.clicks[item, position] += clicks[position]
+        state.misses[item, position] += 1 - clicks[position]
 
 
-register(PBMHB, State, _rank, _update, lean=True)
+register(PBMHB, State, score=score, update=update, cache=Particle, build=no_particle)

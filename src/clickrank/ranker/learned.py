@@ -21,7 +21,6 @@ from clickrank.learning.propensities import (
     draws_for,
     generator,
     lists_of,
-    lists_of_some,
 )
 from clickrank.policies import Policy
 from clickrank.policies.contract import ANY_ITEMS, Request, code_of, scores_items
@@ -147,11 +146,6 @@ class Learned:
             return self._rank_all(rng)
         if scores_items(self.policy):
             return self._learner.rank(rng, Request(allowed))
-        if type(self.policy).best_of is not Policy.best_of:
-            _, memo = self._rank_all(rng)
-            best = self.policy.best_of(self._learner.state, allowed)
-            assert best is not None, self.policy
-            return best, memo
         ranking, memo = self._learner_of(allowed).rank(rng)
         return allowed[ranking], self._called(memo, allowed)
 
@@ -201,8 +195,6 @@ class Learned:
         if scores_items(self.policy):
             chooser = self._learner.chooser(Request(allowed))
             return Propensities(lists_of(chooser, rng, draws), *size)
-        if type(self.policy).best_of is not Policy.best_of:
-            return Propensities(lists_of_some(self._learner.chooser(), allowed, rng, draws), *size)
         learner = self._learner_of(allowed)
         return Propensities(lists_of(learner.chooser(), rng, draws), *size, allowed)
 

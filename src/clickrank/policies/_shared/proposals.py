@@ -1,4 +1,8 @@
-"""Candidates for the next value of a walk, what corrects for them, and what they must exceed."""
+"""Proposals of Metropolis-Hastings for x, a θ or κ of density Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j}.
+
+Each draws a candidate x' from some q(· | x) and returns it with log(q(x | x') / q(x' | x)). A
+candidate of 0 is to be refused.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,42 @@ import numpy as np
 
 from clickrank._jit import lean_kernel
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
+from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
 from clickrank.types import Floats, Ints
 
-# Uniform numbers in (0, 1] that have 53 bits: the logarithm of the smallest is -36.74.
-_LEAST_LOG = -36.75
-# Of two sums of logarithms, more than what rounding can do to them.
-_SLACK = 1e-9
+PROPOSALS = (
+    "truncated-gaussian",
+    "logit-gaussian",
+    "pseudo-view",
+    "max-pos",
+    "logit-gaussian-printed",
+)
+TRUNCATED, LOGIT, PSEUDO_VIEW, MAX_POS, LOGIT_PRINTED = range(5)
+
+
+@lean_kernel
+def propose(
+    proposal: int,
+    value: float,
+    clicks: Ints,
+    misses: Ints,
+    weights: Floats,
+    prior_clicks: int,
+    prior_misses: int,
+    deviation: float,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """Draw a candidate by the proposal of this place in `PROPOSALS`, with its correction."""
+    if proposal == TRUNCATED:
+        other = sample_truncated_normal(value, deviation, rng)
+        return other, log_mass_ratio(value, other, deviation)
+    if proposal == LOGIT:
+        return logit_walk(value, deviation, rng)
+    if proposal == PSEUDO_VIEW:
+        return pseudo_view(value, clicks, misses, weights, prior_clicks, prior_misses, rng)
+    if proposal == MAX_POS:
+        return max_pos(value, clicks, misses, weights, prior_clicks, prior_misses, rng)
+    return logit_walk(value, deviation, rng)[0], 0.0  # as printed: the ratio is taken for 1
 
 
 @lean_kernel
@@ -96,38 +130,3 @@ def draw_beta(a: float, b: float, rng: np.random.Generator) -> float:
     win = sample_gamma(d, c, rng)
     d, c = gamma_constants(b)
     return win / (win + sample_gamma(d, c, rng))
-
-
-@lean_kernel
-def needed(
-    value: float,
-    other: float,
-    total: int,
-    now: float,
-    missed: int,
-    weighted: float,
-    correction: float,
-    rng: np.random.Generator,
-) -> float:
-    """Return what the logarithm of the acceptance ratio must exceed; infinity if it does not.
-
-    A candidate of 0 is refused. ``now`` is Σ_j F_j log(1 - x w_j), ``missed`` is F = Σ_j F_j and
-    ``weighted`` is Σ_j F_j w_j. By Jensen's inequality,
-    Σ_j F_j log(1 - x' w_j) ≤ F log(1 - x' Σ_j F_j w_j / F).
-    """
-    if other <= 0.0:
-        return math.inf
-    luck = 1.0 - rng.random()
-    gain = total * math.log(other / value)
-    bound = 0.0
-    if missed > 0:
-        rest = 1.0 - other * (weighted / missed)
-        if rest <= 0.0:  # x' w_j ≥ 1 for some j
-            return math.inf
-        bound = missed * math.log(rest)
-    most = gain + (bound - now) + correction
-    most += _SLACK * (1.0 + math.fabs(gain) - bound - now)
-    if most < _LEAST_LOG:
-        return math.inf
-    least = math.log(luck)
-    return math.inf if most < least else least

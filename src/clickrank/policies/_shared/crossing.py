@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
+from clickrank._jit import lean_kernel
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
-from clickrank.policies.proposals import needed
+from clickrank.types import Floats, Ints
 
 
-@inline_kernel
-def cross(k: int, deviation: float, params: Any, state: Any, rng: np.random.Generator) -> None:
+@lean_kernel
+def cross(
+    k: int,
+    deviation: float,
+    clicks: Ints,
+    misses: Ints,
+    prior_clicks: Ints,
+    prior_misses: Ints,
+    theta: Floats,
+    kappa: Floats,
+    rng: np.random.Generator,
+) -> None:
     """Move κ_k, where the largest κ is 1 and the posterior is uniform in θ and the other κ.
 
     What the data say depends on the products θ_i κ_l alone, and those at the other positions stay.
@@ -23,10 +32,10 @@ def cross(k: int, deviation: float, params: Any, state: Any, rng: np.random.Gene
     largest of the others, which is 1/x itself, shrink. So x > 1 has the density
     x^(n_items - (n_positions - 2)) in 1/x. The step is a truncated Gaussian one from z to z' in
     (0, 2), where z = x up to 1 and z = 2 - 1/x beyond.
+
+    ``clicks`` and ``misses`` are those of each item at position k.
     """
-    theta, kappa = state.attraction, state.examination
-    misses, logs = state.misses, state.miss_logs
-    n_items, n_positions = logs.shape
+    n_items, n_positions = theta.shape[0], kappa.shape[0]
     second = 0.0  # m
     for j in range(n_positions):
         if j != k:
@@ -35,47 +44,31 @@ def cross(k: int, deviation: float, params: Any, state: Any, rng: np.random.Gene
     place = value if value <= 1.0 else 2.0 - second
     other_place = 2.0 * sample_truncated_normal(0.5 * place, 0.5 * deviation, rng)
     other = other_place if other_place <= 1.0 else 1.0 / (2.0 - other_place)
+    luck = math.log(1.0 - rng.random())
     before, after = max(value, 1.0), max(other, 1.0)
-
-    now, missed, weighted = 0.0, 0, 0.0
-    power = float(n_items - n_positions + 2)
-    prior_now = 0.0
-    for i in range(n_items):
-        now += misses[i, k] * logs[i, k]
-        missed += misses[i, k]
-        weighted += misses[i, k] * theta[i] * second
-        power += params.prior_clicks[i]
-        if params.prior_misses[i] > 0:
-            prior_now += params.prior_misses[i] * math.log(1.0 - theta[i])
-    growth = power * (math.log(after) - math.log(before))
-    total = state.position_clicks[k]
-    # The ratio of the truncated masses is at most 2.
-    most = growth - prior_now + math.log(2.0)
-    least = needed(value, other, total, now, missed, weighted, most, rng)
-    if least > 0.0:
-        return
-    then, prior_then = 0.0, 0.0
+    total, power = 0, float(n_items - n_positions + 2)
+    now, then, prior_now, prior_then = 0.0, 0.0, 0.0, 0.0
     for i in range(n_items):
         miss = 1.0 - theta[i] * second * other
         largest = 1.0 - theta[i] * second * after
         if miss <= 0.0 or largest <= 0.0:
-            return
-        then += misses[i, k] * math.log(miss)
-        if params.prior_misses[i] > 0:
-            prior_then += params.prior_misses[i] * math.log(largest)
+            return  # an attraction would exceed 1
+        total += clicks[i]
+        power += prior_clicks[i]
+        now += misses[i] * math.log(1.0 - theta[i] * kappa[k])
+        then += misses[i] * math.log(miss)
+        if prior_misses[i] > 0:
+            prior_now += prior_misses[i] * math.log(1.0 - theta[i])
+            prior_then += prior_misses[i] * math.log(largest)
+    growth = power * (math.log(after) - math.log(before))
     correction = log_mass_ratio(0.5 * place, 0.5 * other_place, 0.5 * deviation)
     gain = total * (math.log(other) - math.log(value)) + growth + (prior_then - prior_now)
-    if least >= gain + (then - now) + correction:
+    if luck >= gain + (then - now) + correction:
         return
     kappa[k] = min(other, 1.0)
-    first, last = k, k + 1  # the positions whose logarithms change
     if before > 1.0 or after > 1.0:
-        first, last = 0, n_positions
         for j in range(n_positions):
             if j != k:
                 kappa[j] = kappa[j] / second / after
         for i in range(n_items):
             theta[i] = theta[i] * second * after
-    for i in range(n_items):
-        for j in range(first, last):
-            logs[i, j] = math.log(1.0 - theta[i] * kappa[j])

@@ -97,15 +97,15 @@ def test_indices_are_those_of_the_paper(estimator: str) -> None:
         (EpochUCBStar(estimator=estimator, whole_root=True), 0.5, math.log(math.sqrt(4 * 161))),
     ]
     for spec, width, level in cases:
-        state = fed(spec, log, 4).state
+        found = fed(spec, log, 4).cache
         want = alpha + width * np.sqrt(square * level)
-        np.testing.assert_allclose(np.exp(state.log_attraction), alpha, atol=1e-4)
+        np.testing.assert_allclose(np.exp(found.log_attraction), alpha, atol=1e-4)
         # Nothing is fitted again for the effects of clicks: they are right to a few percent here.
-        np.testing.assert_allclose(np.sqrt(state.squares), np.sqrt(square), rtol=0.05)
+        np.testing.assert_allclose(np.sqrt(found.squares), np.sqrt(square), rtol=0.05)
         if not spec.ceiling:
-            np.testing.assert_allclose(state.bound - alpha, want - alpha, rtol=0.05)
+            np.testing.assert_allclose(found.bound - alpha, want - alpha, rtol=0.05)
         else:
-            assert (state.bound <= 1.0).all()
+            assert (found.bound <= 1.0).all()
 
 
 @pytest.mark.parametrize("estimator", ["em", "composite"])
@@ -121,7 +121,7 @@ def test_effects_of_clicks_are_the_derivatives_where_counts_are_large(estimator:
         less[item, position] -= step
         change = by_general_method(more, m, spec) - by_general_method(less, m, spec)
         square += m[item, position] * (change / (2 * step)) ** 2
-    found = fed(spec, log, 4).state.squares
+    found = fed(spec, log, 4).cache.squares
     np.testing.assert_allclose(np.sqrt(found), np.sqrt(square), rtol=0.01)
 
 
@@ -130,19 +130,19 @@ def test_an_item_without_clicks_can_come_back() -> None:
     log = [([0, 1], [1, 0]), ([0, 1], [0, 0]), ([1, 0], [0, 1]), ([1, 0], [0, 0])] * 5
     log += [([2, 0], [0, 0])] * 5
     for estimator in ("em", "composite"):
-        state = fed(EpochUCBStar(estimator=estimator), log, 3).state
-        assert math.exp(state.log_attraction[2]) == pytest.approx(0.01)
-        assert state.bound[2] > 0.05
+        found = fed(EpochUCBStar(estimator=estimator), log, 3).cache
+        assert math.exp(found.log_attraction[2]) == pytest.approx(0.01)
+        assert found.bound[2] > 0.05
 
 
 def test_nothing_is_hoped_for_above_one() -> None:
     """A click does not move an attraction held at 1: with other indices above it, it came last."""
     log = [([0, 1], [1, 0])] * 6 + [([0, 1], [0, 0]), ([1, 0], [0, 1]), ([1, 0], [0, 0])]
-    held = fed(EpochUCBUnknown(ceiling=True), log, 2).state
+    held = fed(EpochUCBUnknown(ceiling=True), log, 2).cache
     assert held.log_attraction[0] == 0.0
     assert held.squares[0] == 0.0
     assert held.bound.tolist() == [1.0, 1.0]
-    free = fed(EpochUCBUnknown(), log, 2).state
+    free = fed(EpochUCBUnknown(), log, 2).cache
     assert free.log_attraction[0] > 0.0
     assert free.bound.min() > 1.0
 
@@ -155,7 +155,7 @@ def test_items_without_an_epoch_come_first() -> None:
     shown = learner.state.epochs.sum(axis=1)
     assert sorted(shown) == [0, 1, 1, 1, 1]
     ranking, _ = learner.rank()
-    assert int(np.argmin(shown)) == ranking[learner.state.order[0]]
+    assert int(np.argmin(shown)) == ranking[learner.cache.order[0]]
 
 
 def test_the_list_is_kept_until_nobody_clicks_and_late_lists_count() -> None:
@@ -180,8 +180,8 @@ def test_which_fit_it_starts_from_does_not_matter() -> None:
             whole.update(ranking, whole.state.epoch % 2**19, clicks)
             whole.rank()  # fits each time, from the last fit
         fresh = fed(EpochUCBUnknown(), log, 5)
-        assert whole.state.bound.tolist() == fresh.state.bound.tolist()
-        biases = [learner.state.rounded_log_bias.tolist() for learner in (whole, fresh)]
+        assert whole.cache.bound.tolist() == fresh.cache.bound.tolist()
+        biases = [learner.cache.rounded_log_bias.tolist() for learner in (whole, fresh)]
         assert biases[0] == biases[1]
 
 
@@ -195,7 +195,7 @@ def test_positions_of_equal_bias_are_ordered_at_random() -> None:
         seen: Counter[tuple[int, ...]] = Counter()
         for _ in range(drawn):
             learner.rank()
-            seen[tuple(learner.state.order.tolist())] += 1
+            seen[tuple(learner.cache.order.tolist())] += 1
         assert len(seen) == orders
         # Five standard deviations: a false alarm in one of a million.
         share = 1 / orders
@@ -265,8 +265,8 @@ def test_draws_are_those_of_the_posterior() -> None:
     shares = np.zeros(4)
     for _ in range(runs):
         learner.rank()
-        items = int(learner.state.draws[0] < learner.state.draws[1])
-        places = int(learner.state.drawn_log_bias[0] < learner.state.drawn_log_bias[1])
+        items = int(learner.cache.draws[0] < learner.cache.draws[1])
+        places = int(learner.cache.drawn_log_bias[0] < learner.cache.drawn_log_bias[1])
         shares[2 * items + places] += 1 / runs
     # Chance moves a share by 0.008 (one standard deviation); the approximation by no more.
     np.testing.assert_allclose(shares, want, atol=0.04)

@@ -21,13 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from clickrank._jit import kernel_for
 from clickrank.clickmodels import MNL
 from clickrank.errors import invalid
-from clickrank.numerics.mnl_tables import (
-    MOST_STEPS,
-    Objective,
-    item_buffer,
-    minimise_tables,
-    position_buffer,
-)
+from clickrank.numerics.mnl_tables import MOST_STEPS, Objective, Tables, fit_tables, no_tables
 from clickrank.types import Floats, frozen, number, numbers, whole
 
 SOLVERS = ("newton", "alternate")
@@ -210,26 +204,17 @@ def mnl_composite(clicks: ArrayLike, epochs: ArrayLike, *, reference: int = 0) -
 
 def _minimise(n: Floats, m: Floats, objective: Objective) -> tuple[Floats, Floats, int, bool]:
     """Return the logarithms at the minimum, the number of steps and whether they ended there."""
-    n, m = np.ascontiguousarray(n), np.ascontiguousarray(m)
+    tables = no_tables(*n.shape)
+    tables.n[:], tables.m[:] = n, m
     with np.errstate(divide="ignore"):
         x = np.log(n.sum(axis=1) / m.sum(axis=1))
     y = np.zeros(n.shape[1])
-    buffers = np.zeros(n.shape), item_buffer(x.size), position_buffer(y.size)
-    steps = kernel_for(_solve, "")(n, m, objective, x, y, *buffers)
+    steps = kernel_for(_solve, "")(tables, objective, x, y)
     return x, y, steps, steps < MOST_STEPS
 
 
-def _solve(
-    n: Floats,
-    m: Floats,
-    objective: Objective,
-    x: Floats,
-    y: Floats,
-    bend: Floats,
-    items: Floats,
-    positions: Floats,
-) -> int:
-    return minimise_tables(n, m, objective, x, y, bend, items, positions)
+def _solve(tables: Tables, objective: Objective, x: Floats, y: Floats) -> int:
+    return fit_tables(tables, objective, x, y)
 
 
 def _exp_within(logarithms: Floats, least: float, most: float) -> Floats:

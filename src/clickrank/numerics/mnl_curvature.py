@@ -15,6 +15,8 @@ from clickrank.numerics.mnl_tables import (
     SLOPE,
     STEP,
     Objective,
+    Tables,
+    best_given_biases,
     cell_slope,
     derivatives,
     eliminate,
@@ -24,15 +26,7 @@ from clickrank.types import Floats
 
 @lean_kernel
 def click_effects(
-    n: Floats,
-    m: Floats,
-    objective: Objective,
-    x: Floats,
-    y: Floats,
-    bend: Floats,
-    items: Floats,
-    positions: Floats,
-    squares: Floats,
+    tables: Tables, objective: Objective, x: Floats, y: Floats, squares: Floats
 ) -> None:
     """Write Σ_ks Ñ_ks (α_j^ks − α_j)² for each item j, α^ks being α with one more click in N_ks.
 
@@ -42,9 +36,10 @@ def click_effects(
     that are large this is the derivative by the implicit function theorem, which by itself is of no
     use where a bound holds an estimate: it is 0 for an item without clicks.
     """
+    n, m, bend, items, positions = tables
     n_items, n_positions = n.shape
-    derivatives(n, m, objective, x, y, bend, items, positions)
-    eliminate(bend, items, positions)
+    derivatives(tables, objective, x, y)
+    eliminate(tables)
     inverse = MATRIX + n_positions
     spread = inverse + n_positions
     invert_positive(
@@ -62,9 +57,9 @@ def click_effects(
         for k in range(n_positions):
             if m[i, k] == 0.0:
                 continue
-            best = _best_with_click(n, m, objective, i, k, x[i], y)
+            best = _best_with_click(tables, objective, i, k, x[i], y)
             kept = min(max(best, objective.low_x), objective.high_x)
-            curve = _item_change(n, m, objective, i, k, x[i], kept, y, positions)
+            curve = _item_change(tables, objective, i, k, x[i], kept, y)
             drawn_along = 0.0  # how far the biases draw the clicked item with them
             shared = 0.0
             for row in range(n_positions):
@@ -102,20 +97,15 @@ def click_effects(
 
 @lean_kernel
 def _best_with_click(
-    n: Floats, m: Floats, objective: Objective, i: int, k: int, x: float, y: Floats
+    tables: Tables, objective: Objective, i: int, k: int, x: float, y: Floats
 ) -> float:
     """Return the best log α of an item for these biases with one more click at position k.
 
     It may lie outside of the bounds.
     """
-    n_positions = y.shape[0]
+    n, m, n_positions = tables.n, tables.m, y.shape[0]
     if objective.composite == 0:
-        scaled = objective.item_pull + math.exp(-y[k])
-        shown = objective.item_pull
-        for position in range(n_positions):
-            scaled += n[i, position] * math.exp(-y[position])
-            shown += m[i, position]
-        return math.log(scaled / shown)
+        return best_given_biases(tables, objective, i, y, math.exp(-y[k]))
     low, high, at = x, math.inf, x  # a click moves it up
     for _ in range(100):
         slope, curve = cell_slope(1, objective.item_pull, objective.item_pull, at)
@@ -140,20 +130,13 @@ def _best_with_click(
 
 @lean_kernel
 def _item_change(
-    n: Floats,
-    m: Floats,
-    objective: Objective,
-    i: int,
-    k: int,
-    x: float,
-    best: float,
-    y: Floats,
-    positions: Floats,
+    tables: Tables, objective: Objective, i: int, k: int, x: float, best: float, y: Floats
 ) -> float:
     """Write how the click and the item's move change the slopes of the biases.
 
     The curvatures of the item's cells after the move go to the row of steps; returns their sum.
     """
+    n, m, positions = tables.n, tables.m, tables.positions
     total = cell_slope(objective.composite, objective.item_pull, objective.item_pull, best)[1]
     for position in range(y.shape[0]):
         more = 1.0 if position == k else 0.0
@@ -169,22 +152,18 @@ def _item_change(
 
 @lean_kernel
 def draw_log_biases(
-    n: Floats,
-    m: Floats,
+    tables: Tables,
     objective: Objective,
     x: Floats,
     y: Floats,
-    bend: Floats,
-    items: Floats,
-    positions: Floats,
     rng: np.random.Generator,
     drawn: Floats,
 ) -> None:
     """Draw log λ from the normal distribution whose precision is the curvature at (x, y)."""
     n_positions = y.shape[0]
-    derivatives(n, m, objective, x, y, bend, items, positions)
-    eliminate(bend, items, positions)
-    matrix = positions[MATRIX : MATRIX + n_positions]
+    derivatives(tables, objective, x, y)
+    eliminate(tables)
+    matrix = tables.positions[MATRIX : MATRIX + n_positions]
     factorise(matrix, n_positions, matrix)
     for k in range(n_positions):
         drawn[k] = rng.standard_normal()

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._jit import inline_kernel, kernel, lean_kernel
 from clickrank.numerics.cholesky import solve_positive
 from clickrank.types import Floats, Ints
 
@@ -31,7 +31,7 @@ MOST_STEPS = 300
 _CLOSE = 0.05  # shorter steps need no proof that they improve
 _DONE = 1e-8  # the next step would be about its square
 
-#: Rows of the buffers; the matrices of positions begin at the last.
+#: Rows of the work space; the matrices of positions begin at the last.
 SLOPE, BEND, STEP, HELD, MATRIX = 0, 1, 2, 3, 4
 
 
@@ -48,62 +48,71 @@ class Objective(NamedTuple):
     high_y: float
 
 
-def item_buffer(n_items: int) -> Floats:
-    """Return work space: slope, curvature, step and marks of held values, one column per item."""
-    return np.zeros((4, n_items))
+class Tables(NamedTuple):
+    """The two tables, and work space for the steps of Newton's method."""
+
+    n: Floats  # (n_items, n_positions), clicks N
+    m: Floats  # (n_items, n_positions), complete epochs Ñ
+    bend: Floats  # (n_items, n_positions), second derivatives by cell
+    items: Floats  # (4, n_items): slope, curvature, step and marks of held values
+    positions: Floats  # (4 + 3 n_positions, n_positions): the same four rows, and three matrices
 
 
-def position_buffer(n_positions: int) -> Floats:
-    """Return work space: the same for positions, and three square matrices below."""
-    return np.zeros((4 + 3 * n_positions, n_positions))
+def no_tables(n_items: int, n_positions: int) -> Tables:
+    """Return tables without counts."""
+    cells = (n_items, n_positions)
+    items, positions = np.zeros((4, n_items)), np.zeros((4 + 3 * n_positions, n_positions))
+    return Tables(np.zeros(cells), np.zeros(cells), np.zeros(cells), items, positions)
+
+
+_no_tables = kernel(no_tables)
+
+
+@kernel
+def tables_of(clicks: Ints, epochs: Ints, finished_only: bool) -> Tables:
+    """Return tables with these counts; see `load_tables`."""
+    tables = _no_tables(clicks.shape[0], clicks.shape[1])
+    load_tables(clicks, epochs, finished_only, tables)
+    return tables
 
 
 @lean_kernel
-def load_tables(clicks: Ints, epochs: Ints, n: Floats, m: Floats) -> None:
-    """Write both tables as floats, without clicks on an item that has no complete epoch."""
+def load_tables(clicks: Ints, epochs: Ints, finished_only: bool, tables: Tables) -> None:
+    """Write the counts into tables; ``finished_only`` leaves out items without a complete epoch."""
     n_items, n_positions = clicks.shape
     for j in range(n_items):
         shown = 0
         for k in range(n_positions):
             shown += epochs[j, k]
         for k in range(n_positions):
-            n[j, k] = clicks[j, k] if shown > 0 else 0.0
-            m[j, k] = epochs[j, k]
+            tables.n[j, k] = clicks[j, k] if shown > 0 or not finished_only else 0.0
+            tables.m[j, k] = epochs[j, k]
 
 
 @lean_kernel
-def minimise_tables(
-    n: Floats,
-    m: Floats,
-    objective: Objective,
-    x: Floats,
-    y: Floats,
-    bend: Floats,
-    items: Floats,
-    positions: Floats,
-) -> int:
-    """Move x and y to the minimum within their bounds; return the number of steps.
+def fit_tables(tables: Tables, objective: Objective, x: Floats, y: Floats) -> int:
+    """Move x = log α and y = log λ to the minimum within their bounds; return the number of steps.
 
-    ``x`` and ``y`` hold the start. ``bend`` (n_items, n_positions), ``items`` and ``positions``
-    are work space. If no minimum is found, `MOST_STEPS` are returned.
+    ``x`` and ``y`` hold the start, which decides how many steps it takes, and nothing else. If no
+    minimum is found, `MOST_STEPS` are returned.
     """
-    _start(n, m, objective, x, y)
+    _start(tables, objective, x, y)
     for step in range(1, MOST_STEPS):
-        derivatives(n, m, objective, x, y, bend, items, positions)
-        _direction(objective, x, y, bend, items, positions)
-        longest = _longest(objective, x, y, items, positions)
+        derivatives(tables, objective, x, y)
+        _direction(tables, objective, x, y)
+        longest = _longest(tables, objective, x, y)
         size = 1.0
         if longest > _CLOSE:
-            before = tables_objective(n, m, objective, x, y, items, positions, 0.0)
+            before = _loss(tables, objective, x, y, 0.0)
             for _ in range(60):
-                after = tables_objective(n, m, objective, x, y, items, positions, size)
+                after = _loss(tables, objective, x, y, size)
                 if after <= before:
                     break
                 size *= 0.5
         for j in range(x.shape[0]):
-            x[j] = _moved_x(objective, x[j], size * items[STEP, j])
+            x[j] = _moved_x(objective, x[j], size * tables.items[STEP, j])
         for k in range(y.shape[0]):
-            y[k] = _moved_y(objective, k, y[k], size * positions[STEP, k])
+            y[k] = _moved_y(objective, k, y[k], size * tables.positions[STEP, k])
         if longest < _DONE:
             return step
     return MOST_STEPS
@@ -122,8 +131,9 @@ def _moved_y(objective: Objective, k: int, value: float, step: float) -> float:
 
 
 @lean_kernel
-def _start(n: Floats, m: Floats, objective: Objective, x: Floats, y: Floats) -> None:
+def _start(tables: Tables, objective: Objective, x: Floats, y: Floats) -> None:
     """Bring the start within the bounds, to the lower one where there is no click to go by."""
+    n = tables.n
     n_items, n_positions = n.shape
     for k in range(n_positions):
         y[k] = _moved_y(objective, k, y[k], 0.0)
@@ -133,16 +143,27 @@ def _start(n: Floats, m: Floats, objective: Objective, x: Floats, y: Floats) -> 
         if clicks == 0.0 and not (k == 0 and objective.reference == 1):
             y[k] = objective.low_y
     for j in range(n_items):
-        clicks = scaled = shown = objective.item_pull
+        clicks = objective.item_pull
         for k in range(n_positions):
             clicks += n[j, k]
-            shown += m[j, k]
-            scaled += n[j, k] * math.exp(-y[k])
         if clicks == 0.0:
             x[j] = objective.low_x
         elif objective.composite == 0:
-            x[j] = math.log(scaled / shown)  # the best for these biases
+            x[j] = best_given_biases(tables, objective, j, y, 0.0)
         x[j] = _moved_x(objective, x[j], 0.0)
+
+
+@inline_kernel
+def best_given_biases(
+    tables: Tables, objective: Objective, j: int, y: Floats, more: float
+) -> float:
+    """Return log α_j by eq. 6 of grant2020: Σ_k N_jk / λ_k per epoch, and ``more`` in the sum."""
+    scaled = objective.item_pull + more
+    shown = objective.item_pull
+    for k in range(y.shape[0]):
+        scaled += tables.n[j, k] * math.exp(-y[k])
+        shown += tables.m[j, k]
+    return math.log(scaled / shown)
 
 
 @inline_kernel
@@ -169,17 +190,9 @@ def cell_slope(composite: int, n: float, m: float, z: float) -> tuple[float, flo
 
 
 @lean_kernel
-def tables_objective(
-    n: Floats,
-    m: Floats,
-    objective: Objective,
-    x: Floats,
-    y: Floats,
-    items: Floats,
-    positions: Floats,
-    size: float,
-) -> float:
-    """Return the objective after this part of the step, which the buffers hold."""
+def _loss(tables: Tables, objective: Objective, x: Floats, y: Floats, size: float) -> float:
+    """Return the objective after this part of the step, which the tables hold."""
+    n, m, _, items, positions = tables
     n_items, n_positions = n.shape
     total = 0.0
     for k in range(n_positions):
@@ -197,17 +210,9 @@ def tables_objective(
 
 
 @lean_kernel
-def derivatives(
-    n: Floats,
-    m: Floats,
-    objective: Objective,
-    x: Floats,
-    y: Floats,
-    bend: Floats,
-    items: Floats,
-    positions: Floats,
-) -> None:
+def derivatives(tables: Tables, objective: Objective, x: Floats, y: Floats) -> None:
     """Write slopes and curvatures, and mark the values that a bound holds."""
+    n, m, bend, items, positions = tables
     n_items, n_positions = n.shape
     for k in range(n_positions):
         pull = objective.position_pull
@@ -238,8 +243,9 @@ def derivatives(
 
 
 @lean_kernel
-def eliminate(bend: Floats, items: Floats, positions: Floats) -> None:
-    """Write what is left of the curvature for positions, without the items, to the matrix."""
+def eliminate(tables: Tables) -> None:
+    """Write the curvature for positions without the items, a Schur complement, to the matrix."""
+    _, _, bend, items, positions = tables
     n_items, n_positions = bend.shape
     for k in range(n_positions):
         for other in range(k):
@@ -260,14 +266,13 @@ def eliminate(bend: Floats, items: Floats, positions: Floats) -> None:
 
 
 @lean_kernel
-def _direction(
-    objective: Objective, x: Floats, y: Floats, bend: Floats, items: Floats, positions: Floats
-) -> None:
+def _direction(tables: Tables, objective: Objective, x: Floats, y: Floats) -> None:
     """Write Newton's step, without what a bound holds or would hold at once."""
+    _, _, bend, items, positions = tables
     n_items, n_positions = bend.shape
     again = True
     while again:
-        eliminate(bend, items, positions)
+        eliminate(tables)
         for k in range(n_positions):
             right = -positions[SLOPE, k]
             for j in range(n_items):
@@ -303,7 +308,9 @@ def _direction(
 
 
 @lean_kernel
-def _longest(objective: Objective, x: Floats, y: Floats, items: Floats, positions: Floats) -> float:
+def _longest(tables: Tables, objective: Objective, x: Floats, y: Floats) -> float:
+    """Return the longest step of a logarithm within its bounds."""
+    items, positions = tables.items, tables.positions
     longest = 0.0
     for j in range(x.shape[0]):
         longest = max(longest, abs(_moved_x(objective, x[j], items[STEP, j]) - x[j]))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._select import place, prominence, top_k
-from clickrank.numerics.gamma import gamma_constants, sample_gamma
+from clickrank.policies._shared.beta_prime import draw_beta_prime
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
 from clickrank.policies.base import Assumes, check_length, set_probabilities
 from clickrank.policies.contract import Request, register
@@ -119,11 +119,8 @@ def rank(
     draws = np.empty(state.clicks.shape[0])
     for item in range(draws.shape[0]):
         epochs = state.exposure[item] * state.exposure[item] / state.squares[item]  # Λ²/Σλ²
-        d, c = gamma_constants(1.0 + state.clicks[item])
-        win = sample_gamma(d, c, rng)
-        d, c = gamma_constants(epochs)
-        loss = sample_gamma(d, c, rng)
-        draws[item] = win / loss * (state.exposure[item] / state.squares[item])
+        ratio = draw_beta_prime(1.0 + state.clicks[item], epochs, rng)  # G/H
+        draws[item] = ratio * (state.exposure[item] / state.squares[item])
     best = np.empty(ranking.shape[0], dtype=np.int64)
     top_k(draws, rng, best)
     place(best, params.prominence, ranking)

@@ -8,48 +8,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
-from clickrank._select import place, renew_top_k
-from clickrank.numerics.gamma import gamma_constants, sample_gamma
+from clickrank._select import place, top_k
 from clickrank.numerics.mnl_curvature import draw_log_biases
-from clickrank.numerics.mnl_tables import (
-    Objective,
-    item_buffer,
-    minimise_tables,
-    position_buffer,
-)
+from clickrank.numerics.mnl_tables import Objective, fit_tables, tables_of
+from clickrank.policies._shared.beta_prime import draw_beta_prime
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
 from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
-from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic
+from clickrank.types import Ints, IntStatistic
+
+
+class State(NamedTuple):
+    """Clicks and epochs of each item at each position, and the present epoch."""
+
+    epoch: IntStatistic  # (1,), epochs that have ended, l - 1
+    begun: IntStatistic  # (1,), 1 if a list of the present epoch has come back, with a click
+    current: IntStatistic  # (n_positions,), that list
+    clicks: IntStatistic  # (n_items, n_positions), N
+    epochs: IntStatistic  # (n_items, n_positions), Ñ: lists without a click
 
 
 class Params(NamedTuple):
     """Constants."""
 
     objective: Objective  # the composite likelihood and the prior
-
-
-class State(NamedTuple):
-    """Counts by item and position, the present epoch, and the draws last sorted by."""
-
-    epoch: IntStatistic  # (1,), l - 1; this and the next two: see `epochs`
-    begun: IntStatistic  # (1,)
-    current: IntStatistic  # (n_positions,)
-    clicks: IntStatistic  # (n_items, n_positions), N
-    epochs: IntStatistic  # (n_items, n_positions), Ñ
-    stale: IntScratch  # (1,), 1 if the mode is not that of the counts
-    log_attraction: FloatScratch  # (n_items,), log α at the mode; where the next search starts
-    log_bias: FloatScratch  # (n_positions,), log λ at the mode; likewise
-    drawn_log_bias: FloatScratch  # (n_positions,), one draw of log λ
-    draws: FloatScratch  # (n_items,), one draw of each attraction given the biases
-    best: IntScratch  # (n_positions,), items by decreasing draw
-    order: IntScratch  # (n_positions,), positions by decreasing drawn bias
-    n_buffer: FloatScratch  # (n_items, n_positions), N; this and the rest: see `minimise_tables`
-    m_buffer: FloatScratch  # (n_items, n_positions), Ñ
-    bend_buffer: FloatScratch  # (n_items, n_positions)
-    item_buffer: FloatScratch
-    position_buffer: FloatScratch
 
 
 @dataclass(frozen=True)
@@ -89,9 +71,9 @@ class EpochTSUnknown(EpochPolicy):
     although no α or λ does in the source. 4. Late feedback and several clicks in one list: as in
     `EpochUCB`; until the first list of an epoch has come back, each has draws of its own.
 
-    **Complexity**: a round within an epoch copies the list. A new one takes a few steps of Newton's
-    method from the last mode, each O(n_items · n_positions²), n_positions normal draws and two
-    Gamma draws per item.
+    **Complexity**: a round within an epoch copies the list. A new one takes some 10 steps of
+    Newton's method, each O(n_items · n_positions²), n_positions normal draws and two Gamma draws
+    per item.
 
     **Guarantee**: none proved.
 
@@ -114,27 +96,14 @@ class EpochTSUnknown(EpochPolicy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        cells = (n_items, n_positions)
         return State(
             **no_epochs(n_positions),
-            clicks=np.zeros(cells, dtype=np.int64),
-            epochs=np.zeros(cells, dtype=np.int64),
-            stale=np.ones(1, dtype=np.int64),
-            log_attraction=np.zeros(n_items),
-            log_bias=np.zeros(n_positions),
-            drawn_log_bias=np.zeros(n_positions),
-            draws=np.zeros(n_items),
-            best=np.zeros(n_positions, dtype=np.int64),
-            order=np.arange(n_positions),
-            n_buffer=np.zeros(cells),
-            m_buffer=np.zeros(cells),
-            bend_buffer=np.zeros(cells),
-            item_buffer=item_buffer(n_items),
-            position_buffer=position_buffer(n_positions),
+            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
+            epochs=np.zeros((n_items, n_positions), dtype=np.int64),
         )
 
 
-def _rank(
+def rank(
     params: Params,
     state: State,
     cache: None,
@@ -143,68 +112,41 @@ def _rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
+    """Show the epoch's list, or begin an epoch with the largest draws at the largest biases."""
     if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
     n_items, n_positions = state.clicks.shape
-    if state.stale[0] == 1:
-        _find_mode(params, state)
-        state.stale[0] = 0
-    draw_log_biases(
-        state.n_buffer,
-        state.m_buffer,
-        params.objective,
-        state.log_attraction,
-        state.log_bias,
-        state.bend_buffer,
-        state.item_buffer,
-        state.position_buffer,
-        rng,
-        state.drawn_log_bias,
-    )
+    tables = tables_of(state.clicks, state.epochs, False)
+    mode_x, mode_y = np.zeros(n_items), np.zeros(n_positions)
+    fit_tables(tables, params.objective, mode_x, mode_y)
+    log_bias = np.empty(n_positions)
+    draw_log_biases(tables, params.objective, mode_x, mode_y, rng, log_bias)
+    draws = np.empty(n_items)
     for item in range(n_items):
         clicks = exposure = squares = 1.0
         for position in range(n_positions):
+            bias = math.exp(log_bias[position])
             clicks += state.clicks[item, position]
-            if state.epochs[item, position] > 0:
-                bias = math.exp(state.drawn_log_bias[position])
-                exposure += state.epochs[item, position] * bias
-                squares += state.epochs[item, position] * bias * bias
-        d, c = gamma_constants(clicks)
-        win = sample_gamma(d, c, rng)
-        d, c = gamma_constants(exposure * exposure / squares)
-        state.draws[item] = win / sample_gamma(d, c, rng) * (exposure / squares)
-    renew_top_k(state.draws, rng, state.best)
-    renew_top_k(state.drawn_log_bias, rng, state.order)
-    place(state.best, state.order, ranking)
+            exposure += state.epochs[item, position] * bias
+            squares += state.epochs[item, position] * bias * bias
+        ratio = draw_beta_prime(clicks, exposure * exposure / squares, rng)  # G/H
+        draws[item] = ratio * (exposure / squares)
+    best, order = np.empty_like(ranking), np.empty_like(ranking)
+    top_k(draws, rng, best)
+    top_k(log_bias, rng, order)
+    place(best, order, ranking)
 
 
-@lean_kernel
-def _find_mode(params: Params, state: State) -> None:
-    for item in range(state.clicks.shape[0]):
-        for position in range(state.clicks.shape[1]):
-            state.n_buffer[item, position] = state.clicks[item, position]
-            state.m_buffer[item, position] = state.epochs[item, position]
-    minimise_tables(
-        state.n_buffer,
-        state.m_buffer,
-        params.objective,
-        state.log_attraction,
-        state.log_bias,
-        state.bend_buffer,
-        state.item_buffer,
-        state.position_buffer,
-    )
-
-
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks or, in a list without one, the epoch of each item at its position."""
     ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
-        state.clicks[ranking[position], position] += clicks[position]
+        item = ranking[position]
+        state.clicks[item, position] += clicks[position]
         if ended:
-            state.epochs[ranking[position], position] += 1
-    state.stale[0] = 1
+            state.epochs[item, position] += 1
 
 
-register(EpochTSUnknown, State, _rank, _update, lean=True)
+register(EpochTSUnknown, State, rank, update)

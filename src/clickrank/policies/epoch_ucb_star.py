@@ -6,13 +6,7 @@ import math
 from dataclasses import dataclass
 
 from clickrank.policies.contract import register
-from clickrank.policies.epoch_ucb_unknown import (
-    EpochUCBUnknown,
-    Params,
-    State,
-    count_epochs,
-    rank_by_sensitivity,
-)
+from clickrank.policies.epoch_ucb_unknown import EpochUCBUnknown, Params, State, rank, update
 from clickrank.types import switch
 
 
@@ -90,4 +84,4 @@ class EpochUCBStar(EpochUCBUnknown):
         return narrower._replace(width=0.5 * math.sqrt(0.5), squared=0 if self.whole_root else 1)
 
 
-register(EpochUCBStar, State, rank_by_sensitivity, count_epochs, lean=True)
+register(EpochUCBStar, State, rank, update)

@@ -8,26 +8,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
 from clickrank._select import place, top_k
 from clickrank.errors import invalid
 from clickrank.numerics.mnl_curvature import click_effects
-from clickrank.numerics.mnl_tables import (
-    PULL,
-    Objective,
-    item_buffer,
-    load_tables,
-    minimise_tables,
-    position_buffer,
-)
+from clickrank.numerics.mnl_tables import PULL, Objective, fit_tables, tables_of
 from clickrank.numerics.pbm_likelihood import rounded
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
 from clickrank.policies.base import Assumes, KnownModel
 from clickrank.policies.contract import Request, register
-from clickrank.types import FloatScratch, Ints, IntScratch, IntStatistic, number, switch
+from clickrank.types import Ints, IntStatistic, number, switch
 
 #: Estimators that may be chosen, see `clickrank.fit.mnl_composite` and `mnl_em`.
 ESTIMATORS = ("composite", "em")
+
+
+class State(NamedTuple):
+    """Clicks and epochs of each item at each position, and the present epoch."""
+
+    epoch: IntStatistic  # (1,), epochs that have ended, l - 1
+    begun: IntStatistic  # (1,), 1 if a list of the present epoch has come back, with a click
+    current: IntStatistic  # (n_positions,), that list
+    clicks: IntStatistic  # (n_items, n_positions), N
+    epochs: IntStatistic  # (n_items, n_positions), Ñ: lists without a click
 
 
 class Params(NamedTuple):
@@ -36,30 +38,7 @@ class Params(NamedTuple):
     width: float  # c: the bound is α + c β √(log ...)
     squared: int  # 1 for log(J l²), 0 for log(J l)
     most: float  # the largest index
-    objective: Objective
-
-
-class State(NamedTuple):
-    """Counts by item and position, the present epoch, and the estimates."""
-
-    epoch: IntStatistic  # (1,), l - 1; this and the next two: see `epochs`
-    begun: IntStatistic  # (1,)
-    current: IntStatistic  # (n_positions,)
-    clicks: IntStatistic  # (n_items, n_positions), N
-    epochs: IntStatistic  # (n_items, n_positions), Ñ
-    stale: IntScratch  # (1,), 1 if the estimates are not those of the counts
-    log_attraction: FloatScratch  # (n_items,), log α; where the next fit starts
-    log_bias: FloatScratch  # (n_positions,), log λ; likewise
-    squares: FloatScratch  # (n_items,), β²
-    bound: FloatScratch  # (n_items,), the index
-    rounded_log_bias: FloatScratch  # (n_positions,), log λ, equal where biases count as equal
-    best: IntScratch  # (n_positions,), items by decreasing index
-    order: IntScratch  # (n_positions,), positions by decreasing λ
-    n_buffer: FloatScratch  # (n_items, n_positions), N; this and the rest: see `minimise_tables`
-    m_buffer: FloatScratch  # (n_items, n_positions), Ñ
-    bend_buffer: FloatScratch  # (n_items, n_positions)
-    item_buffer: FloatScratch
-    position_buffer: FloatScratch
+    objective: Objective  # that the estimates minimise, and their bounds
 
 
 @dataclass(frozen=True)
@@ -108,8 +87,8 @@ class EpochUCBUnknown(EpochPolicy):
     ties; items that tie are ordered at random, and so are positions. 9. Late feedback and several
     clicks: as in `EpochUCB`.
 
-    **Complexity**: a round within an epoch copies the list. A new epoch takes a few steps of
-    Newton's method from the last estimates and the effects of all clicks,
+    **Complexity**: a round within an epoch copies the list. A new epoch takes some 10 steps of
+    Newton's method, each O(n_items · n_positions²), and the effects of all clicks,
     O(n_items · n_positions³).
 
     **Guarantee**: regret O(n_positions² √(n_items · T log(n_items · T²))) (grant2020,
@@ -186,24 +165,10 @@ class EpochUCBUnknown(EpochPolicy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        cells = (n_items, n_positions)
         return State(
             **no_epochs(n_positions),
-            clicks=np.zeros(cells, dtype=np.int64),
-            epochs=np.zeros(cells, dtype=np.int64),
-            stale=np.ones(1, dtype=np.int64),
-            log_attraction=np.zeros(n_items),
-            log_bias=np.zeros(n_positions),
-            squares=np.zeros(n_items),
-            bound=np.zeros(n_items),
-            rounded_log_bias=np.zeros(n_positions),
-            best=np.zeros(n_positions, dtype=np.int64),
-            order=np.arange(n_positions),
-            n_buffer=np.zeros(cells),
-            m_buffer=np.zeros(cells),
-            bend_buffer=np.zeros(cells),
-            item_buffer=item_buffer(n_items),
-            position_buffer=position_buffer(n_positions),
+            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
+            epochs=np.zeros((n_items, n_positions), dtype=np.int64),
         )
 
     def why_not(self, model: KnownModel) -> str | None:
@@ -212,7 +177,7 @@ class EpochUCBUnknown(EpochPolicy):
 
 
 def _too_prominent(model: KnownModel, most: float) -> str | None:
-    """Say which position is more prominent, beside the first, than estimates may be."""
+    """Say which position is more prominent, compared with the first, than estimates may be."""
     bias = [float(x) for x in getattr(model, "position_bias", ())]
     if bias and max(bias) > most * bias[0] * (1.0 + 1e-12):
         limit = "more" if most == 1.0 else f"more than {most:g} times more"
@@ -220,7 +185,7 @@ def _too_prominent(model: KnownModel, most: float) -> str | None:
     return None
 
 
-def rank_by_sensitivity(
+def rank(
     params: Params,
     state: State,
     cache: None,
@@ -232,65 +197,38 @@ def rank_by_sensitivity(
     """Show the epoch's list, or begin an epoch with the items of the largest indices."""
     if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
-    if state.stale[0] == 1:
-        _fit(params, state)
-        state.stale[0] = 0
-    top_k(state.bound, rng, state.best)
-    top_k(state.rounded_log_bias, rng, state.order)
-    place(state.best, state.order, ranking)
-
-
-@lean_kernel
-def _fit(params: Params, state: State) -> None:
-    """Write the indices of the items and the rounded biases of the positions."""
     n_items, n_positions = state.clicks.shape
-    load_tables(state.clicks, state.epochs, state.n_buffer, state.m_buffer)
-    minimise_tables(
-        state.n_buffer,
-        state.m_buffer,
-        params.objective,
-        state.log_attraction,
-        state.log_bias,
-        state.bend_buffer,
-        state.item_buffer,
-        state.position_buffer,
-    )
-    click_effects(
-        state.n_buffer,
-        state.m_buffer,
-        params.objective,
-        state.log_attraction,
-        state.log_bias,
-        state.bend_buffer,
-        state.item_buffer,
-        state.position_buffer,
-        state.squares,
-    )
-    for k in range(n_positions):
-        state.rounded_log_bias[k] = rounded(state.log_bias[k])
-    epoch = state.epoch[0] + 1.0
-    level = math.log(n_items * epoch * (epoch if params.squared == 1 else 1.0))
-    for j in range(n_items):
-        shown = 0
-        for k in range(n_positions):
-            shown += state.epochs[j, k]
-        index = math.inf
-        if shown > 0:
-            width = params.width * math.sqrt(level * state.squares[j])
-            index = rounded(min(math.exp(state.log_attraction[j]) + width, params.most))
-        state.bound[j] = index
+    tables = tables_of(state.clicks, state.epochs, True)
+    log_attraction, log_bias = np.zeros(n_items), np.zeros(n_positions)
+    fit_tables(tables, params.objective, log_attraction, log_bias)
+    squares = np.empty(n_items)  # β²
+    click_effects(tables, params.objective, log_attraction, log_bias, squares)
+    number = state.epoch[0] + 1.0  # l
+    level = math.log(n_items * number * (number if params.squared == 1 else 1.0))
+    index = np.empty(n_items)
+    for item in range(n_items):
+        index[item] = math.inf
+        if state.epochs[item].sum() > 0:
+            width = params.width * math.sqrt(level * squares[item])
+            index[item] = rounded(min(math.exp(log_attraction[item]) + width, params.most))
+    for position in range(n_positions):
+        log_bias[position] = rounded(log_bias[position])
+    best, order = np.empty_like(ranking), np.empty_like(ranking)
+    top_k(index, rng, best)
+    top_k(log_bias, rng, order)
+    place(best, order, ranking)
 
 
-def count_epochs(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count clicks or, without one, the epoch of each shown item and its position."""
+    """Count clicks or, in a list without one, the epoch of each item at its position."""
     ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
-        state.clicks[ranking[position], position] += clicks[position]
+        item = ranking[position]
+        state.clicks[item, position] += clicks[position]
         if ended:
-            state.epochs[ranking[position], position] += 1
-    state.stale[0] = 1
+            state.epochs[item, position] += 1
 
 
-register(EpochUCBUnknown, State, rank_by_sensitivity, count_epochs, lean=True)
+register(EpochUCBUnknown, State, rank, update)

@@ -1,0 +1,17 @@
+"""Draws of the Beta-prime distribution, the posterior of a geometric variable's mean."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank._jit import inline_kernel
+from clickrank.numerics.gamma import gamma_constants, sample_gamma
+
+
+@inline_kernel
+def draw_beta_prime(alpha: float, beta: float, rng: np.random.Generator) -> float:
+    """Return G/H for Gamma variables G and H of shapes α and β, both of at least 1."""
+    d, c = gamma_constants(alpha)
+    win = sample_gamma(d, c, rng)
+    d, c = gamma_constants(beta)
+    return win / sample_gamma(d, c, rng)

@@ -53,8 +53,8 @@ def assign(
     best
         (n_positions,), the item of each position.
     room, marks, graph
-        Work space of shapes (5, n_items), (4, n_items), (n_positions + 1, n_positions + 1); what
-        it holds makes no difference, as long as it is finite.
+        Work space of shapes (5, n_items), (4, n_items), (n_positions + 1, n_positions + 1);
+        ``marks[3]`` is the order in which items are tried, a permutation.
     """
     lead = optimise(values, best, room, marks, graph)
     if lead <= TIE:
@@ -69,7 +69,6 @@ def optimise(values: Floats, best: Ints, room: Floats, marks: Ints, graph: Float
     if lead < -TIE:
         for item in range(values.shape[0]):
             room[3, item] = 0.0
-            marks[3, item] = item
         solve_assignment(values, room[3], best, room, marks)
         lead = exchange_cost(values, best, marks[0], graph)
     return lead
@@ -91,7 +90,6 @@ def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, m
     n_items = values.shape[0]
     for item in range(n_items):
         bonus[item] = rng.random() * (TIE / best.shape[0])
-        order[item] = item
     for position in range(best.shape[0]):
         other = int(rng.random() * (position + 1))
         weights[position] = weights[other]

@@ -29,7 +29,6 @@ def best_assignment(values: Floats, rng: np.random.Generator, best: Ints) -> Non
     best[:] = np.arange(n_positions)
     room = np.zeros((5, n_items))
     marks = np.zeros((4, n_items), dtype=np.int64)
-    marks[3] = np.arange(n_items)
     graph = np.zeros((n_positions + 1, n_positions + 1))
     assign(values, rng, best, room, marks, graph)
 
@@ -69,6 +68,7 @@ def optimise(values: Floats, best: Ints, room: Floats, marks: Ints, graph: Float
     if lead < -TIE:
         for item in range(values.shape[0]):
             room[3, item] = 0.0
+            marks[3, item] = item
         solve_assignment(values, room[3], best, room, marks)
         lead = exchange_cost(values, best, marks[0], graph)
     return lead
@@ -81,8 +81,7 @@ def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, m
     The bonus of an item at a position is that of the item times the weight of the position, 1/K,
     2/K, ..., 1 in random order, so that neither the numbers of the items nor those of the positions
     have a say. Items are tried in random order too: with many of them rounding may make two bonuses
-    equal. That order is shuffled from the last one in ``marks[3]``, so only where rounding makes
-    bonuses equal may new work space settle a tie in another way.
+    equal. What the work space holds makes no difference.
     """
     bonus = room[3]
     weights = room[4]
@@ -90,6 +89,7 @@ def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, m
     n_items = values.shape[0]
     for item in range(n_items):
         bonus[item] = rng.random() * (TIE / best.shape[0])
+        order[item] = item
     for position in range(best.shape[0]):
         other = int(rng.random() * (position + 1))
         weights[position] = weights[other]
@@ -211,6 +211,6 @@ def no_assignment(n_items: int, n_positions: int) -> dict[str, Any]:
     return {
         "best": np.arange(n_positions),
         "room": np.zeros((5, n_items)),
-        "marks": np.vstack([np.zeros((3, n_items), dtype=np.int64), np.arange(n_items)]),
+        "marks": np.zeros((4, n_items), dtype=np.int64),
         "graph": np.zeros((n_positions + 1, n_positions + 1)),
     }

@@ -11,6 +11,7 @@ import pytest
 from scipy import integrate, special, stats
 
 import clickrank as cr
+from clickrank.checks import kernels
 from clickrank.checks import policies as checks
 from clickrank.clickmodels import DCM, DCTR, MNL, PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue
@@ -115,13 +116,11 @@ def test_position_based_posterior_is_exact() -> None:
     found = np.zeros((2, 3))
     for item in range(3):
         alpha = PRIOR.for_items(3)[0][item] + learner.state.clicks[item]
-        exponents = learner.state.exponents[item]
-        doubtful = [(int(exponents[0]), 0.75)]
-        assert exponents[1] == 0.0  # certain misses are counted with β
-        weights, betas = mixture(exponents[2], doubtful, alpha)
+        doubtful, certain = learner.state.misses[item].tolist()
+        weights, betas = mixture(PRIOR.for_items(3)[1][item] + certain, [(doubtful, 0.75)], alpha)
         mean = alpha / (alpha + betas)
         found[:, item] = weights @ mean, weights @ (mean * (alpha + 1) / (alpha + betas + 1))
-        tail = weights @ special.betaincc(alpha, betas, learner.state.bound[item])
+        tail = weights @ special.betaincc(alpha, betas, learner.cache.bound[item])
         assert tail == pytest.approx(0.1, rel=1e-9)
     np.testing.assert_allclose(found, exact_moments(log, position_based), rtol=1e-10)
 
@@ -183,7 +182,7 @@ def test_draws_of_the_position_based_posterior(
     learner = Learner(ThompsonSampling("pbm", Beta(alpha, beta), kappa), 3, 3, seed=2)
     learner.state.clicks[0] = clicks
     learner.state.misses[0] = misses
-    odds = np.array([(learner.rank(), learner.state.odds[0])[1] for _ in range(10_000)])
+    odds = np.array([(learner.rank(), learner.cache.odds_buffer[0])[1] for _ in range(10_000)])
     weights, betas = mixture(beta + misses[2], [(misses[0], 0.8), (misses[1], 0.3)], alpha + clicks)
 
     def cdf(x: Any) -> Any:
@@ -206,7 +205,8 @@ def test_contract_under_position_based_clicks(cls: type[Policy]) -> None:
         checks.check_state_fields, checks.check_parameters, checks.check_valid_rankings,
         checks.check_rank_keeps_statistics, checks.check_inputs_untouched,
         checks.check_save_and_restore, checks.check_replay, checks.check_lost_scratch,
-        checks.check_bad_feedback, checks.check_extreme_clicks,
+        checks.check_bad_feedback, checks.check_extreme_clicks, kernels.check_plain_python,
+        kernels.check_same_as_reference, kernels.check_dropped_cache,
     ):  # fmt: skip
         check(cls, make)
 

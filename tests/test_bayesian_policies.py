@@ -16,7 +16,8 @@ from clickrank.checks import policies as checks
 from clickrank.clickmodels import DCM, DCTR, MNL, PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
-from clickrank.policies import BayesUCB, Ensemble, Greedy, Policy, ThompsonSampling
+from clickrank.learning.carry import carry
+from clickrank.policies import BayesUCB, Ensemble, Greedy, Policy, Request, ThompsonSampling
 from clickrank.policies._shared.observation import DEPENDENT_RULES, positions_seen
 from clickrank.priors import Beta
 from clickrank.types import Floats
@@ -189,6 +190,25 @@ def test_draws_of_the_position_based_posterior(
         return special.betainc(alpha + clicks, betas, np.reshape(x, (-1, 1))) @ weights
 
     assert stats.kstest(odds / (1.0 + odds), cdf).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("name", ["thompson", "bayes-ucb"])
+@pytest.mark.parametrize("told", [{"click_model": "dcm"}, {"click_model": "pbm"}], ids=str)
+def test_lists_of_some_items_are_those_of_a_catalogue_without_the_others(
+    name: str, told: dict[str, Any]
+) -> None:
+    """Nothing is drawn for items that are no candidates, so that later draws are the same."""
+    if told["click_model"] == "pbm":
+        told = {**told, "examination": EXAMINATION}
+    prior = Beta([2.0, 1.0, 0.5, 3.0], [3.0, 2.0, 0.7, 1.0])
+    spec = cr.policy(name, horizon=100, prior=prior, **told)
+    learner, some = fed(spec, [*LOG, BOTH], n_items=4), np.array([0, 2, 3])
+    alone = Learner(spec.relabelled(some), 3, 2)
+    carry(alone, learner.state, 4, some)
+    ours, theirs = np.random.default_rng(6), np.random.default_rng(6)
+    for _ in range(50):
+        shown = learner.rank(ours, Request(some))[0]
+        assert shown.tolist() == some[alone.rank(theirs)[0]].tolist()
 
 
 @pytest.mark.parametrize("cls", [ThompsonSampling, BayesUCB])

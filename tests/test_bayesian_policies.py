@@ -11,11 +11,13 @@ import pytest
 from scipy import integrate, special, stats
 
 import clickrank as cr
+from clickrank.checks import kernels
 from clickrank.checks import policies as checks
 from clickrank.clickmodels import DCM, DCTR, MNL, PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
-from clickrank.policies import BayesUCB, Ensemble, Greedy, Policy, ThompsonSampling
+from clickrank.learning.carry import carry
+from clickrank.policies import BayesUCB, Ensemble, Greedy, Policy, Request, ThompsonSampling
 from clickrank.policies._shared.observation import DEPENDENT_RULES, positions_seen
 from clickrank.priors import Beta
 from clickrank.types import Floats
@@ -115,13 +117,11 @@ def test_position_based_posterior_is_exact() -> None:
     found = np.zeros((2, 3))
     for item in range(3):
         alpha = PRIOR.for_items(3)[0][item] + learner.state.clicks[item]
-        exponents = learner.state.exponents[item]
-        doubtful = [(int(exponents[0]), 0.75)]
-        assert exponents[1] == 0.0  # certain misses are counted with β
-        weights, betas = mixture(exponents[2], doubtful, alpha)
+        doubtful, certain = learner.state.misses[item].tolist()
+        weights, betas = mixture(PRIOR.for_items(3)[1][item] + certain, [(doubtful, 0.75)], alpha)
         mean = alpha / (alpha + betas)
         found[:, item] = weights @ mean, weights @ (mean * (alpha + 1) / (alpha + betas + 1))
-        tail = weights @ special.betaincc(alpha, betas, learner.state.bound[item])
+        tail = weights @ special.betaincc(alpha, betas, learner.cache.bound[item])
         assert tail == pytest.approx(0.1, rel=1e-9)
     np.testing.assert_allclose(found, exact_moments(log, position_based), rtol=1e-10)
 
@@ -183,13 +183,32 @@ def test_draws_of_the_position_based_posterior(
     learner = Learner(ThompsonSampling("pbm", Beta(alpha, beta), kappa), 3, 3, seed=2)
     learner.state.clicks[0] = clicks
     learner.state.misses[0] = misses
-    odds = np.array([(learner.rank(), learner.state.odds[0])[1] for _ in range(10_000)])
+    odds = np.array([(learner.rank(), learner.cache.odds_buffer[0])[1] for _ in range(10_000)])
     weights, betas = mixture(beta + misses[2], [(misses[0], 0.8), (misses[1], 0.3)], alpha + clicks)
 
     def cdf(x: Any) -> Any:
         return special.betainc(alpha + clicks, betas, np.reshape(x, (-1, 1))) @ weights
 
     assert stats.kstest(odds / (1.0 + odds), cdf).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("name", ["thompson", "bayes-ucb"])
+@pytest.mark.parametrize("told", [{"click_model": "dcm"}, {"click_model": "pbm"}], ids=str)
+def test_lists_of_some_items_are_those_of_a_catalogue_without_the_others(
+    name: str, told: dict[str, Any]
+) -> None:
+    """Nothing is drawn for items that are no candidates, so that later draws are the same."""
+    if told["click_model"] == "pbm":
+        told = {**told, "examination": EXAMINATION}
+    prior = Beta([2.0, 1.0, 0.5, 3.0], [3.0, 2.0, 0.7, 1.0])
+    spec = cr.policy(name, horizon=100, prior=prior, **told)
+    learner, some = fed(spec, [*LOG, BOTH], n_items=4), np.array([0, 2, 3])
+    alone = Learner(spec.relabelled(some), 3, 2)
+    carry(alone, learner.state, 4, some)
+    ours, theirs = np.random.default_rng(6), np.random.default_rng(6)
+    for _ in range(50):
+        shown = learner.rank(ours, Request(some))[0]
+        assert shown.tolist() == some[alone.rank(theirs)[0]].tolist()
 
 
 @pytest.mark.parametrize("cls", [ThompsonSampling, BayesUCB])
@@ -206,7 +225,8 @@ def test_contract_under_position_based_clicks(cls: type[Policy]) -> None:
         checks.check_state_fields, checks.check_parameters, checks.check_valid_rankings,
         checks.check_rank_keeps_statistics, checks.check_inputs_untouched,
         checks.check_save_and_restore, checks.check_replay, checks.check_lost_scratch,
-        checks.check_bad_feedback, checks.check_extreme_clicks,
+        checks.check_bad_feedback, checks.check_extreme_clicks, kernels.check_plain_python,
+        kernels.check_same_as_reference, kernels.check_dropped_cache,
     ):  # fmt: skip
         check(cls, make)
 

@@ -106,7 +106,7 @@ def test_posterior_quantile_agrees_with_integration() -> None:
         misses, kappa = np.floor(10 ** rng.uniform(-0.5, 3, n)), rng.uniform(0.02, 0.99, n)
         delta = float(rng.choice([1e-6, 1 / 5000, 0.01, 0.5]))
         found = posterior_upper_quantile(
-            alpha, np.append(misses, beta)[None], np.append(kappa, 1.0), 0, math.log(delta), room
+            alpha, np.append(misses, beta), np.append(kappa, 1.0), math.log(delta), room
         )
         grid = np.linspace(-60, 40, 20_001)
         heights = log_density(grid, alpha, beta, misses, kappa)
@@ -132,6 +132,6 @@ def test_posterior_quantile_without_doubt_is_the_beta_quantile() -> None:
     room = np.zeros(ROOM)
     for alpha, beta in ((0.05, 3.0), (1.0, 1.0), (7.3, 0.2), (400.0, 90.0)):
         found = posterior_upper_quantile(
-            alpha, np.array([[0.0, beta]]), np.array([0.5, 1.0]), 0, math.log(0.001), room
+            alpha, np.array([0.0, beta]), np.array([0.5, 1.0]), math.log(0.001), room
         )
         assert found == pytest.approx(special.betainccinv(alpha, beta, 0.001), rel=1e-10)

@@ -24,49 +24,47 @@ _FLAT = 1e-16  # what counts as nothing beside 1
 
 
 @lean_kernel
-def log_height(alpha: float, exponents: Floats, examination: Floats, row: int, t: float) -> float:
-    """Return log f(t); row ``row`` of ``exponents`` is F_l by position, and β at κ = 1 last."""
-    last = exponents.shape[1] - 1
+def log_height(alpha: float, exponents: Floats, examination: Floats, t: float) -> float:
+    """Return log f(t); ``exponents`` holds F_l by position, and last β at κ = 1."""
+    last = exponents.shape[0] - 1
     small = math.exp(-abs(t))
     fall = math.log1p(small)
     x = small / (1.0 + small) if t < 0.0 else 1.0 / (1.0 + small)
-    total = alpha * (min(t, 0.0) - fall) + exponents[row, last] * (min(-t, 0.0) - fall)
+    total = alpha * (min(t, 0.0) - fall) + exponents[last] * (min(-t, 0.0) - fall)
     for position in range(last):
-        if exponents[row, position] > 0.0:
-            total += exponents[row, position] * math.log1p(-examination[position] * x)
+        if exponents[position] > 0.0:
+            total += exponents[position] * math.log1p(-examination[position] * x)
     return float(total)
 
 
 @lean_kernel
-def _slopes(
-    alpha: float, exponents: Floats, examination: Floats, row: int, t: float
-) -> tuple[float, float]:
+def _slopes(alpha: float, exponents: Floats, examination: Floats, t: float) -> tuple[float, float]:
     """Return the first and second derivatives of log f at t."""
-    last = exponents.shape[1] - 1
+    last = exponents.shape[0] - 1
     x = 1.0 / (1.0 + math.exp(-t))
     y = 1.0 / (1.0 + math.exp(t))
-    first = alpha * y - exponents[row, last] * x
-    second = -(alpha + exponents[row, last]) * x * y
+    first = alpha * y - exponents[last] * x
+    second = -(alpha + exponents[last]) * x * y
     for position in range(last):
-        if exponents[row, position] > 0.0:
+        if exponents[position] > 0.0:
             kappa = examination[position]
-            pull = exponents[row, position] * kappa * x * y / (1.0 - kappa * x)
+            pull = exponents[position] * kappa * x * y / (1.0 - kappa * x)
             first -= pull
             second -= pull * (y - x + kappa * x * y / (1.0 - kappa * x))
     return first, second
 
 
 @lean_kernel
-def _mode(alpha: float, exponents: Floats, examination: Floats, row: int) -> float:
+def _mode(alpha: float, exponents: Floats, examination: Floats) -> float:
     """Return a point near the mode: the first derivative decreases."""
-    last = exponents.shape[1] - 1
-    seen = alpha + exponents[row, last]
+    last = exponents.shape[0] - 1
+    seen = alpha + exponents[last]
     for position in range(last):
-        seen += examination[position] * exponents[row, position]
+        seen += examination[position] * exponents[position]
     low, high = -740.0, 740.0
     t = -math.log(max(seen / alpha - 1.0, 1e-300))
     for _ in range(200):
-        first, second = _slopes(alpha, exponents, examination, row, t)
+        first, second = _slopes(alpha, exponents, examination, t)
         if first > 0.0:
             low = t
         else:
@@ -82,7 +80,7 @@ def _mode(alpha: float, exponents: Floats, examination: Floats, row: int) -> flo
 
 @lean_kernel
 def _mass(
-    alpha: float, exponents: Floats, examination: Floats, row: int, top: float, a: float, b: float
+    alpha: float, exponents: Floats, examination: Floats, top: float, a: float, b: float
 ) -> float:
     """Return the integral of f/exp(top) from a to b, on one piece."""
     centre = 0.5 * (a + b)
@@ -90,24 +88,24 @@ def _mass(
     total = 0.0
     for i in range(_NODES.shape[0]):
         t = centre + half * _NODES[i]
-        total += _WEIGHTS[i] * math.exp(log_height(alpha, exponents, examination, row, t) - top)
+        total += _WEIGHTS[i] * math.exp(log_height(alpha, exponents, examination, t) - top)
     return total * half
 
 
 @lean_kernel
 def _lay_pieces(
-    alpha: float, exponents: Floats, examination: Floats, row: int, mode: float, room: Floats
+    alpha: float, exponents: Floats, examination: Floats, mode: float, room: Floats
 ) -> int:
     """Write the ends of the pieces, from the left, into ``room``; return how many pieces."""
-    last = exponents.shape[1] - 1
-    weight = alpha + exponents[row, last]
+    last = exponents.shape[0] - 1
+    weight = alpha + exponents[last]
     for position in range(last):
         kappa = examination[position]
-        weight += exponents[row, position] * kappa / (1.0 - kappa) if kappa < 1.0 else 0.0
-    second = _slopes(alpha, exponents, examination, row, mode)[1]
+        weight += exponents[position] * kappa / (1.0 - kappa) if kappa < 1.0 else 0.0
+    second = _slopes(alpha, exponents, examination, mode)[1]
     # Gaussian around the mode if there is much data; without, f changes over some units of t.
     first_width = min(3.5 / math.sqrt(-second), 2.0)
-    top = log_height(alpha, exponents, examination, row, mode)
+    top = log_height(alpha, exponents, examination, mode)
     n_left = 0
     n = 0
     for side in range(2):
@@ -122,7 +120,7 @@ def _lay_pieces(
             width *= 1.3 if side == 0 else 1.05
             if weight * math.exp(-abs(t)) < _FLAT and sign * t > 0.0:
                 break
-            if log_height(alpha, exponents, examination, row, t) - top < -_DEEP:
+            if log_height(alpha, exponents, examination, t) - top < -_DEEP:
                 break
         if side == 0:
             n_left = n
@@ -144,7 +142,6 @@ def posterior_upper_quantile(
     alpha: float,
     exponents: Floats,
     examination: Floats,
-    row: int,
     log_delta: float,
     room: Floats,
 ) -> float:
@@ -152,22 +149,22 @@ def posterior_upper_quantile(
 
     ``alpha`` is α + S; ``exponents`` as for `log_height`; ``room`` holds ROOM numbers.
     """
-    last = exponents.shape[1] - 1
-    mode = _mode(alpha, exponents, examination, row)
-    top = log_height(alpha, exponents, examination, row, mode)
-    n = _lay_pieces(alpha, exponents, examination, row, mode, room)
+    last = exponents.shape[0] - 1
+    mode = _mode(alpha, exponents, examination)
+    top = log_height(alpha, exponents, examination, mode)
+    n = _lay_pieces(alpha, exponents, examination, mode, room)
     masses = 2 * (_MOST_PIECES + 2)  # where these begin
     left, right = room[0], room[n]
-    below = math.exp(log_height(alpha, exponents, examination, row, left) - top) / alpha
-    above = math.exp(log_height(alpha, exponents, examination, row, right) - top)
-    above /= exponents[row, last]
+    below = math.exp(log_height(alpha, exponents, examination, left) - top) / alpha
+    above = math.exp(log_height(alpha, exponents, examination, right) - top)
+    above /= exponents[last]
     total = below + above
     for i in range(n):
-        room[masses + i] = _mass(alpha, exponents, examination, row, top, room[i], room[i + 1])
+        room[masses + i] = _mass(alpha, exponents, examination, top, room[i], room[i + 1])
         total += room[masses + i]
     wanted = math.exp(log_delta) * total
     if above >= wanted:
-        t = right - math.log(wanted / above) / exponents[row, last]
+        t = right - math.log(wanted / above) / exponents[last]
         return 1.0 / (1.0 + math.exp(-t))
     piece = n
     tail = above
@@ -188,13 +185,13 @@ def posterior_upper_quantile(
         if not low < new < high:
             new = 0.5 * (low + high)
         step = new - t
-        tail -= _mass(alpha, exponents, examination, row, top, t, new)
+        tail -= _mass(alpha, exponents, examination, top, t, new)
         t = new
         if tail > wanted:
             low = t
         else:
             high = t
-        height = math.exp(log_height(alpha, exponents, examination, row, t) - top)
+        height = math.exp(log_height(alpha, exponents, examination, t) - top)
         step = math.log(tail / wanted) * tail / height
         if abs(step) * height < 1e-6 * tail or high - low < 1e-13 * (1.0 + abs(t)):
             t += step

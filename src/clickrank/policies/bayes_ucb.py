@@ -9,23 +9,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, renew_top_k
 from clickrank.errors import invalid
 from clickrank.numerics.beta_quantile import beta_upper_quantile
-from clickrank.numerics.posterior_quantile import ROOM, posterior_upper_quantile
+from clickrank.policies._shared.attraction_posterior import page_upper_quantile
+from clickrank.policies._shared.bayesian import CLICK_MODELS, KNOWN, BayesianPolicy
+from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.base import Assumes
-from clickrank.policies.bayesian import (
-    CLICK_MODELS,
-    KNOWN,
-    BayesianPolicy,
-    count,
-    count_page,
-    fold,
-    no_counts,
-    no_page_counts,
-)
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
+from clickrank.types import Floats, Ints, IntStatistic, number, whole
+
+
+class State(NamedTuple):
+    """Clicks and misses where the item was surely looked at (O = 1)."""
+
+    clicks: IntStatistic  # (n_items,), Σ O Y
+    misses: IntStatistic  # (n_items,), Σ O (1 - Y)
+
+
+class PageState(NamedTuple):
+    """Clicks and misses where positions may go unseen."""
+
+    clicks: IntStatistic  # (n_items,), S_i
+    misses: IntStatistic  # (n_items, n_positions), F_il
 
 
 class Params(NamedTuple):
@@ -33,20 +38,10 @@ class Params(NamedTuple):
 
     alpha: Floats  # (n_items,), α_i
     beta: Floats  # (n_items,), β_i
-    rule: int  # which positions are observed
-    places: Ints  # (n_positions,), positions by decreasing satisfaction
+    rule: int  # which positions are observed, see `positions_seen`
+    visibility: Floats  # (n_positions,), larger where clicks satisfy more
     log_failure: float  # log δ
     normal: float  # the normal distribution's quantile of the same level
-
-
-class State(NamedTuple):
-    """Observed clicks and misses, and the quantile of each item."""
-
-    clicks: IntStatistic  # (n_items,), Σ O Y
-    misses: IntStatistic  # (n_items,), Σ O (1 - Y)
-    stale: IntScratch  # (n_items,), 1 where the quantile is not of these counts
-    bound: FloatScratch  # (n_items,), U_i
-    best: IntScratch  # (n_positions,), items by decreasing U_i
 
 
 class PageParams(NamedTuple):
@@ -55,22 +50,9 @@ class PageParams(NamedTuple):
     alpha: Floats  # (n_items,), α_i
     beta: Floats  # (n_items,), β_i
     examination: Floats  # (n_positions + 1,), κ, and a 1
-    prominence: Ints  # (n_positions,), positions by decreasing examination
+    visibility: Floats  # (n_positions,), larger where examination is larger
     log_failure: float  # log δ
     normal: float  # the normal distribution's quantile of the same level
-
-
-class PageState(NamedTuple):
-    """The posterior's counts where positions may go unseen, and the quantile of each item."""
-
-    clicks: IntStatistic  # (n_items,), S_i
-    misses: IntStatistic  # (n_items, n_positions), F_il
-    stale: IntScratch  # (n_items,), 1 where the quantile is not of these counts
-    exponents: FloatScratch  # (n_items, n_positions + 1); this and the next: see `fold`
-    doubt: FloatScratch  # (n_items,)
-    room: FloatScratch  # (ROOM,), see numerics.posterior_quantile
-    bound: FloatScratch  # (n_items,), U_i
-    best: IntScratch  # (n_positions,), items by decreasing U_i
 
 
 @dataclass(frozen=True)
@@ -107,8 +89,8 @@ class BayesUCB(BayesianPolicy):
     order for good: at attraction .6, .4, .2 and satisfaction .2, .9 one run of 12 lost 702 in 5,000
     rounds, 12 with "first-click".
 
-    **Complexity**: O(n_items) comparisons a round, and one quantile for each observed item: some
-    0.4 µs, and by numerical integration under position-based clicks some 10 µs.
+    **Complexity**: O(n_items) per round, one quantile per item: a few Newton steps on a continued
+    fraction, and numerical integration under position-based clicks.
 
     **Guarantee**: for δ = 1/T and attractions drawn from the prior, regret
     O(√(n_positions · n_items · T) log T), and less the more the prior knows, under document-based
@@ -178,91 +160,72 @@ class BayesUCB(BayesianPolicy):
         level = (math.log(failure), -NormalDist().inv_cdf(failure))
         if self.doubtful():
             return PageParams(*self.prior_of(n_items), *self.page(n_positions), *level)
-        return Params(*self.prior_of(n_items), self.rule(), self.places(n_positions), *level)
+        return Params(*self.prior_of(n_items), self.rule(), self.satisfying(n_positions), *level)
 
     def init(self, n_items: int, n_positions: int) -> Any:
         """Return the state before the first round."""
+        clicks = np.zeros(n_items, dtype=np.int64)
         if self.doubtful():
-            return PageState(
-                **no_page_counts(n_items, n_positions),
-                room=np.zeros(ROOM),
-                bound=np.zeros(n_items),
-                best=np.zeros(n_positions, dtype=np.int64),
-            )
-        return State(
-            **no_counts(n_items),
-            bound=np.zeros(n_items),
-            best=np.zeros(n_positions, dtype=np.int64),
-        )
+            return PageState(clicks, np.zeros((n_items, n_positions), dtype=np.int64))
+        return State(clicks, np.zeros(n_items, dtype=np.int64))
 
 
-def _rank(
+def score(
     params: Params,
     state: State,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    for item in range(state.bound.shape[0]):
-        if state.stale[item] == 1:
-            state.bound[item] = beta_upper_quantile(
-                params.alpha[item] + state.clicks[item],
-                params.beta[item] + state.misses[item],
-                params.log_failure,
-                params.normal,
-            )
-            state.stale[item] = 0
-    renew_top_k(state.bound, rng, state.best)
-    place(state.best, params.places, ranking)
+    """Write U_i for each item."""
+    for item in range(items.shape[0]):
+        alpha = params.alpha[item] + state.clicks[item]
+        beta = params.beta[item] + state.misses[item]
+        items[item] = beta_upper_quantile(alpha, beta, params.log_failure, params.normal)
+    positions[:] = params.visibility
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    count(state, params.rule, ranking, clicks)
+    """Count clicks and misses, as far down as the list was surely looked at."""
+    for position in range(positions_seen(params.rule, clicks)):
+        item = ranking[position]
+        state.clicks[item] += clicks[position]
+        state.misses[item] += 1 - clicks[position]
 
 
-def _rank_page(
+def score_page(
     params: PageParams,
     state: PageState,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    last = ranking.shape[0]
-    for item in range(state.bound.shape[0]):
-        if state.stale[item] == 1:
-            alpha = params.alpha[item] + state.clicks[item]
-            state.doubt[item] = fold(
-                state.misses, params.beta[item], params.examination, state.exponents, item
-            )
-            if state.doubt[item] > 0.0:
-                state.bound[item] = posterior_upper_quantile(
-                    alpha,
-                    state.exponents,
-                    params.examination,
-                    item,
-                    params.log_failure,
-                    state.room,
-                )
-            else:
-                state.bound[item] = beta_upper_quantile(
-                    alpha, state.exponents[item, last], params.log_failure, params.normal
-                )
-            state.stale[item] = 0
-    renew_top_k(state.bound, rng, state.best)
-    place(state.best, params.prominence, ranking)
+    """Write U_i for each item, where positions may go unseen."""
+    level = params.log_failure, params.normal
+    for item in range(items.shape[0]):
+        alpha = params.alpha[item] + state.clicks[item]
+        beta = params.beta[item]
+        items[item] = page_upper_quantile(
+            alpha, beta, state.misses, item, params.examination, *level
+        )
+    positions[:] = params.visibility
 
 
-def _update_page(
+def update_page(
     params: PageParams, state: PageState, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    count_page(state.clicks, state.misses, state.stale, ranking, clicks)
+    """Count clicks by item, and misses by item and position."""
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        state.clicks[item] += clicks[position]
+        state.misses[item, position] += 1 - clicks[position]
 
 
-register(BayesUCB, State, _rank, _update, lean=True)
-register(BayesUCB, PageState, _rank_page, _update_page, lean=True)
+register(BayesUCB, State, score=score, update=update)
+register(BayesUCB, PageState, score=score_page, update=update_page)

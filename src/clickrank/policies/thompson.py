@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
-from clickrank._select import place, renew_top_k
-from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
-from clickrank.numerics.posterior import (
-    HAT_SIZE,
-    build_hat,
-    build_pole,
-    sample_posterior,
-    sample_unclicked,
-    sample_with_pole,
-)
+from clickrank.policies._shared.attraction_posterior import sample_beta_odds, sample_page_odds
+from clickrank.policies._shared.bayesian import CLICK_MODELS, KNOWN, BayesianPolicy
+from clickrank.policies._shared.candidates import candidates_or_all
+from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.base import Assumes
-from clickrank.policies.bayesian import (
-    CLICK_MODELS,
-    KNOWN,
-    BayesianPolicy,
-    count,
-    count_page,
-    fold,
-    no_counts,
-    no_page_counts,
-)
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic
+from clickrank.types import Floats, Ints, IntStatistic
+
+
+class State(NamedTuple):
+    """Clicks and misses where the item was surely looked at (O = 1)."""
+
+    clicks: IntStatistic  # (n_items,), Σ O Y
+    misses: IntStatistic  # (n_items,), Σ O (1 - Y)
+
+
+class PageState(NamedTuple):
+    """Clicks and misses where positions may go unseen."""
+
+    clicks: IntStatistic  # (n_items,), S_i
+    misses: IntStatistic  # (n_items, n_positions), F_il
 
 
 class Params(NamedTuple):
@@ -39,20 +35,8 @@ class Params(NamedTuple):
 
     alpha: Floats  # (n_items,), α_i
     beta: Floats  # (n_items,), β_i
-    rule: int  # which positions are observed
-    places: Ints  # (n_positions,), positions by decreasing satisfaction
-
-
-class State(NamedTuple):
-    """Observed clicks and misses, and what draws need."""
-
-    clicks: IntStatistic  # (n_items,), Σ O Y
-    misses: IntStatistic  # (n_items,), Σ O (1 - Y)
-    stale: IntScratch  # (n_items,), 1 where the constants are not of these counts
-    constants: FloatScratch  # (n_items, BETA_SIZE), see numerics.gamma
-    odds: FloatScratch  # (n_items,), θ_i/(1 - θ_i) of one draw, or a bound below the list's
-    uniform: FloatScratch  # (n_items,), a power of it is missing in the odds; 1 if none
-    best: IntScratch  # (n_positions,), distinct items; after `rank` by decreasing odds
+    rule: int  # which positions are observed, see `positions_seen`
+    visibility: Floats  # (n_positions,), larger where clicks satisfy more
 
 
 class PageParams(NamedTuple):
@@ -61,21 +45,7 @@ class PageParams(NamedTuple):
     alpha: Floats  # (n_items,), α_i
     beta: Floats  # (n_items,), β_i
     examination: Floats  # (n_positions + 1,), κ, and a 1
-    prominence: Ints  # (n_positions,), positions by decreasing examination
-
-
-class PageState(NamedTuple):
-    """The posterior's counts where positions may go unseen, and its samplers."""
-
-    clicks: IntStatistic  # (n_items,), S_i
-    misses: IntStatistic  # (n_items, n_positions), F_il
-    stale: IntScratch  # (n_items,), 1 where the samplers are not of these counts
-    exponents: FloatScratch  # (n_items, n_positions + 1), see `fold`; the last one less 1
-    doubt: FloatScratch  # (n_items,), see `fold`
-    constants: FloatScratch  # (n_items, BETA_SIZE), see numerics.gamma
-    hats: FloatScratch  # (n_items, HAT_SIZE), see numerics.posterior
-    odds: FloatScratch  # (n_items,), θ_i/(1 - θ_i) of one draw
-    best: IntScratch  # (n_positions,), items by decreasing odds
+    visibility: Floats  # (n_positions,), larger where examination is larger
 
 
 @dataclass(frozen=True)
@@ -111,9 +81,8 @@ class ThompsonSampling(BayesianPolicy):
     open; the best draw goes to the most examined position, so that examination need not decrease.
     4. The text lets satisfaction decrease; told otherwise, the best draw goes where it is largest.
 
-    **Complexity**: O(n_items) a round, one Beta draw an item; the power that a draw with α < 1
-    takes is left out for items that cannot reach the list anyway. With "pbm" draws are by exact
-    rejection, at some four times the cost; seven times for items with β < 1 and no certain miss.
+    **Complexity**: O(n_items) per round, one Beta draw per item. With "pbm" draws are by exact
+    rejection, which takes O(n_positions) for each item.
 
     **Guarantee**: for attractions drawn from the prior, regret
     O(√(n_positions · n_items · T) log T), and less the more the prior knows, under document-based
@@ -158,135 +127,70 @@ class ThompsonSampling(BayesianPolicy):
     def params(self, n_items: int, n_positions: int) -> Any:
         """Return the kernels' constants."""
         if not self.doubtful():
-            return Params(*self.prior_of(n_items), self.rule(), self.places(n_positions))
+            return Params(*self.prior_of(n_items), self.rule(), self.satisfying(n_positions))
         return PageParams(*self.prior_of(n_items), *self.page(n_positions))
 
     def init(self, n_items: int, n_positions: int) -> Any:
         """Return the state before the first round."""
+        clicks = np.zeros(n_items, dtype=np.int64)
         if self.doubtful():
-            return PageState(
-                **no_page_counts(n_items, n_positions),
-                constants=np.zeros((n_items, BETA_SIZE)),
-                hats=np.zeros((n_items, HAT_SIZE)),
-                odds=np.zeros(n_items),
-                best=np.zeros(n_positions, dtype=np.int64),
-            )
-        return State(
-            **no_counts(n_items),
-            constants=np.zeros((n_items, BETA_SIZE)),
-            odds=np.zeros(n_items),
-            uniform=np.ones(n_items),
-            best=np.arange(n_positions),
-        )
+            return PageState(clicks, np.zeros((n_items, n_positions), dtype=np.int64))
+        return State(clicks, np.zeros(n_items, dtype=np.int64))
 
 
-def _rank(
+def score(
     params: Params,
     state: State,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    odds = state.odds
-    for item in range(odds.shape[0]):
-        if state.stale[item] == 1:
-            set_beta_constants(
-                params.alpha[item] + state.clicks[item],
-                params.beta[item] + state.misses[item],
-                state.constants,
-                item,
-            )
-            state.stale[item] = 0
-        odds[item], state.uniform[item] = draw_odds(state.constants, item, rng)
-    # What the items of the last list have drawn is what others must reach.
-    needed = math.inf
-    for position in range(ranking.shape[0]):
-        item = state.best[position]
-        odds[item] *= state.uniform[item] ** state.constants[item, 4]
-        state.uniform[item] = 1.0
-        needed = min(needed, odds[item])
-    for item in range(odds.shape[0]):
-        if state.uniform[item] < 1.0 and odds[item] >= needed:
-            odds[item] *= state.uniform[item] ** state.constants[item, 4]
-    renew_top_k(odds, rng, state.best)
-    place(state.best, params.places, ranking)
+    """Write the odds of one draw of θ_i for each candidate."""
+    for item in candidates_or_all(request.candidates, items.shape[0]):
+        alpha = params.alpha[item] + state.clicks[item]
+        beta = params.beta[item] + state.misses[item]
+        items[item] = sample_beta_odds(alpha, beta, rng)
+    positions[:] = params.visibility
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    count(state, params.rule, ranking, clicks)
+    """Count clicks and misses, as far down as the list was surely looked at."""
+    for position in range(positions_seen(params.rule, clicks)):
+        item = ranking[position]
+        state.clicks[item] += clicks[position]
+        state.misses[item] += 1 - clicks[position]
 
 
-def _rank_page(
+def score_page(
     params: PageParams,
     state: PageState,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    examination = params.examination
-    last = ranking.shape[0]
-    for item in range(state.odds.shape[0]):
+    """Write the odds of one draw of θ_i for each candidate, where positions may go unseen."""
+    for item in candidates_or_all(request.candidates, items.shape[0]):
         alpha = params.alpha[item] + state.clicks[item]
-        exponents = state.exponents[item]
-        hat = state.hats[item]
-        if state.stale[item] == 1:
-            state.doubt[item] = fold(
-                state.misses, params.beta[item], examination, state.exponents, item
-            )
-            set_beta_constants(alpha, exponents[last], state.constants, item)
-            exponents[last] -= 1.0
-            if alpha >= 1.0:
-                weight = alpha - 1.0 + exponents[last] + state.doubt[item]
-                estimate = (alpha - 1.0) / weight if weight > 0.0 else 0.0
-                build_hat(alpha - 1.0, exponents, examination, estimate, hat)
-            if exponents[last] < 0.0:  # then β is the prior's: there is no certain miss
-                build_pole(alpha, params.beta[item], exponents, examination, hat)
-            state.stale[item] = 0
-        if exponents[last] < 0.0 and state.doubt[item] > 0.0:
-            state.odds[item] = sample_with_pole(
-                alpha, params.beta[item], exponents, examination, hat, rng
-            )
-        elif alpha >= 1.0 and state.doubt[item] > 0.0:
-            x = sample_posterior(alpha - 1.0, exponents, examination, hat, rng)
-            state.odds[item] = x / (1.0 - x)
-        elif state.doubt[item] + exponents[last] >= 2.0 and state.doubt[item] > 0.0:
-            x = sample_unclicked(alpha, exponents, examination, rng)
-            state.odds[item] = x / (1.0 - x)
-        else:
-            state.odds[item] = _draw_from_prior(state, examination, item, rng)
-    renew_top_k(state.odds, rng, state.best)
-    place(state.best, params.prominence, ranking)
+        beta = params.beta[item]
+        items[item] = sample_page_odds(alpha, beta, state.misses, item, params.examination, rng)
+    positions[:] = params.visibility
 
 
-@kernel
-def _draw_from_prior(
-    state: PageState, examination: Floats, item: int, rng: np.random.Generator
-) -> float:
-    """Draw from the Beta distribution until the few doubtful misses accept it."""
-    while True:
-        ratio, uniform = draw_odds(state.constants, item, rng)
-        odds = ratio * uniform ** state.constants[item, 4]
-        if state.doubt[item] == 0.0:
-            return float(odds)
-        x = odds / (1.0 + odds) if odds < math.inf else 1.0
-        fall = 0.0
-        for position in range(state.misses.shape[1]):
-            fall += state.exponents[item, position] * math.log1p(-examination[position] * x)
-        if math.log(1.0 - rng.random()) <= fall:
-            return float(odds)
-
-
-def _update_page(
+def update_page(
     params: PageParams, state: PageState, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    count_page(state.clicks, state.misses, state.stale, ranking, clicks)
+    """Count clicks by item, and misses by item and position."""
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        state.clicks[item] += clicks[position]
+        state.misses[item, position] += 1 - clicks[position]
 
 
-register(ThompsonSampling, State, _rank, _update, lean=True)
-register(ThompsonSampling, PageState, _rank_page, _update_page)
+register(ThompsonSampling, State, score=score, update=update)
+register(ThompsonSampling, PageState, score=score_page, update=update_page)

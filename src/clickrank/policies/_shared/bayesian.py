@@ -1,21 +1,19 @@
-"""What the Bayesian policies share: a Beta prior an item, and which items a list lets us observe.
+"""The spec that BayesUCB and Thompson sampling share: a Beta prior per item, and how people click.
 
 An observed item that was clicked adds 1 to its α, one that was not to its β; items below what was
-surely looked at add nothing. Under position-based clicks nobody knows what was looked at: a miss at
-a position of examination κ < 1 is then counted for its position, and the posterior is a Beta
-density times (1 - κx) for each of them.
+surely looked at add nothing. Under position-based clicks nobody knows what was looked at: see
+`clickrank.policies._shared.attraction_posterior`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, lean_kernel
-from clickrank._select import prominence
+from clickrank._select import visibility
 from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import DoesNotApply, did_you_mean, invalid
 from clickrank.policies._shared.observation import (
@@ -24,7 +22,6 @@ from clickrank.policies._shared.observation import (
     FIRST_CLICK,
     LAST_CLICK,
     LAST_CLICK_CAUTION,
-    positions_seen,
 )
 from clickrank.policies.base import (
     KnownModel,
@@ -112,7 +109,7 @@ class BayesianPolicy(Policy):
         return [LAST_CLICK_CAUTION] if self.rule() == LAST_CLICK else []
 
     def rule(self) -> int:
-        """Return which positions are observed, see `positions_seen`."""
+        """Return which positions are observed: see `clickrank.policies._shared.observation`."""
         if self.click_model == "dcm":
             return DEPENDENT_RULES[self.observe]
         return _RULES[self.click_model]
@@ -121,94 +118,17 @@ class BayesianPolicy(Policy):
         """Return whether there are positions of which one cannot tell if they were looked at."""
         return self.examination is not None and min(self.examination) < 1.0
 
-    def places(self, n_positions: int) -> Ints:
-        """Return the positions by decreasing satisfaction; from the top down, if not told."""
+    def satisfying(self, n_positions: int) -> Floats:
+        """Return a number per position, larger where clicks satisfy more; at the top, if open."""
         if self.satisfaction is None:
-            return np.arange(n_positions)
-        return prominence(check_length(self, "satisfaction", n_positions))
+            return np.arange(n_positions, 0, -1).astype(np.float64)
+        return visibility(check_length(self, "satisfaction", n_positions))
 
-    def page(self, n_positions: int) -> tuple[Floats, Ints]:
-        """Return the examination, with a 1 at its end for the prior, and the order of positions."""
+    def page(self, n_positions: int) -> tuple[Floats, Floats]:
+        """Return κ with a 1 at its end, and a number per position, larger where κ is larger."""
         examination = check_length(self, "examination", n_positions)
-        return np.append(examination, 1.0), prominence(examination)
+        return np.append(examination, 1.0), visibility(examination)
 
     def prior_of(self, n_items: int) -> tuple[Floats, Floats]:
-        """Return α and β with one entry an item."""
+        """Return α and β with one entry per item."""
         return self.prior.for_items(n_items, type(self).__name__)
-
-
-class Counts(Protocol):
-    """The fields that a state must have."""
-
-    @property
-    def clicks(self) -> Ints:
-        """Statistic (n_items,), clicks."""
-
-    @property
-    def misses(self) -> Ints:
-        """Statistic (n_items,), times that the item was surely looked at and not clicked."""
-
-    @property
-    def stale(self) -> Ints:
-        """Scratch (n_items,), 1 where the counts have changed since `rank` looked at them."""
-
-
-def no_counts(n_items: int) -> dict[str, Any]:
-    """Return the fields of `Counts` before the first click."""
-    return {
-        "clicks": np.zeros(n_items, dtype=np.int64),
-        "misses": np.zeros(n_items, dtype=np.int64),
-        "stale": np.ones(n_items, dtype=np.int64),
-    }
-
-
-@inline_kernel
-def count(counts: Counts, rule: int, ranking: Ints, clicks: Ints) -> None:
-    """Count what a list showed of its items."""
-    for position in range(positions_seen(rule, clicks)):
-        item = ranking[position]
-        counts.clicks[item] += clicks[position]
-        counts.misses[item] += 1 - clicks[position]
-        counts.stale[item] = 1
-
-
-def no_page_counts(n_items: int, n_positions: int) -> dict[str, Any]:
-    """Return the same where a miss at each position counts for itself, and `fold`'s room."""
-    return {
-        "clicks": np.zeros(n_items, dtype=np.int64),
-        "misses": np.zeros((n_items, n_positions), dtype=np.int64),
-        "stale": np.ones(n_items, dtype=np.int64),
-        "exponents": np.zeros((n_items, n_positions + 1)),
-        "doubt": np.zeros(n_items),
-    }
-
-
-@inline_kernel
-def count_page(clicked: Ints, missed: Ints, stale: Ints, ranking: Ints, clicks: Ints) -> None:
-    """Count clicks by item, and misses by item and position."""
-    for position in range(ranking.shape[0]):
-        item = ranking[position]
-        clicked[item] += clicks[position]
-        missed[item, position] += 1 - clicks[position]
-        stale[item] = 1
-
-
-@lean_kernel
-def fold(missed: Ints, beta: float, examination: Floats, exponents: Floats, item: int) -> float:
-    """Write an item's exponents: misses by position where κ < 1, then β with all certain misses.
-
-    Return the former weighted by κ; if that is 0, the posterior is a Beta distribution.
-    """
-    n_positions = missed.shape[1]
-    doubt = 0.0
-    certain = beta
-    for position in range(n_positions):
-        misses = missed[item, position]
-        exponents[item, position] = 0.0
-        if examination[position] < 1.0:
-            exponents[item, position] = misses
-            doubt += examination[position] * misses
-        else:
-            certain += misses
-    exponents[item, n_positions] = certain
-    return doubt

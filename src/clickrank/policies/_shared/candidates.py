@@ -1,0 +1,18 @@
+"""Which items a request lets a policy show."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank._jit import kernel
+from clickrank.types import Ints
+
+
+@kernel
+def candidates_or_all(candidates: Ints, n_items: int) -> Ints:
+    """Return the candidates of a request, or all items if it names none, in increasing order.
+
+    A policy that draws a number per item must draw for these alone: the lists of some items are
+    then those of a catalogue that has no others.
+    """
+    return candidates if candidates.shape[0] > 0 else np.arange(n_items)

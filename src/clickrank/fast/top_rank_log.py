@@ -41,7 +41,7 @@ from clickrank.types import Ints
 
 #: Columns of the traces. The first ones of row i are the items that beat i; then
 PLACE = -3  # row and column of i in the table, from 1; 0 for those that had left before;
-LATEST = -2  # 1 + the last entry of the log that is a click on i beside others;
+LATEST = -2  # 1 + the last entry of the log that is a click on i in a list with several;
 LEFT = -1  # the item that left the first block as number i, of as many as are no longer in it.
 
 
@@ -130,7 +130,7 @@ def _count(state: LoggedState, ranking: Ints, clicks: Ints) -> None:
         at = state.crowd[1]
         state.log[at] = item | first
         if state.crowd[0] == 2:
-            _count_beside(state, at)
+            _count_together(state, at)
         elif together > 1:
             state.log[at] |= state.traces[item, LATEST] << 32
             state.traces[item, LATEST] = at + 1
@@ -139,7 +139,7 @@ def _count(state: LoggedState, ranking: Ints, clicks: Ints) -> None:
 
 
 @inline_kernel
-def _count_beside(state: LoggedState, at: int) -> None:
+def _count_together(state: LoggedState, at: int) -> None:
     """Add a click of the log to the table, with each one before it in its list."""
     row = state.traces[state.log[at] & ITEM, PLACE]
     before = at
@@ -160,7 +160,7 @@ def _begin_table(state: LoggedState) -> None:
             state.traces[item, PLACE] = place
     for at in range(state.crowd[1]):
         if state.log[at] >= 0:
-            _count_beside(state, at)
+            _count_together(state, at)
     state.crowd[0] = 2
 
 
@@ -193,7 +193,7 @@ def _compare(state: LoggedState, cache: Cache, item: int) -> bool:
 
 @lean_kernel
 def _mark_together(state: LoggedState, cache: Cache, item: int, sign: int) -> None:
-    """Add to the buffer of each item in how many lists it was clicked beside a given one."""
+    """Add to the buffer of each item in how many lists it was clicked together with a given one."""
     if state.crowd[0] == 2:
         row = state.traces[item, PLACE]
         for place in range(cache.starts[1]):

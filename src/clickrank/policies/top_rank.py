@@ -184,7 +184,7 @@ class TopRank(Policy):
         mend_pairs(state, numbers)
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos for another catalogue; items that it has besides were in no block.
+        """Return memos for another catalogue; further items that it has were in no block.
 
         Nor do blocks from the number of items on count: lists end before them.
         """

@@ -18,7 +18,7 @@ log ends: when an item of another block is clicked, when clicks come back for a 
 no longer played, or when the log is full. Then S and N of all pairs are written as matrices
 (`write_pairs`).
 
-The log also holds, for each click beside others, where the item was last clicked beside others: so
+The log also holds, for each click on a list with several, where the item last had such a click: so
 c_ij of one item with all others is found in the time that it takes to read its own lists. Those
 are short while many items share the clicks. Once fewer than a quarter of the items are left in the
 first block, the c_ij of these are counted as clicks come, in a table at the end of the log.

@@ -11,16 +11,16 @@ import pytest
 from clickrank._rng import streams
 from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.errors import InvalidValue
+from clickrank.fast import top_rank
 from clickrank.fast._shared.dominance import elicit, expire, rebuild, weigh_pair
+from clickrank.fast._shared.ordered_partition import draw_compatible
 from clickrank.fast.uni_rank import _outsider, _uncertain, _weigh, build
 from clickrank.learning import Learner
 from clickrank.policies import TopRank, policy
 from clickrank.policies._shared import ordered_partition as plain
 from clickrank.policies._shared.leader_counts import hash_of_partition
-from clickrank.policies.blocks import draw_compatible
-from clickrank.policies.top_rank import WIDTH, _divide
+from clickrank.policies.top_rank import WIDTH
 from clickrank.policies.uni_rank import UniRank
-from clickrank.types import scratch_fields
 from tests.twins import TWINS
 from tests.twins.base import kl
 from tests.twins.block_policies import TopRankTwin, UniRankTwin, numbered, peel
@@ -133,15 +133,13 @@ def test_many_items_like_the_twin(name: str, settings: dict[str, Any], kind: str
 
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
 def test_lazy_equals_always_fresh(name: str, settings: dict[str, Any]) -> None:
-    """Losing all scratch before every list changes no list and no statistic."""
+    """Losing the cache before every list changes no list and no statistic."""
     model = PBM(THETA, KAPPA)
     spec = policy(name, model=model, horizon=3000, **settings)
     lazy, fresh = (Learner(spec, 10, 5) for _ in range(2))
-    empty = spec.init(10, 5)
     ours, theirs = streams(4, 0), streams(4, 0)
     for t in range(3000):
-        for field in scratch_fields(type(fresh.state)):
-            getattr(fresh.state, field)[...] = getattr(empty, field)
+        fresh.drop_cache()
         ranking, memo = lazy.rank(ours.policy)
         want, want_memo = fresh.rank(theirs.policy)
         assert ranking.tolist() == want.tolist(), f"round {t}"
@@ -168,8 +166,8 @@ def test_top_rank_counts_pairs() -> None:
     edges = {(i, j) for j, above in twin.superiors.items() for i in above}
     assert edges == {(i, j) for i, j in np.argwhere(state.beats).tolist()}
     assert len(edges) > 10
-    assert state.wins.tolist() == state.beats.sum(axis=1).tolist()
-    assert state.superiors.tolist() == state.beats.sum(axis=0).tolist()
+    assert learner.cache.wins.tolist() == state.beats.sum(axis=1).tolist()
+    assert learner.cache.superiors.tolist() == state.beats.sum(axis=0).tolist()
 
 
 def test_top_rank_edge_as_soon_as_the_width_is_reached() -> None:
@@ -194,25 +192,29 @@ def test_partition_of_random_graphs() -> None:
     circles = 0
     for trial in range(300):
         n = int(rng.integers(1, 9))
-        state = TopRank(horizon=10).init(n, 1)
+        learner = Learner(TopRank(horizon=10), n, 1)
+        state = learner.state
         chance = rng.random() * 0.5
         beats = (rng.random((n, n)) < chance) & ~np.eye(n, dtype=bool)
         if trial % 2:
             order = rng.permutation(n)
             beats &= order[:, None] < order[None, :]
         state.beats[...] = beats
-        state.wins[...] = beats.sum(axis=1)
-        state.superiors[...] = beats.sum(axis=0)
-        _divide(state)
+        learner.drop_cache()
+        cache = learner.cache
+        top_rank.divide(state, cache)
         blocks = peel(n, {j: set(np.flatnonzero(beats[:, j]).tolist()) for j in range(n)})
         assert state.block.tolist() == [d - 1 for d in numbered(blocks, n)]
         sizes = [len(block) for block in blocks]
         assert (
-            state.starts.tolist()
+            cache.starts.tolist()
             == np.minimum(np.cumsum([0, *sizes, *[0] * (n - len(sizes))]), n).tolist()
         )
-        assert state.order.tolist() == [item for block in blocks for item in block]
-        assert not state.clicked.any()
+        assert cache.order.tolist() == [item for block in blocks for item in block]
+        assert not cache.clicked_buffer.any()
+        layer = np.zeros(n, dtype=np.int64)
+        assert plain.peel(state.beats, n, layer) == len(blocks)
+        assert layer.tolist() == numbered(blocks, n)
         last = blocks[-1]
         circles += all(beats[last][:, [i]].any() for i in last) and len(last) > 1
     assert circles > 20
@@ -231,12 +233,12 @@ def test_doubling_doubles_and_forgets() -> None:
             epoch += 1
             lengths.append(length)
             length = 0
-            assert learner.state.scale[0] == WIDTH / (1 / (8 * 2**epoch))
+            assert learner.cache.scale[0] == WIDTH / (1 / (8 * 2**epoch))
             assert not any(
                 learner.statistics()[field].any()
                 for field in ("clicks", "difference", "disagreement", "beats", "block", "rounds")
             )
-            assert learner.state.starts.tolist() == [0, 3, 3, 3]
+            assert learner.cache.starts.tolist() == [0, 3, 3, 3]
     assert lengths == [8, 16, 32]
     before = learner.statistics()
     learner.update(*first, [1, 1])  # shown in the first epoch

@@ -13,7 +13,8 @@ from clickrank.checks.playing import by_name, rankings_of_run
 from clickrank.clickmodels import PBM
 from clickrank.learning import Learner
 from clickrank.learning.carry import carry
-from clickrank.policies import POLICIES, crowd, policy
+from clickrank.policies import POLICIES, policy
+from clickrank.policies._shared import click_log
 from clickrank.ranker import learned
 from clickrank.types import Ints
 
@@ -182,7 +183,7 @@ def test_pairs_are_not_copied_for_each_list(name: str, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("check", [check_more_items, check_fewer_items])
 def test_many_items_without_matrices(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """TopRank's pairs are the same where a large catalogue did without matrices before a change."""
-    monkeypatch.setattr(crowd, "LARGE", 6)
+    monkeypatch.setattr(click_log, "LARGE", 6)
     cls = POLICIES["toprank"]
     assert Learner(spec("toprank"), 6, 3).state.crowd[0] == 1
     check(cls, by_name(cls))
@@ -190,7 +191,7 @@ def test_many_items_without_matrices(check: Any, monkeypatch: pytest.MonkeyPatch
 
 def test_what_is_kept_stays_the_fold_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """When items are retired, nothing changes: `clickrank verify` compares bit for bit."""
-    monkeypatch.setattr(crowd, "LARGE", 6)
+    monkeypatch.setattr(click_log, "LARGE", 6)
     ranker = cr.Ranker(spec("toprank"), list(range(20)), 3, seed=5)
     for _ in range(20):
         shown = ranker.rank()

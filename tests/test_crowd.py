@@ -8,8 +8,8 @@ import pytest
 from clickrank._rng import streams
 from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.learning import Learner
-from clickrank.policies import TopRank, crowd
-from clickrank.types import scratch_fields
+from clickrank.policies import TopRank
+from clickrank.policies._shared import click_log
 from tests.twins.block_policies import TopRankTwin
 
 ITEMS = np.random.default_rng(5).permutation(np.linspace(0.95, 0.02, 24))
@@ -24,7 +24,7 @@ MODELS: dict[str, ClickModel] = {
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat catalogues of a dozen items as large ones."""
-    monkeypatch.setattr(crowd, "LARGE", 12)
+    monkeypatch.setattr(click_log, "LARGE", 12)
 
 
 def learner_of(settings: dict[str, Any], n_items: int, n_positions: int, log: int) -> Learner:
@@ -35,11 +35,10 @@ def learner_of(settings: dict[str, Any], n_items: int, n_positions: int, log: in
 
 def same_pairs(learner: Learner, twin: TopRankTwin) -> None:
     """Compare S, N and edges, with the matrices written out."""
-    if learner.state.crowd[0] > 0:
-        crowd.write_pairs(learner.state)
-    state = learner.state
+    state = click_log.with_matrices(learner.state)
     assert not state.log.any()
     assert not state.traces.any()
+    assert not state.superiors.any()
     same = state.block[:, None] == state.block[None, :]
     c = state.clicks
     n = state.disagreement + same * (c[:, None] + c[None, :])
@@ -48,8 +47,9 @@ def same_pairs(learner: Learner, twin: TopRankTwin) -> None:
     assert np.array_equal(n, twin.n)
     edges = {(i, j) for j, above in twin.superiors.items() for i in above}
     assert edges == {(i, j) for i, j in np.argwhere(state.beats).tolist()}
-    assert state.wins.tolist() == state.beats.sum(axis=1).tolist()
-    assert state.superiors.tolist() == state.beats.sum(axis=0).tolist()
+    if learner.state.crowd[0] == 0:
+        assert learner.cache.wins.tolist() == state.beats.sum(axis=1).tolist()
+        assert learner.cache.superiors.tolist() == state.beats.sum(axis=0).tolist()
 
 
 @pytest.mark.usefixtures("few_are_many")
@@ -136,15 +136,13 @@ def test_any_feedback_like_the_twin(seed: int) -> None:
 
 
 @pytest.mark.usefixtures("few_are_many")
-def test_lost_scratch_and_replay() -> None:
+def test_lost_cache_and_replay() -> None:
     users = MODELS["pbm"]
     lazy, fresh, again = (learner_of({"failure": 0.05}, 24, 5, 100_000) for _ in range(3))
-    empty = lazy.policy.init(24, 5)
     divided = 0
     ours, theirs = streams(4, 0), streams(4, 0)
     for t in range(800):
-        for field in scratch_fields(type(fresh.state)):
-            getattr(fresh.state, field)[...] = getattr(empty, field)
+        fresh.drop_cache()
         ranking, memo = lazy.rank(ours.policy)
         want, _ = fresh.rank(theirs.policy)
         assert ranking.tolist() == want.tolist(), f"round {t}"
@@ -156,6 +154,36 @@ def test_lost_scratch_and_replay() -> None:
     for field, array in lazy.statistics().items():
         assert np.array_equal(array, fresh.statistics()[field]), field
         assert np.array_equal(array, again.statistics()[field]), field
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("settings", [{"failure": 0.05}, {"doubling": True, "guess": 200}], ids=str)
+def test_like_the_plain_kernels(settings: dict[str, Any], delay: int) -> None:
+    """The reference has matrices however many items there are, and shows the same lists."""
+    users = MODELS["few positions"]
+    size = users.n_items, users.n_positions
+    logged, plain = (Learner(TopRank(**settings, reference=r), *size) for r in (False, True))
+    assert isinstance(logged.state, click_log.LoggedState)
+    assert not isinstance(plain.state, click_log.LoggedState)
+    ours, theirs = streams(5, 0), streams(5, 0)
+    flying = []
+    divided = 0
+    for t in range(650):
+        ranking, memo = logged.rank(ours.policy)
+        want, want_memo = plain.rank(theirs.policy)
+        assert ranking.tolist() == want.tolist(), f"round {t}"
+        assert memo.tolist() == want_memo.tolist(), f"round {t}"
+        flying.append((ranking, memo, users.sample(ranking, ours.users)))
+        if len(flying) > delay:
+            settled = flying.pop(0)
+            logged.update(*settled)
+            plain.update(*settled)
+        divided += int(plain.state.block.any())
+    written = click_log.with_matrices(logged.state)
+    for field, array in plain.statistics().items():
+        assert np.array_equal(array, getattr(written, field)), field
+    assert divided > 50
 
 
 def test_many_items_touch_no_matrix() -> None:
@@ -172,4 +200,4 @@ def test_many_items_touch_no_matrix() -> None:
     learner.update([1, 2], state.block.copy(), [1, 0])  # of the second block
     assert state.crowd[0] == 0
     assert state.beats[0, 1:].all()
-    assert state.wins[0] == 2999
+    assert learner.cache.wins[0] == 2999

@@ -16,9 +16,9 @@ import numpy as np
 
 from clickrank._jit import lean_kernel
 from clickrank.fast._shared.dominance import elicit, expire, no_dominance, rebuild, weigh_pair
+from clickrank.fast._shared.ordered_partition import draw_compatible
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower
 from clickrank.policies._shared.leader_counts import hash_of_partition, lead, times_led
-from clickrank.policies.blocks import draw_compatible
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.uni_rank import Params, State, UniRank
 from clickrank.types import Floats, IntParticle, Ints

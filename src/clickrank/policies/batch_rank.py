@@ -10,6 +10,7 @@ import numpy as np
 
 from clickrank._jit import kernel, lean_kernel
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
+from clickrank.policies._shared.deck import begin_deck, deal, shuffle
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Dealt, Joined, Lists, ListSource
@@ -191,14 +192,15 @@ def rank(
         if places > end:
             if cache.dealing[0] != number:
                 cache.dealing[0] = number
-                _new_deck(state.order[first:places], state.views, cache.deck, cache.left)
-            _deal(cache.deck[: places - first], cache.left, rng, ranking, memo, first, number)
+                begin_deck(state.order[first:places], state.views, cache.deck, cache.left)
+            deck = cache.deck[: places - first]
+            deal(deck, cache.left, rng, ranking[first:], memo[first:], number)
         else:
             counts = number if places - first > 1 else 0
             for position in range(first, end):
                 ranking[position] = state.order[position]
                 memo[position] = counts
-            _shuffle(rng, ranking, first, end)
+            shuffle(rng, ranking[first:end])
         first = end
 
 
@@ -207,81 +209,6 @@ def end_of_batch(last: Ints, alive: Ints, first: int) -> int:
     """Return the end of the places of the batch that begins at a position."""
     end = last[first] + 1
     return int(alive[0]) if end == last.shape[0] else int(end)
-
-
-@lean_kernel
-def _shuffle(rng: np.random.Generator, values: Ints, first: int, end: int) -> None:
-    for i in range(end - 1, first, -1):
-        other = first + int(rng.random() * (i - first + 1))
-        value = values[i]
-        values[i] = values[other]
-        values[other] = value
-
-
-@lean_kernel
-def _deal(
-    deck: Ints,
-    cards: Ints,
-    rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
-    first: int,
-    number: int,
-) -> None:
-    """Show items of the lowest batch in turn, in random order; write what counts to the memo.
-
-    All have been shown equally often, but for those left in the deck, which have been once less.
-    """
-    size = deck.shape[0]
-    n_positions = ranking.shape[0]
-    left = int(cards[0])
-    dealt = min(left, n_positions - first)
-    for position in range(first, first + dealt):
-        card = int(rng.random() * left)
-        left -= 1
-        item = deck[card]
-        deck[card] = deck[left]
-        deck[left] = item
-        ranking[position] = item
-        memo[position] = number
-    if left > 0:
-        cards[0] = left
-        return
-    cards[0] = size
-    missing = n_positions - first - dealt
-    if missing == 0:
-        return
-    # The cards just dealt are now the first of the deck; the rest of the list is from the others.
-    for i in range(dealt, dealt + missing):
-        card = i + int(rng.random() * (size - i))
-        item = deck[card]
-        deck[card] = deck[i]
-        deck[i] = item
-        ranking[first + i] = item
-    _shuffle(rng, ranking, first, n_positions)
-    for position in range(first, n_positions):
-        memo[position] = number
-        for i in range(dealt, dealt + missing):
-            if deck[i] == ranking[position]:
-                memo[position] = 0
-
-
-@lean_kernel
-def _new_deck(items: Ints, views: Ints, deck: Ints, cards: Ints) -> None:
-    """Begin to deal, or go on from what the feedback says about who was shown less often."""
-    fewest = views[items[0]]
-    for item in items:
-        fewest = min(fewest, views[item])
-    to = 0
-    back = items.shape[0]
-    for item in items:
-        if views[item] == fewest:
-            deck[to] = item
-            to += 1
-        else:
-            back -= 1
-            deck[back] = item
-    cards[0] = to
 
 
 def update(

@@ -143,7 +143,7 @@ class UniRank(Policy):
         name_leaders(cache.labels, numbers)
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos for another catalogue; items that it has besides were in no subset."""
+        """Return memos for another catalogue; further items that it has were in no subset."""
         n_before = numbers.size
         found = np.zeros((len(memos), 2 * n_items), dtype=np.int64)
         there = np.flatnonzero(numbers >= 0)
@@ -176,24 +176,24 @@ def rank(
 
     played[:] = 0
     places = leader.copy()  # the item that joins comes after those of the leader
-    count = 0
+    d = 0
     c = 0
     while c < n_subsets:
         c += 1
-        count += 1
-        _play(leader, c, played, count)
-        if c < n_subsets:
-            uncertain = False
-            for j in range(n_items):
-                uncertain |= leader[j] == c + 1 and _least(state, leader, c, j, led) <= 0.5
-            if uncertain:
-                c += 1
-                _play(leader, c, played, count)
-        else:
+        d += 1
+        end = c  # P_d are the subsets c … end of the leader
+        for j in range(n_items):
+            if leader[j] == c + 1 and _least(state, leader, c, j, led) <= 0.5:
+                end = c + 1
+        for i in range(n_items):
+            if c <= leader[i] <= end:
+                played[i] = d
+        if c == n_subsets:
             joins = _joins(state, leader, c, led, rng)
             if joins >= 0:
-                played[joins] = count
-                places[joins] = n_subsets + 1
+                played[joins] = d
+                places[joins] = c + 1
+        c = end
     draw_compatible(by_subset(places), played, rng, ranking)
 
 
@@ -206,32 +206,23 @@ def _dominance(state: State) -> Ints:
     dominates = np.zeros((n_items, n_items), dtype=np.int64)
     for i in range(n_items):
         for j in range(n_items):
-            lead = state.wins[i, j] - state.wins[j, i]
+            ahead = state.wins[i, j] - state.wins[j, i]
             trials = state.wins[i, j] + state.wins[j, i]
-            if trials > 0 and lead >= 0 and float(lead * lead) >= trials * loglog:
+            if trials > 0 and ahead >= 0 and float(ahead * ahead) >= trials * loglog:
                 dominates[i, j] = 1
     return dominates
 
 
 @kernel
-def _play(leader: Ints, c: int, played: Ints, d: int) -> None:
-    """Put a subset of the leader into one of the partition played."""
-    for item in range(leader.shape[0]):
-        if leader[item] == c:
-            played[item] = d
-
-
-@kernel
 def _least(state: State, leader: Ints, c: int, j: int, led: int) -> float:
     """Return the least f of an item i of a subset and j; s̲_ij = 2f - 1 is at most 0 if f ≤ 1/2."""
+    if led == 0:
+        return 0.0
+    budget = exploration_budget(float(led))
     least = 1.0
     for i in range(leader.shape[0]):
         if leader[i] == c:
-            f = 0.0
-            if led > 0:
-                budget = exploration_budget(float(led))
-                f = kl_lower(state.wins[i, j], state.wins[j, i], budget)
-            least = min(least, f)
+            least = min(least, kl_lower(state.wins[i, j], state.wins[j, i], budget))
     return least
 
 

@@ -21,24 +21,22 @@ def peel(beats: Ints, needed: int, subset: Ints) -> int:
     """
     n_items = beats.shape[0]
     subset[:] = 0
-    placed = 0
     number = 0
+    placed = 0
     while placed < needed:
         number += 1
-        before = placed
+        left = subset == 0
+        free = left.copy()
         for item in range(n_items):
-            beaten = subset[item] > 0
             for other in range(n_items):
-                left = subset[other] == 0 or subset[other] == number
-                beaten |= left and beats[other, item] == 1
-            if not beaten:
+                if left[other] and beats[other, item] == 1:
+                    free[item] = False
+        if not free.any():
+            free = left
+        for item in range(n_items):
+            if free[item]:
                 subset[item] = number
                 placed += 1
-        if placed == before:
-            for item in range(n_items):
-                if subset[item] == 0:
-                    subset[item] = number
-                    placed += 1
     return number
 
 
@@ -75,3 +73,15 @@ def draw_compatible(order: Ints, subset: Ints, rng: np.random.Generator, ranking
         chosen = position + (int(rng.random() * left) if left > 1 else 0)
         ranking[position] = pool[chosen]
         pool[chosen] = pool[position]
+
+
+def cut(block: Ints) -> tuple[Ints, Ints]:
+    """Return the items by block, from 0, and by number within, and where each block begins.
+
+    There are as many beginnings as items and one more: all beyond the last block are its end.
+
+    >>> [array.tolist() for array in cut(np.array([1, 0, 1]))]
+    [[1, 0, 2], [0, 1, 3, 3]]
+    """
+    sizes = np.bincount(block, minlength=block.size)
+    return np.argsort(block, kind="stable"), np.append(0, np.cumsum(sizes))

@@ -14,22 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from clickrank._jit import kernel_for
-from clickrank.policies.crowd import write_pairs
+from clickrank.policies._shared.click_log import LoggedState
 from clickrank.types import Ints
-
-
-def with_matrices(state: Any) -> Any:
-    """Return a state whose matrices hold all pairs: a copy if it did without them."""
-    if state.crowd[0] == 0:
-        return state
-    copied = type(state)(*(array.copy() for array in state))
-    kernel_for(_write, "")(copied)
-    return copied
-
-
-def _write(state: Any) -> None:
-    write_pairs(state)
 
 
 def mend_pairs(state: Any, numbers: Ints) -> None:
@@ -42,17 +28,11 @@ def mend_pairs(state: Any, numbers: Ints) -> None:
     old = np.zeros(n_items, dtype=bool)
     old[numbers[numbers >= 0]] = True
     before = np.where(old, state.block, -1 - np.arange(n_items))  # new items were in no block
-    beats = state.beats
-    state.wins[:] = beats.sum(axis=1)
-    state.superiors[:] = beats.sum(axis=0)
-    state.block[:] = peeled(beats)
+    state.block[:] = peeled(state.beats)
     for item in range(n_items):
         _write_row(state, item, before)
-    state.order[:] = np.argsort(state.block, kind="stable")
-    sizes = np.bincount(state.block, minlength=n_items)
-    state.starts[:] = np.append(0, np.cumsum(sizes))
-    if not state.clicks.any():  # then it may begin as a crowd, as one without a past does
-        state.crowd[0] = state.log.size > 0
+    if isinstance(state, LoggedState):  # it begins with a log if it has no past
+        state.crowd[:] = not state.clicks.any(), 0
 
 
 def peeled(beats: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""Ordered partitions of the items into blocks, as policies that compare items within them use."""
+"""Lists that respect an ordered partition, without copying blocks much longer than the list."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from clickrank.types import Ints
 
 @lean_kernel
 def draw_compatible(
-    order: Ints, starts: Ints, rng: np.random.Generator, work: Ints, ranking: Ints
+    order: Ints, starts: Ints, rng: np.random.Generator, buffer: Ints, ranking: Ints
 ) -> None:
     """Write a list that is uniform among those compatible with an ordered partition.
 
     Block b holds the items ``order[starts[b]:starts[b + 1]]``, and fills the first positions that
     earlier blocks leave; of a block that does not fit, a random part is shown. Blocks that reach
     the list may not be empty. One random number is drawn for each item shown, but for the last one
-    of a block. ``work`` is room for as many numbers as ``order``.
+    of a block. ``buffer`` is as long as ``order``.
     """
     n_positions = ranking.shape[0]
     block = 0
@@ -32,24 +32,24 @@ def draw_compatible(
             continue
         last = min(end, n_positions)  # as blocks before this one fill a position for each item
         if end - begin > 4 * n_positions:
-            _draw_few(order, end, rng, work, ranking, position)
+            _draw_few(order, end, rng, buffer, ranking, position)
             return
         for place in range(begin, end):
-            work[place] = order[place]
+            buffer[place] = order[place]
         while position < last:
             if end - position > 1:
                 other = position + int(rng.random() * (end - position))
-                item = work[other]
-                work[other] = work[position]
+                item = buffer[other]
+                buffer[other] = buffer[position]
                 ranking[position] = item
             else:
-                ranking[position] = work[position]
+                ranking[position] = buffer[position]
             position += 1
 
 
 @lean_kernel
 def _draw_few(
-    order: Ints, end: int, rng: np.random.Generator, work: Ints, ranking: Ints, position: int
+    order: Ints, end: int, rng: np.random.Generator, buffer: Ints, ranking: Ints, position: int
 ) -> None:
     """Fill the list from a block of many more items, as if they were copied and shuffled.
 
@@ -62,12 +62,12 @@ def _draw_few(
         own = order[at]
         entry = moved
         for i in range(moved):
-            if work[2 * i] == other:
-                item = work[2 * i + 1]
+            if buffer[2 * i] == other:
+                item = buffer[2 * i + 1]
                 entry = i
-            if work[2 * i] == at:
-                own = work[2 * i + 1]
+            if buffer[2 * i] == at:
+                own = buffer[2 * i + 1]
         ranking[at] = item
-        work[2 * entry] = other
-        work[2 * entry + 1] = own
+        buffer[2 * entry] = other
+        buffer[2 * entry + 1] = own
         moved += entry == moved

@@ -1,0 +1,77 @@
+"""A deck of items that is dealt in random order: each is shown once before any is shown again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank._jit import lean_kernel
+from clickrank.types import Ints
+
+
+@lean_kernel
+def shuffle(rng: np.random.Generator, values: Ints) -> None:
+    """Put values into random order."""
+    for i in range(values.shape[0] - 1, 0, -1):
+        other = int(rng.random() * (i + 1))
+        value = values[i]
+        values[i] = values[other]
+        values[other] = value
+
+
+@lean_kernel
+def begin_deck(items: Ints, views: Ints, deck: Ints, left: Ints) -> None:
+    """Write a deck of items in which those with the fewest views are the ones left to deal.
+
+    ``left`` (1,) gets their number; they are the first of the deck.
+    """
+    fewest = views[items[0]]
+    for item in items:
+        fewest = min(fewest, views[item])
+    to = 0
+    back = items.shape[0]
+    for item in items:
+        if views[item] == fewest:
+            deck[to] = item
+            to += 1
+        else:
+            back -= 1
+            deck[back] = item
+    left[0] = to
+
+
+@lean_kernel
+def deal(
+    deck: Ints, left: Ints, rng: np.random.Generator, shown: Ints, memo: Ints, number: int
+) -> None:
+    """Write the next items of a deck, and ``number`` to the memo of those whose turn it was.
+
+    If fewer are left than must be shown, a new deal begins: the list is filled with random others,
+    whose memo is 0 and who stay in the deck, and is shuffled.
+    """
+    size = deck.shape[0]
+    cards = int(left[0])
+    dealt = min(cards, shown.shape[0])
+    for position in range(dealt):
+        card = int(rng.random() * cards)
+        cards -= 1
+        item = deck[card]
+        deck[card] = deck[cards]
+        deck[cards] = item
+        shown[position] = item
+        memo[position] = number
+    left[0] = cards if cards > 0 else size
+    if cards > 0 or dealt == shown.shape[0]:
+        return
+    # The cards just dealt are now the first of the deck; the rest of the list is from the others.
+    for i in range(dealt, shown.shape[0]):
+        card = i + int(rng.random() * (size - i))
+        item = deck[card]
+        deck[card] = deck[i]
+        deck[i] = item
+        shown[i] = item
+    shuffle(rng, shown)
+    for position in range(shown.shape[0]):
+        memo[position] = number
+        for i in range(dealt, shown.shape[0]):
+            if deck[i] == shown[position]:
+                memo[position] = 0

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from clickrank._jit import lean_kernel
 from clickrank.numerics.cholesky import invert_positive
+from clickrank.policies._shared.grid import on_grid
 from clickrank.types import Floats, Ints
 
-# Estimates are rounded to multiples of this, so that what is equal in theory is equal: ties, and
-# gaps of a given size.
-GRID = 2.0**-30
 _PRIME = 2**31 - 1
 
 
@@ -55,7 +51,7 @@ def estimate_items(
         total = 0.0
         for a in range(rank):
             total += theta[a] * features[items[i], used[a]]
-        out[i] = math.floor(total / GRID + 0.5) * GRID
+        out[i] = on_grid(total)
 
 
 @lean_kernel

@@ -68,15 +68,26 @@ def drawn_top_k(candidates: Ints, values: Floats, rng: np.random.Generator, out:
     items are candidates if none are given.
     """
     n_positions = out.shape[0]
-    size = candidates.shape[0] if candidates.shape[0] > 0 else values.shape[0]
-    order = np.empty(size, dtype=np.int64)  # by decreasing value, tied ones by number
-    for i in range(size):
+    n_candidates = candidates.shape[0] if candidates.shape[0] > 0 else values.shape[0]
+    order = np.empty(n_candidates, dtype=np.int64)  # by decreasing value, tied ones by number
+    size = 0
+    for i in range(n_candidates):
         item = candidates[i] if candidates.shape[0] > 0 else i
-        place = i
+        if size < n_positions:
+            size += 1
+        elif not values[item] > values[order[size - 1]]:
+            continue
+        place = size - 1
         while place > 0 and values[order[place - 1]] < values[item]:
             order[place] = order[place - 1]
             place -= 1
         order[place] = item
+    last = order[size - 1]
+    for i in range(n_candidates):  # those tied with the last one, which come after it
+        item = candidates[i] if candidates.shape[0] > 0 else i
+        if item > last and values[item] == values[last]:
+            order[size] = item
+            size += 1
     for i in range(n_positions):
         end = i + 1
         while end < size and values[order[end]] == values[order[i]]:

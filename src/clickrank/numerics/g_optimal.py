@@ -96,15 +96,22 @@ def find_design_of(
     return find_design(features, items, tolerance, squares, points, scores, marks, table)
 
 
+@inline_kernel
 def support_limit(n_items: int, n_features: int) -> int:
     """Return how many items a design needs at most."""
     return min(n_items, n_features * (n_features + 1) // 2)
 
 
+@inline_kernel
+def design_candidates(n_items: int, n_features: int) -> int:
+    """Return how many items `find_design` has room to weigh."""
+    return min(n_items, support_limit(n_items, n_features) + _blocks(n_features))
+
+
 def design_room(n_items: int, n_features: int) -> dict[str, Any]:
     """Return work space for designs of so many items at most."""
     most = support_limit(n_items, n_features)
-    candidates = min(n_items, most + _blocks(n_features))
+    candidates = design_candidates(n_items, n_features)
     return {
         "squares": np.zeros((3, n_features, n_features)),
         "points": np.zeros((candidates, n_features)),

@@ -1,5 +1,6 @@
 """Policies: how we rank and learn. One file an algorithm."""
 
+from clickrank.policies._shared.catalogue_change import change_catalogue
 from clickrank.policies.base import POLICIES, Assumes, Policy, policy
 from clickrank.policies.batch_rank import BatchRank
 from clickrank.policies.bayes_ucb import BayesUCB
@@ -9,7 +10,6 @@ from clickrank.policies.cascade_kl_ucb import CascadeKLUCB
 from clickrank.policies.cascade_lin_ts import CascadeLinTS
 from clickrank.policies.cascade_lin_ucb import CascadeLinUCB
 from clickrank.policies.cascade_ucb1 import CascadeUCB1
-from clickrank.policies.catalogue_change import change_catalogue
 from clickrank.policies.comb_ucb1 import CombUCB1
 from clickrank.policies.contract import Request, register, register_fast
 from clickrank.policies.dcm_kl_ucb import DCMKLUCB

@@ -2,48 +2,40 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank.features import Features
-from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.contract import Request, register
-from clickrank.policies.linear import (
-    Params,
+from clickrank.policies._shared.ridge import (
     check_regression,
+    features_by_column,
     fit,
-    no_regression,
+    invert_factor,
     observe,
     perturb,
-    rank_by_score,
-    regression_params,
+    predict,
 )
-from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch
+from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.contract import Request, register
+from clickrank.types import Floats, FloatStatistic, Ints
 
 
 class State(NamedTuple):
-    """The regression, and the items that may reach the list."""
+    """Sums over the items looked at."""
 
     gram: FloatStatistic  # (n_features, n_features), M; its lower half
     response: FloatStatistic  # (n_features,), B
-    factor: FloatScratch  # (n_features, n_features), of Cholesky, of M
-    inverse: FloatScratch  # (n_features, n_features), its inverse
-    weights: FloatScratch  # (2, n_features), θ̂ and the draw
-    value: FloatScratch  # (n_items,), scores of the near items
-    best: IntScratch  # (n_positions,), places of the list among them; for these, see `contenders`
-    room: IntScratch  # (2, n_items)
-    kept: FloatScratch  # (n_positions,)
-    near: IntScratch  # (n_items,), the near items, by number
-    near_features: FloatScratch  # (n_features, n_items), theirs
-    sizes: IntScratch  # (3,), how many are near, n_items for all; rounds since; how many contend
-    cut: FloatScratch  # (1,), what others were below
-    near_weights: FloatScratch  # (n_features,), θ₀ when they were chosen
-    near_factor: FloatScratch  # (n_features, n_features), of M₀
-    work: FloatScratch  # (2, n_items)
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    features: Floats  # (n_features, n_items), x of an item in its column
+    precision: float  # 1/σ²
+    n_positions: int
 
 
 @dataclass(frozen=True)
@@ -67,8 +59,7 @@ class CascadeLinTS(Policy):
     features: if they are far below 1, attractions of θ are near 0 until much was seen. Rescale them
     so that rows have norms of about 1.
 
-    **Complexity**: O(d³) a round, and O(d) for each item that may reach the list: a small part of a
-    large catalogue but for the first rounds, as bounds show.
+    **Complexity**: O(d³) a round, and O(d) for each item.
 
     **Guarantee**: none is known; in the experiments of zong2016 it is the better one of the two.
 
@@ -101,38 +92,45 @@ class CascadeLinTS(Policy):
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        # The square of a draw's distance has as many degrees of freedom as there are features.
-        budget = math.sqrt(self.features.n_features) + 3.0
-        return regression_params(self, self.features, n_items, 0.0, self.sigma, budget)
+        x = features_by_column(self, self.features, n_items)
+        return Params(x, 1.0 / (self.sigma * self.sigma), n_positions)
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(**no_regression(n_items, self.features.n_features, n_positions))
+        d = self.features.n_features
+        return State(gram=np.eye(d), response=np.zeros(d))
 
     def relabelled(self, origin: Ints, new: ArrayLike | Features | None = None) -> CascadeLinTS:
         """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
         features = self.features.relabelled(origin, None if new is None else Features(new))
-        return CascadeLinTS(features, self.sigma)
+        return replace(self, features=features)
 
 
-def _rank(
+def score(
     params: Params,
     state: State,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    fit(params, state)
-    perturb(state, rng)
-    rank_by_score(params, state, 1, rng, ranking)
+    """Draw θ̃, and write ⟨x_e, θ̃⟩ for each item."""
+    d = state.response.shape[0]
+    factor, inverse = np.zeros((d, d)), np.zeros((d, d))
+    mean, draw = np.zeros(d), np.zeros(d)
+    invert_factor(state.gram, factor, inverse)
+    fit(inverse, state.response, params.precision, mean)
+    perturb(inverse, mean, rng, draw)
+    for item in range(items.shape[0]):
+        items[item] = predict(params.features, draw, item)
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    observe(params, state, ranking, clicks)
+    """Add the items looked at to M, and the one clicked to B."""
+    observe(params.features, params.precision, state.gram, state.response, ranking, clicks)
 
 
-register(CascadeLinTS, State, _rank, _update, lean=True)
+register(CascadeLinTS, State, score=score, update=update, draw_ties=True)

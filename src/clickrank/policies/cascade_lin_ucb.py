@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -11,42 +11,38 @@ from numpy.typing import ArrayLike
 
 from clickrank.errors import invalid
 from clickrank.features import Features
+from clickrank.numerics.pseudo_inverse import factor_pseudo_inverse
+from clickrank.policies._shared.grid import on_grid
+from clickrank.policies._shared.ridge import (
+    check_regression,
+    features_by_column,
+    fit,
+    invert_factor,
+    observe,
+    predict,
+    squared_norm,
+)
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.linear import (
-    Params,
-    check_regression,
-    fit,
-    no_regression,
-    observe,
-    rank_by_score,
-    regression_params,
-)
-from clickrank.types import FloatScratch, FloatStatistic, Ints, IntScratch, number, whole
-
-#: ‖θ - θ₀‖ within which the near items stay: see `linear`.
-_BUDGET = 0.5
+from clickrank.types import Floats, FloatStatistic, Ints, number, whole
 
 
 class State(NamedTuple):
-    """The regression, and the items that may reach the list."""
+    """Sums over the items looked at."""
 
-    gram: FloatStatistic  # (n_features, n_features), M or S; its lower half
+    gram: FloatStatistic  # (n_features, n_features), M, or S with the square; its lower half
     response: FloatStatistic  # (n_features,), B
-    factor: FloatScratch  # (n_features, n_features), of Cholesky, of M
-    inverse: FloatScratch  # (n_features, n_features), its inverse; see `fit`
-    weights: FloatScratch  # (2, n_features), θ̂
-    value: FloatScratch  # (n_items,), U of the near items
-    best: IntScratch  # (n_positions,), places of the list among them; for these, see `contenders`
-    room: IntScratch  # (2, n_items)
-    kept: FloatScratch  # (n_positions,)
-    near: IntScratch  # (n_items,), the near items, by number
-    near_features: FloatScratch  # (n_features, n_items), theirs
-    sizes: IntScratch  # (3,), how many are near, n_items for all; rounds since; how many contend
-    cut: FloatScratch  # (1,), what others were below
-    near_weights: FloatScratch  # (n_features,), θ₀ when they were chosen
-    near_factor: FloatScratch  # (n_features, n_features), of M₀
-    work: FloatScratch  # (2, n_items)
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    features: Floats  # (n_features, n_items), x of an item in its column
+    precision: float  # 1/σ²
+    width: float  # c
+    limit: float  # what bounds are cut off at
+    squared: bool  # whether the bonus is the square, and M has no identity
+    n_positions: int
 
 
 @dataclass(frozen=True)
@@ -77,8 +73,7 @@ class CascadeLinUCB(Policy):
     are random, too; their program shows the item of the largest number. Eigenvalues below 1e-12
     times the largest one count as 0 in S†, and U is rounded to multiples of 2⁻³⁰.
 
-    **Complexity**: O(d³) a round, and O(d²) for each item that may reach the list: a small part of
-    a large catalogue but for the first rounds, as bounds show.
+    **Complexity**: O(d³) a round, and O(d²) for each item.
 
     **Guarantee**: with the norm as the bonus, for ‖x_e‖ ≤ 1 and ‖θ‖ ≤ 1 regret at most
     2cK √(dT log(1 + TK/(dσ²)) / log(1 + 1/σ²)) + 1, whatever the number of items (zong2016,
@@ -132,11 +127,11 @@ class CascadeLinUCB(Policy):
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        width = self.width
-        if width is None:
-            width = self._default_width(n_positions)
+        x = features_by_column(self, self.features, n_items)
+        width = self._default_width(n_positions) if self.width is None else self.width
         squared = self.bonus == "square"
-        return regression_params(self, self.features, n_items, width, self.sigma, _BUDGET, squared)
+        limit = 1.0 if width > 0.0 and not squared else math.inf
+        return Params(x, 1.0 / (self.sigma * self.sigma), width, limit, squared, n_positions)
 
     def _default_width(self, n_positions: int) -> float:
         assert self.horizon is not None  # as checked
@@ -149,32 +144,48 @@ class CascadeLinUCB(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        squared = self.bonus == "square"
-        return State(**no_regression(n_items, self.features.n_features, n_positions, squared))
+        d = self.features.n_features
+        gram = np.zeros((d, d)) if self.bonus == "square" else np.eye(d)
+        return State(gram=gram, response=np.zeros(d))
 
     def relabelled(self, origin: Ints, new: ArrayLike | Features | None = None) -> CascadeLinUCB:
         """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
         features = self.features.relabelled(origin, None if new is None else Features(new))
-        return CascadeLinUCB(features, self.horizon, self.width, self.sigma, self.bonus)
+        return replace(self, features=features)
 
 
-def _rank(
+def score(
     params: Params,
     state: State,
     cache: None,
     request: Request,
     rng: np.random.Generator,
-    ranking: Ints,
-    memo: Ints,
+    items: Floats,
+    positions: Floats,
 ) -> None:
-    fit(params, state)
-    rank_by_score(params, state, 0, rng, ranking)
+    """Write U(e) for each item."""
+    d = state.response.shape[0]
+    factor, inverse, weights = np.zeros((d, d)), np.zeros((d, d)), np.zeros(d)
+    if params.squared:
+        factor_pseudo_inverse(state.gram, factor, inverse)
+    else:
+        invert_factor(state.gram, factor, inverse)
+    fit(inverse, state.response, params.precision, weights)
+    for item in range(items.shape[0]):
+        mean = predict(params.features, weights, item)
+        bonus = squared_norm(params.features, inverse, item)
+        if params.squared:
+            # While less than d items were seen, many bounds are equal but for rounding.
+            items[item] = on_grid(mean + params.width * bonus)
+        else:
+            items[item] = min(mean + params.width * math.sqrt(bonus), params.limit)
 
 
-def _update(
+def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    observe(params, state, ranking, clicks)
+    """Add the items looked at to M, and the one clicked to B."""
+    observe(params.features, params.precision, state.gram, state.response, ranking, clicks)
 
 
-register(CascadeLinUCB, State, _rank, _update, lean=True)
+register(CascadeLinUCB, State, score=score, update=update, draw_ties=True)

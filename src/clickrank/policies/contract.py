@@ -209,6 +209,8 @@ def _code_of(cls: type[Policy]) -> str | None:
         for part in (state, kernels.cache, *kernels[:3], kernels.lean, kernels.draw_ties)
         if part is not None
     ]
+    if any(_PLAIN[state].score is not None for state in states):  # what sorts is compiled in, too
+        found += [_rank_scored, _rank_scored_drawing_ties, _update_scored]
     return key_of_code(_SOURCES[cls], *found)
 
 

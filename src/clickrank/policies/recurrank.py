@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank._jit import inline_kernel, kernel_for, lean_kernel
+from clickrank._jit import array_kernel, lean_kernel
 from clickrank.errors import invalid
 from clickrank.features import Features
-from clickrank.numerics.g_optimal import design_room, find_design_of, support_limit
+from clickrank.numerics.g_optimal import GOptimalDesign, support_limit
+from clickrank.policies._shared.designed_estimates import (
+    best_places,
+    chain_end,
+    estimate_items,
+    optimal_design,
+)
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.policies.recurrank_phases import DESIGN, PHASES, end_phase, plan_phase
 from clickrank.rankings.lists import Few, Joined, Led, Lists, ListSource
-from clickrank.types import Floats, FloatScratch, Ints, IntScratch, IntStatistic, number, whole
+from clickrank.types import Floats, IntParticle, Ints, IntStatistic, number, whole
 
-#: So many changes of the catalogue later, no list of before is still on its way.
+#: After this many changes of the catalogue, no list from before is still on its way.
 EPOCHS = 16
+#: More phases than there will be: the 27th alone takes more rounds than can be counted.
+PHASES = 32
+#: How far the leverage of a design may exceed that of the best one, as a part of it.
+DESIGN = 1e-3
+#: Views that are as good as infinitely many.
+MOST_VIEWS = 2.0**53
 _SALTS = 2**16
-
-
-class Params(NamedTuple):
-    """Constants."""
-
-    features: Floats  # (n_items, d)
-    failure: float  # δ
-    printed: bool  # whether to eliminate as Algorithm 1 says, not as the proof does
-    stride: int  # d (d + 1) / 2, by which numbers of instances are told apart in a memo
-    program: bool  # whether to do as the authors' program
 
 
 class State(NamedTuple):
@@ -45,30 +46,31 @@ class State(NamedTuple):
     alive: IntStatistic  # (1,), how many items are left
     end: IntStatistic  # (n_positions,), the position after the interval that begins here
     phase: IntStatistic  # (n_positions,), ℓ; 0 where no interval begins
-    number: IntStatistic  # (n_positions,), of the instance: the epoch and the phase
     epoch: IntStatistic  # (1,), how often the catalogue was changed
     support: IntStatistic  # (n_positions,), items of the design; 0 if there is nothing to learn
     chosen: IntStatistic  # (n_positions, most), these items
     needed: IntStatistic  # (n_positions, most), T(a)
     views: IntStatistic  # (n_positions, most), of them at the first position
     clicks: IntStatistic  # (n_positions, most)
-    missing: IntStatistic  # (n_positions,), Σ T(a) less all views
-    rank: IntStatistic  # (n_positions,), of the items
-    coordinates: IntStatistic  # (n_positions, d), in which they are independent; see `find_design`
     past: IntStatistic  # (2, n_items), views and clicks before this phase; empty as in the paper
-    planning: IntScratch  # (n_positions,), the instance that the next two are of
-    planned: IntScratch  # (n_positions, most), views to be handed out
-    unplanned: IntScratch  # (n_positions,), their sum
-    deck: IntScratch  # (n_items,), all items in the first phase; later, room to sort in
-    best: IntScratch  # (n_positions,), places of the best items
-    top: FloatScratch  # (n_positions,), their estimates
-    estimate: FloatScratch  # (n_items,), by place
-    weights: FloatScratch  # (2, d), S and θ̂
-    squares: FloatScratch  # this and the next four: see `design_room`
-    points: FloatScratch
-    scores: FloatScratch
-    marks: IntScratch
-    table: FloatScratch
+
+
+class Plan(NamedTuple):
+    """The views that were not handed out yet: a deck that is being dealt."""
+
+    planning: IntParticle  # (n_positions,), the instance that the next two are of, see `instance`
+    planned: IntParticle  # (n_positions, most), views to be handed out
+    unplanned: IntParticle  # (n_positions,), their sum
+
+
+class Params(NamedTuple):
+    """Constants."""
+
+    features: Floats  # (n_items, d)
+    failure: float  # δ
+    printed: bool  # whether to eliminate as Algorithm 1 says, not as the proof does
+    stride: int  # d (d + 1) / 2, by which numbers of instances are told apart in a memo
+    program: bool  # whether to do as the authors' program
 
 
 @dataclass(frozen=True)
@@ -111,8 +113,9 @@ class RecurRank(Policy):
     at random (Appendix B); here they are those of the G-optimal design. What is shown below the
     first item of a list in the first phase is random in each list, and in their program the same.
 
-    **Complexity**: a round costs O(n_positions + d²), whatever the number of items. The end of a
-    phase costs some ten passes over the items of the interval, O(d²) each.
+    **Complexity**: a round costs O(n_positions + d²), whatever the number of items; in the first
+    phase O(n_items). The end of a phase costs some ten passes over the items of the interval, O(d²)
+    each.
 
     **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1, with the proof's
     elimination; as printed it can be linear in T. Items that were dropped may be retired, and it
@@ -189,46 +192,30 @@ class RecurRank(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round: one interval with all items."""
-        state = self.unstarted(n_items, n_positions)
-        params = self.params(n_items, n_positions)
-        design = (0, 0, 0.0)
+        state, params = self.unstarted(n_items, n_positions), self.params(n_items, n_positions)
+        items, weights, leverage = state.order[:0], np.zeros(0), 0.0
         if n_items > 1:
-            room = (getattr(state, name) for name in design_room(1, 1))
-            design = kernel_for(find_design_of, "")(params.features, state.order, DESIGN, *room)
-        plan_phase(params, state, 0, n_positions, 1, *design)
+            design = GOptimalDesign.of(self.features, DESIGN)
+            items, weights, leverage = design.items, design.weights, design.leverage
+        plan_phase(params, state, 0, n_positions, 1, items, weights, leverage)
         return state
 
     def unstarted(self, n_items: int, n_positions: int) -> State:
         """Return a state without any interval."""
-        d = self.features.n_features
-        slots = (n_positions, support_limit(n_items, d))
-        position: Any = np.zeros(n_positions, dtype=np.int64)
-        slot = np.zeros(slots, dtype=np.int64)
+        slots = n_positions, support_limit(n_items, self.features.n_features)
+        past = 2, n_items if self.variant == "program" else 0
         return State(
             order=np.arange(n_items),
             alive=np.full(1, n_items, dtype=np.int64),
-            end=position.copy(),
-            phase=position.copy(),
-            number=position.copy(),
+            end=np.zeros(n_positions, dtype=np.int64),
+            phase=np.zeros(n_positions, dtype=np.int64),
             epoch=np.zeros(1, dtype=np.int64),
-            support=position.copy(),
-            chosen=slot.copy(),
-            needed=slot.copy(),
-            views=slot.copy(),
-            clicks=slot.copy(),
-            missing=position.copy(),
-            rank=position.copy(),
-            coordinates=np.zeros((n_positions, d), dtype=np.int64),
-            past=np.zeros((2, n_items if self.variant == "program" else 0), dtype=np.int64),
-            planning=position.copy(),
-            planned=slot,
-            unplanned=position.copy(),
-            deck=np.arange(n_items),
-            best=position,
-            top=np.zeros(n_positions),
-            estimate=np.zeros(n_items),
-            weights=np.zeros((2, d)),
-            **design_room(n_items, d),
+            support=np.zeros(n_positions, dtype=np.int64),
+            chosen=np.zeros(slots, dtype=np.int64),
+            needed=np.zeros(slots, dtype=np.int64),
+            views=np.zeros(slots, dtype=np.int64),
+            clicks=np.zeros(slots, dtype=np.int64),
+            past=np.zeros(past, dtype=np.int64),
         )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
@@ -250,7 +237,7 @@ class RecurRank(Policy):
 
     def lists(self, source: ListSource) -> Lists:
         """Return the lists of intervals, each with what it measures first."""
-        state = source.state
+        state, plan = source.state, source.cache
         parts: list[tuple[Lists, int]] = []
         for first in np.flatnonzero(state.phase).tolist():
             size = int(state.end[first]) - first
@@ -258,8 +245,9 @@ class RecurRank(Policy):
             if support == 0:
                 parts.append((Few([[state.order[first]]]), 1))
                 continue
-            views = state.planned[first, :support]
-            if state.unplanned[first] == 0 or state.planning[first] != state.number[first]:
+            views = plan.planned[first, :support]
+            number = state.epoch[0] * PHASES + state.phase[first]
+            if plan.unplanned[first] == 0 or plan.planning[first] != number:
                 views = state.needed[first, :support] - state.views[first, :support]
             chances = views / views.sum()
             measured = state.chosen[first, :support]
@@ -273,15 +261,27 @@ class RecurRank(Policy):
         return Joined(parts)
 
 
-def _rank(
+def no_plan(params: Params, state: State) -> Plan:
+    """Return a plan that the next ranking will make."""
+    return Plan(np.zeros_like(state.end), np.zeros_like(state.needed), np.zeros_like(state.end))
+
+
+@lean_kernel
+def instance(state: State, first: int) -> int:
+    """Return the number of the instance that begins at a position: by its epoch and phase."""
+    return int(state.epoch[0] * PHASES + state.phase[first])
+
+
+def rank(
     params: Params,
     state: State,
-    cache: None,
+    cache: Plan,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
     memo: Ints,
 ) -> None:
+    """Put an item to be measured at the first position of each interval, above the best others."""
     n_positions = ranking.shape[0]
     memo[n_positions] = int(rng.random() * _SALTS)
     for first in range(n_positions):
@@ -290,69 +290,60 @@ def _rank(
             continue
         if state.support[first] == 0:
             ranking[first] = state.order[first]
-        else:
-            slot = _draw(state, rng, first)
-            memo[first] = state.number[first] * params.stride + slot
-            measured = state.chosen[first, slot]
-            ranking[first] = measured
-            if state.phase[first] == 1:
-                _fill_at_random(state.deck, state.best, rng, measured, ranking)
-            else:
-                place = first
-                for position in range(first + 1, state.end[first]):
-                    place += state.order[place] == measured
-                    ranking[position] = state.order[place]
-                    place += 1
-
-
-@inline_kernel
-def _draw(state: State, rng: np.random.Generator, first: int) -> int:
-    """Draw what to measure from the views that are planned, and take it off the plan."""
-    if state.unplanned[first] == 0 or state.planning[first] != state.number[first]:
-        state.planning[first] = state.number[first]
-        state.unplanned[first] = state.missing[first]
-        for slot in range(state.support[first]):
-            state.planned[first, slot] = state.needed[first, slot] - state.views[first, slot]
-    left = int(rng.random() * state.unplanned[first])
-    slot = 0
-    while left >= state.planned[first, slot]:
-        left -= state.planned[first, slot]
-        slot += 1
-    state.planned[first, slot] -= 1
-    state.unplanned[first] -= 1
-    return slot
+            continue
+        slot = draw_measured(state, cache, rng, first)
+        memo[first] = instance(state, first) * params.stride + slot
+        measured = state.chosen[first, slot]
+        ranking[first] = measured
+        if state.phase[first] == 1:
+            fill_at_random(state.order.shape[0], rng, measured, ranking)
+            continue
+        place = first
+        for position in range(first + 1, state.end[first]):
+            place += state.order[place] == measured
+            ranking[position] = state.order[place]
+            place += 1
 
 
 @lean_kernel
-def _fill_at_random(
-    deck: Ints, drawn: Ints, rng: np.random.Generator, measured: int, ranking: Ints
-) -> None:
-    """Fill the list with random items; the deck is left as it was, every item at its number."""
-    n_items = deck.shape[0]
-    _swap(deck, 0, measured)
+def draw_measured(state: State, plan: Plan, rng: np.random.Generator, first: int) -> int:
+    """Draw what to measure from the views that are planned, and take it off the plan."""
+    number = instance(state, first)
+    if plan.unplanned[first] == 0 or plan.planning[first] != number:
+        plan.planning[first] = number
+        plan.unplanned[first] = 0
+        for slot in range(state.support[first]):
+            plan.planned[first, slot] = state.needed[first, slot] - state.views[first, slot]
+            plan.unplanned[first] += plan.planned[first, slot]
+    left = int(rng.random() * plan.unplanned[first])
+    slot = 0
+    while left >= plan.planned[first, slot]:
+        left -= plan.planned[first, slot]
+        slot += 1
+    plan.planned[first, slot] -= 1
+    plan.unplanned[first] -= 1
+    return slot
+
+
+@array_kernel
+def fill_at_random(n_items: int, rng: np.random.Generator, measured: int, ranking: Ints) -> None:
+    """Fill the list below the measured item with random ones, by Fisher and Yates."""
+    deck = np.arange(n_items)
+    deck[0], deck[measured] = measured, 0
     for position in range(1, ranking.shape[0]):
-        drawn[position] = position + int(rng.random() * (n_items - position))
-        _swap(deck, position, drawn[position])
-        ranking[position] = deck[position]
-    for position in range(ranking.shape[0] - 1, 0, -1):
-        _swap(deck, position, drawn[position])
-    _swap(deck, 0, measured)
+        drawn = position + int(rng.random() * (n_items - position))
+        ranking[position] = deck[drawn]
+        deck[drawn] = deck[position]
 
 
-@inline_kernel
-def _swap(values: Ints, i: int, j: int) -> None:
-    value = values[i]
-    values[i] = values[j]
-    values[j] = value
-
-
-def _update(
-    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+def update(
+    params: Params, state: State, cache: Plan, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count what was measured; with the last view that a phase needs, it ends."""
     n_positions = ranking.shape[0]
     for first in range(n_positions):
-        # Below 0 where no interval began, or an earlier instance; too large for a later one.
-        slot = memo[first] - state.number[first] * params.stride
+        # Below 0 for an earlier instance, or where there was none; too large for a later one.
+        slot = memo[first] - instance(state, first) * params.stride
         if (
             slot >= 0
             and slot < state.support[first]
@@ -361,9 +352,93 @@ def _update(
         ):
             state.views[first, slot] += 1
             state.clicks[first, slot] += clicks[first]
-            state.missing[first] -= 1
-            if state.missing[first] == 0:
+            complete = True
+            for other in range(state.support[first]):
+                complete &= state.views[first, other] == state.needed[first, other]
+            if complete:
                 end_phase(params, state, first, int(memo[n_positions]))
 
 
-register(RecurRank, State, _rank, _update, lean=True)
+@array_kernel
+def end_phase(params: Params, state: State, first: int, salt: int) -> None:
+    """Estimate the items of an interval, drop and sort them, split it, and begin new phases."""
+    n_positions, end, support = state.end.shape[0], state.end[first], state.support[first]
+    items = state.order[first : state.alive[0] if end == n_positions else end].copy()
+    measured = state.chosen[first, :support]
+    if params.program:
+        for slot in range(support):
+            state.past[0, measured[slot]] = state.views[first, slot]
+            state.past[1, measured[slot]] = state.clicks[first, slot]
+    views, clicks = state.views[first], state.clicks[first]
+    estimates = estimate_items(params.features, measured, views, clicks, items)
+
+    size = end - first
+    gap = 2.0 * 2.0 ** -float(state.phase[first])
+    best = best_places(estimates, items, salt, size)
+    top = estimates[best]
+    floor = top[size - 1]
+    if params.printed:
+        floor = chain_end(estimates, floor, gap)
+    estimates[best] = math.inf
+    place = first
+    for i in range(size):
+        state.order[place] = items[best[i]]
+        place += 1
+    for i in range(items.shape[0]):
+        if floor - gap < estimates[i] < math.inf:
+            state.order[place] = items[i]
+            place += 1
+    if end == n_positions:
+        state.alive[0] = place
+
+    phase = state.phase[first] + 1
+    begin = first
+    for i in range(1, size + 1):
+        if i == size or (top[i - 1] - top[i] >= gap and not params.program):
+            begin_phase(params, state, begin, first + i, phase)
+            begin = first + i
+
+
+@array_kernel
+def begin_phase(params: Params, state: State, first: int, end: int, phase: int) -> None:
+    """Find a design of the items of an interval, and plan a phase; not of a single item."""
+    items = state.order[first : state.alive[0] if end == state.end.shape[0] else end]
+    chosen, weights, leverage = items[:0].copy(), np.zeros(0), 0.0
+    if items.shape[0] > 1:
+        chosen, weights, leverage = optimal_design(params.features, items, DESIGN)
+    _plan_kernel(params, state, first, end, phase, chosen, weights, leverage)
+
+
+def plan_phase(
+    params: Params,
+    state: State,
+    first: int,
+    end: int,
+    phase: int,
+    items: Ints,
+    weights: Floats,
+    leverage: float,
+) -> None:
+    """Begin a phase of an interval: write how often to measure each item of its design."""
+    n_positions, size = state.end.shape[0], items.shape[0]
+    n_items = (state.alive[0] if end == n_positions else end) - first
+    state.end[first], state.phase[first], state.support[first] = end, phase, size
+    parts = phase * (phase + 1.0) if params.program else 2.0**phase
+    failure = params.failure / (2.0 * n_positions * parts)  # δ_ℓ
+    dimension = max(leverage, float(params.features.shape[1]))
+    views = 0.5 * dimension * 4.0**phase * math.log(n_items / failure)
+    if params.program:
+        views = 4.0**phase * params.features.shape[1] * math.log(n_items / failure)
+    for slot in range(size):
+        state.chosen[first, slot] = items[slot]
+        state.views[first, slot] = state.past[0, items[slot]] if params.program else 0
+        state.clicks[first, slot] = state.past[1, items[slot]] if params.program else 0
+        more = int(min(MOST_VIEWS, math.ceil(views * weights[slot])))
+        if params.program:  # whole rounds, the remaining ones for the first items
+            more = int((min(MOST_VIEWS, math.floor(views)) + size - 1 - slot) // size)
+        state.needed[first, slot] = state.views[first, slot] + more
+
+
+_plan_kernel = lean_kernel(plan_phase)
+
+register(RecurRank, State, rank, update, cache=Plan, build=no_plan, lean=True)

@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.policies.recurrank import EPOCHS, RecurRank, State
-from clickrank.policies.recurrank_phases import PHASES
 from clickrank.types import numbers_of, origin_of, shape
 
 # Statistics that do not say anything about the number of items.
-_KEPT = ("alive", "end", "phase", "number", "epoch", "support", "missing", "rank", "coordinates")
+_KEPT = ("alive", "end", "phase", "epoch", "support")
 # Those with a column for each item of a design.
 _DESIGNS = ("chosen", "needed", "views", "clicks")
 
@@ -30,7 +29,7 @@ def change_catalogue(
     - If all that is gone are items that were dropped before, learning goes on as it was: with
       probability 1 - δ none of them was to be shown, and the bound of Theorem 1 holds as if they
       had never been there. Feedback still under way counts, with its items renumbered.
-    - In all other cases it starts anew with all items, and feedback under way is ignored. A new
+    - In all other cases it starts again with all items, and feedback under way is ignored. A new
       item may be the best, and the place of one that was still shown may go to one that was
       dropped: what was learned excludes neither. After R such changes the regret is
       O(n_positions √(d (R + 1) T log(n_items T))), with the largest number of items, by adding
@@ -74,7 +73,6 @@ def change_catalogue(
     if not same.all() or (order < 0).any():
         begun = changed.init(n_items, n_positions)
         begun.epoch[0] = (state.epoch[0] + 1) % EPOCHS
-        begun.number[0] += begun.epoch[0] * PHASES
         return changed, begun
     gone = changed.unstarted(n_items, n_positions)
     for name in _KEPT:

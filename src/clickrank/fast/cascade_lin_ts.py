@@ -1,0 +1,51 @@
+"""CascadeLinTS, fast: items that cannot reach the list are left out, see `near_items`.
+
+A round costs O(d³), and O(d) for each item that may reach the list: a small part of a large
+catalogue but for the first rounds, as bounds show.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from clickrank.fast._shared.near_items import Cache, no_near_items, rank_by_score
+from clickrank.policies._shared.ridge import fit, invert_factor, observe, perturb
+from clickrank.policies.cascade_lin_ts import CascadeLinTS, Params, State
+from clickrank.policies.contract import Request, register_fast
+from clickrank.types import Ints
+
+
+def build(params: Params, state: State) -> Cache:
+    """Return a cache in which no items were chosen yet."""
+    # The square of a draw's distance has as many degrees of freedom as there are features.
+    budget = math.sqrt(state.response.size) + 3.0
+    return no_near_items(params.features, params.n_positions, 0.0, math.inf, budget)
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: Cache,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Draw θ̃, and sort the near items by it."""
+    mean, draw = cache.weights[0], cache.weights[1]
+    invert_factor(state.gram, cache.factor, cache.inverse)
+    fit(cache.inverse, state.response, params.precision, mean)
+    perturb(cache.inverse, mean, rng, draw)
+    rank_by_score(params.features, state.gram, cache, 1, rng, ranking)
+
+
+def update(
+    params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Add the items looked at to M, and the one clicked to B."""
+    observe(params.features, params.precision, state.gram, state.response, ranking, clicks)
+
+
+register_fast(CascadeLinTS, State, Cache, build, rank, update, lean=True)

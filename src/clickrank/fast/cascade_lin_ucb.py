@@ -1,0 +1,53 @@
+"""CascadeLinUCB, fast: items that cannot reach the list are left out, see `near_items`.
+
+A round costs O(d³), and O(d²) for each item that may reach the list: a small part of a large
+catalogue but for the first rounds, as bounds show.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank.fast._shared.near_items import Cache, no_near_items, rank_by_score
+from clickrank.numerics.pseudo_inverse import factor_pseudo_inverse
+from clickrank.policies._shared.ridge import fit, invert_factor, observe
+from clickrank.policies.cascade_lin_ucb import CascadeLinUCB, Params, State
+from clickrank.policies.contract import Request, register_fast
+from clickrank.types import Ints
+
+#: ‖θ - θ₀‖ within which the near items stay: see `near_items`.
+_BUDGET = 0.5
+
+
+def build(params: Params, state: State) -> Cache:
+    """Return a cache in which no items were chosen yet."""
+    constants = params.width, params.limit, _BUDGET, params.squared
+    return no_near_items(params.features, params.n_positions, *constants)
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: Cache,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Sort the near items by U."""
+    if params.squared:
+        factor_pseudo_inverse(state.gram, cache.factor, cache.inverse)
+    else:
+        invert_factor(state.gram, cache.factor, cache.inverse)
+    fit(cache.inverse, state.response, params.precision, cache.weights[0])
+    rank_by_score(params.features, state.gram, cache, 0, rng, ranking)
+
+
+def update(
+    params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
+) -> None:
+    """Add the items looked at to M, and the one clicked to B."""
+    observe(params.features, params.precision, state.gram, state.response, ranking, clicks)
+
+
+register_fast(CascadeLinUCB, State, Cache, build, rank, update, lean=True)

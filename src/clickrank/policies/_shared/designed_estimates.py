@@ -1,0 +1,114 @@
+"""Items measured by a design, and estimated from it, where attraction is linear in features."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank._jit import array_kernel, lean_kernel
+from clickrank.numerics.cholesky import invert_positive
+from clickrank.numerics.design_start import spread_items
+from clickrank.numerics.g_optimal import design_candidates, find_design, support_limit
+from clickrank.policies._shared.grid import on_grid
+from clickrank.types import Floats, Ints
+
+_PRIME = 2**31 - 1
+
+
+@array_kernel
+def optimal_design(features: Floats, items: Ints, tolerance: float) -> tuple[Ints, Floats, float]:
+    """Return the items of a G-optimal design, sorted, their weights, and the largest leverage.
+
+    See `clickrank.numerics.g_optimal`.
+    """
+    n_items, d = features.shape
+    most, candidates = support_limit(n_items, d), design_candidates(n_items, d)
+    squares, table = np.zeros((3, d, d)), np.zeros((most, most + 1))
+    points, scores = np.zeros((candidates, d)), np.zeros((3, max(candidates, d)))
+    marks = np.zeros((2, max(candidates, d)), dtype=np.int64)
+    size, _, leverage = find_design(
+        features, items, tolerance, squares, points, scores, marks, table
+    )
+    return marks[0, :size].copy(), scores[0, :size].copy(), leverage
+
+
+@array_kernel
+def estimate_items(
+    features: Floats, measured: Ints, views: Ints, clicks: Ints, items: Ints
+) -> Floats:
+    """Return ⟨θ̂, a⟩ of all items, where θ̂ = V†S is from the clicks on those that were measured.
+
+    The measured items must span the others. In some coordinates, as many as their rank, V has an
+    inverse, and ⟨θ̂, a⟩ is the same. Estimates are rounded, see `grid`.
+    """
+    d = features.shape[1]
+    marks = np.zeros((2, d), dtype=np.int64)
+    rank = spread_items(features, items, np.zeros((3, d, d)), marks)
+    used = marks[1]  # the coordinates
+    gram, inverse, sums, theta = np.zeros((d, d)), np.zeros((d, d)), np.zeros(d), np.zeros(d)
+    for i in range(measured.shape[0]):
+        for a in range(rank):
+            value = features[measured[i], used[a]]
+            sums[a] += clicks[i] * value
+            for b in range(a + 1):
+                gram[a, b] += views[i] * value * features[measured[i], used[b]]
+    invert_positive(gram, rank, inverse)
+    for a in range(rank):
+        for b in range(rank):
+            theta[a] += inverse[a, b] * sums[b]
+    estimates = np.zeros(items.shape[0])
+    for i in range(items.shape[0]):
+        total = 0.0
+        for a in range(rank):
+            total += theta[a] * features[items[i], used[a]]
+        estimates[i] = on_grid(total)
+    return estimates
+
+
+@array_kernel
+def best_places(estimates: Floats, items: Ints, salt: int, size: int) -> Ints:
+    """Return the places of the largest estimates, best first, equal ones in random order.
+
+    The salt is a random number, which decides that order.
+    """
+    best = np.zeros(size, dtype=np.int64)
+    found = 0
+    for place in range(items.shape[0]):
+        if found < size:
+            found += 1
+        elif not _before(estimates, items, salt, place, best[size - 1]):
+            continue
+        to = found - 1
+        while to > 0 and _before(estimates, items, salt, place, best[to - 1]):
+            best[to] = best[to - 1]
+            to -= 1
+        best[to] = place
+    return best
+
+
+@lean_kernel
+def _before(estimates: Floats, items: Ints, salt: int, one: int, two: int) -> bool:
+    if estimates[one] != estimates[two]:
+        return bool(estimates[one] > estimates[two])
+    return _mixed(items[one], salt) < _mixed(items[two], salt)
+
+
+@lean_kernel
+def _mixed(item: int, salt: int) -> int:
+    """Return a number that looks random, and differs for almost all items."""
+    value = (item * 48271 + salt * 40692 + 1) % _PRIME
+    for _ in range(3):
+        value = (value * value + salt + 1) % _PRIME
+    return value
+
+
+@lean_kernel
+def chain_end(estimates: Floats, highest: float, gap: float) -> float:
+    """Return the lowest estimate that is reached from one by steps smaller than the gap."""
+    while True:
+        lowest = highest
+        for estimate in estimates:
+            if estimate < lowest and estimate > highest - gap:
+                lowest = estimate
+        if lowest == highest:
+            return lowest
+        highest = lowest

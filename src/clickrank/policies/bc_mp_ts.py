@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import visibility
+from clickrank._select import copy, visibility
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.contract import Request, register
@@ -99,7 +99,7 @@ def score(
         win = sample_gamma(*gamma_constants(1.0 + state.clicks[item]), rng)
         loss = sample_gamma(*gamma_constants(1.0 + misses), rng)
         items[item] = win / (win + loss)  # Beta
-    positions[:] = params.visibility
+    copy(params.visibility, positions)
 
 
 def update(
@@ -112,4 +112,4 @@ def update(
         state.seen[item] += params.examination[position]
 
 
-register(BCMPTS, State, score=score, update=update)
+register(BCMPTS, State, score=score, update=update, lean=True)

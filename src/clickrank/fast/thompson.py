@@ -91,7 +91,8 @@ def rank(
         if uniform[item] < 1.0 and odds[item] >= needed:
             odds[item] *= uniform[item] ** cache.constants[item, 4]
     renew_top_k(odds, rng, cache.best)
-    place(cache.best, cache.order, ranking)
+    for i in range(ranking.shape[0]):  # `place`, without a call that takes a tenth of the round
+        ranking[cache.order[i]] = cache.best[i]
 
 
 def update(

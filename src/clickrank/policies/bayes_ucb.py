@@ -13,6 +13,7 @@ from clickrank.errors import invalid
 from clickrank.numerics.beta_quantile import beta_upper_quantile
 from clickrank.policies._shared.attraction_posterior import page_upper_quantile
 from clickrank.policies._shared.bayesian import CLICK_MODELS, KNOWN, BayesianPolicy
+from clickrank.policies._shared.candidates import candidates_or_all
 from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
@@ -20,7 +21,7 @@ from clickrank.types import Floats, Ints, IntStatistic, number, whole
 
 
 class State(NamedTuple):
-    """Clicks and misses where the item was surely looked at (O = 1)."""
+    """Clicks and misses where it is certain that the item was looked at (O = 1)."""
 
     clicks: IntStatistic  # (n_items,), Σ O Y
     misses: IntStatistic  # (n_items,), Σ O (1 - Y)
@@ -179,8 +180,8 @@ def score(
     items: Floats,
     positions: Floats,
 ) -> None:
-    """Write U_i for each item."""
-    for item in range(items.shape[0]):
+    """Write U_i for each candidate."""
+    for item in candidates_or_all(request.candidates, items.shape[0]):
         alpha = params.alpha[item] + state.clicks[item]
         beta = params.beta[item] + state.misses[item]
         items[item] = beta_upper_quantile(alpha, beta, params.log_failure, params.normal)
@@ -190,7 +191,7 @@ def score(
 def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count clicks and misses, as far down as the list was surely looked at."""
+    """Count clicks and misses, as far down as the list was looked at for certain."""
     for position in range(positions_seen(params.rule, clicks)):
         item = ranking[position]
         state.clicks[item] += clicks[position]
@@ -206,9 +207,9 @@ def score_page(
     items: Floats,
     positions: Floats,
 ) -> None:
-    """Write U_i for each item, where positions may go unseen."""
+    """Write U_i for each candidate, where positions may go unseen."""
     level = params.log_failure, params.normal
-    for item in range(items.shape[0]):
+    for item in candidates_or_all(request.candidates, items.shape[0]):
         alpha = params.alpha[item] + state.clicks[item]
         beta = params.beta[item]
         items[item] = page_upper_quantile(

@@ -17,7 +17,7 @@ from clickrank.types import Floats, Ints, IntStatistic
 
 
 class State(NamedTuple):
-    """Clicks and misses where the item was surely looked at (O = 1)."""
+    """Clicks and misses where it is certain that the item was looked at (O = 1)."""
 
     clicks: IntStatistic  # (n_items,), Σ O Y
     misses: IntStatistic  # (n_items,), Σ O (1 - Y)
@@ -158,7 +158,7 @@ def score(
 def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count clicks and misses, as far down as the list was surely looked at."""
+    """Count clicks and misses, as far down as the list was looked at for certain."""
     for position in range(positions_seen(params.rule, clicks)):
         item = ranking[position]
         state.clicks[item] += clicks[position]

@@ -12,7 +12,7 @@ from clickrank.types import Ints
 def candidates_or_all(candidates: Ints, n_items: int) -> Ints:
     """Return the candidates of a request, or all items if it names none, in increasing order.
 
-    A policy that draws a number per item must draw for these alone: the lists of some items are
-    then those of a catalogue that has no others.
+    A policy that draws random numbers for each item must draw for these alone, so that its lists
+    are those of a catalogue without the other items.
     """
     return candidates if candidates.shape[0] > 0 else np.arange(n_items)

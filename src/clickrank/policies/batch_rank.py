@@ -194,13 +194,13 @@ def rank(
                 cache.dealing[0] = number
                 begin_deck(state.order[first:places], state.views, cache.deck, cache.left)
             deck = cache.deck[: places - first]
-            deal(deck, cache.left, rng, ranking[first:], memo[first:], number)
+            deal(deck, cache.left, rng, ranking, memo, first, number)
         else:
             counts = number if places - first > 1 else 0
             for position in range(first, end):
                 ranking[position] = state.order[position]
                 memo[position] = counts
-            shuffle(rng, ranking[first:end])
+            shuffle(rng, ranking, first, end)
         first = end
 
 

@@ -9,10 +9,10 @@ from clickrank.types import Ints
 
 
 @lean_kernel
-def shuffle(rng: np.random.Generator, values: Ints) -> None:
-    """Put values into random order."""
-    for i in range(values.shape[0] - 1, 0, -1):
-        other = int(rng.random() * (i + 1))
+def shuffle(rng: np.random.Generator, values: Ints, first: int, end: int) -> None:
+    """Put the values from ``first`` on, and before ``end``, into random order."""
+    for i in range(end - 1, first, -1):
+        other = first + int(rng.random() * (i - first + 1))
         value = values[i]
         values[i] = values[other]
         values[other] = value
@@ -41,37 +41,46 @@ def begin_deck(items: Ints, views: Ints, deck: Ints, left: Ints) -> None:
 
 @lean_kernel
 def deal(
-    deck: Ints, left: Ints, rng: np.random.Generator, shown: Ints, memo: Ints, number: int
+    deck: Ints,
+    left: Ints,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+    first: int,
+    number: int,
 ) -> None:
-    """Write the next items of a deck, and ``number`` to the memo of those whose turn it was.
+    """Write the next items of a deck to a list from a position on.
 
-    If fewer are left than must be shown, a new deal begins: the list is filled with random others,
-    whose memo is 0 and who stay in the deck, and is shuffled.
+    ``number`` is written to the memo of those whose turn it was. If fewer are left than must be
+    shown, a new deal begins: the list is filled with random others, whose memo is 0 and who stay in
+    the deck, and is shuffled.
     """
     size = deck.shape[0]
+    n_positions = ranking.shape[0]
     cards = int(left[0])
-    dealt = min(cards, shown.shape[0])
-    for position in range(dealt):
+    dealt = min(cards, n_positions - first)
+    for position in range(first, first + dealt):
         card = int(rng.random() * cards)
         cards -= 1
         item = deck[card]
         deck[card] = deck[cards]
         deck[cards] = item
-        shown[position] = item
+        ranking[position] = item
         memo[position] = number
     left[0] = cards if cards > 0 else size
-    if cards > 0 or dealt == shown.shape[0]:
+    shown = n_positions - first
+    if cards > 0 or dealt == shown:
         return
     # The cards just dealt are now the first of the deck; the rest of the list is from the others.
-    for i in range(dealt, shown.shape[0]):
+    for i in range(dealt, shown):
         card = i + int(rng.random() * (size - i))
         item = deck[card]
         deck[card] = deck[i]
         deck[i] = item
-        shown[i] = item
-    shuffle(rng, shown)
-    for position in range(shown.shape[0]):
+        ranking[first + i] = item
+    shuffle(rng, ranking, first, n_positions)
+    for position in range(first, n_positions):
         memo[position] = number
-        for i in range(dealt, shown.shape[0]):
-            if deck[i] == shown[position]:
+        for i in range(dealt, shown):
+            if deck[i] == ranking[position]:
                 memo[position] = 0

@@ -113,9 +113,9 @@ class RecurRank(Policy):
     at random (Appendix B); here they are those of the G-optimal design. What is shown below the
     first item of a list in the first phase is random in each list, and in their program the same.
 
-    **Complexity**: a round costs O(n_positions + d²), whatever the number of items; in the first
-    phase O(n_items). The end of a phase costs some ten passes over the items of the interval, O(d²)
-    each.
+    **Complexity**: a round costs O(n_positions + d²), or O(n_positions² + d²) in the first phase,
+    whatever the number of items. The end of a phase costs some ten passes over the items of the
+    interval, O(d²) each.
 
     **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1, with the proof's
     elimination; as printed it can be linear in T. Items that were dropped may be retired, and it
@@ -327,13 +327,27 @@ def draw_measured(state: State, plan: Plan, rng: np.random.Generator, first: int
 
 @array_kernel
 def fill_at_random(n_items: int, rng: np.random.Generator, measured: int, ranking: Ints) -> None:
-    """Fill the list below the measured item with random ones, by Fisher and Yates."""
-    deck = np.arange(n_items)
-    deck[0], deck[measured] = measured, 0
-    for position in range(1, ranking.shape[0]):
+    """Fill the list below the measured item with random ones, by Fisher and Yates.
+
+    Of the deck, all items by number with the measured one in front, only the places that hold
+    another item are kept.
+    """
+    n_positions = ranking.shape[0]
+    places, items = np.zeros(n_positions, dtype=np.int64), np.zeros(n_positions, dtype=np.int64)
+    places[0], items[0] = measured, 0
+    for position in range(1, n_positions):
         drawn = position + int(rng.random() * (n_items - position))
-        ranking[position] = deck[drawn]
-        deck[drawn] = deck[position]
+        ranking[position] = _card(places[:position], items, drawn)
+        places[position], items[position] = drawn, _card(places[:position], items, position)
+
+
+@lean_kernel
+def _card(places: Ints, items: Ints, place: int) -> int:
+    """Return the item at a place of the deck: the last one that was put there, or its own."""
+    for i in range(places.shape[0] - 1, -1, -1):
+        if places[i] == place:
+            return int(items[i])
+    return place
 
 
 def update(

@@ -42,7 +42,7 @@ def estimate_items(
     """
     d = features.shape[1]
     marks = np.zeros((2, d), dtype=np.int64)
-    rank = spread_items(features, items, np.zeros((3, d, d)), marks)
+    rank = spread_items(features, measured, np.zeros((3, d, d)), marks)
     used = marks[1]  # the coordinates
     gram, inverse, sums, theta = np.zeros((d, d)), np.zeros((d, d)), np.zeros(d), np.zeros(d)
     for i in range(measured.shape[0]):

@@ -132,4 +132,4 @@ def update(
     state.rounds[0] += 1
 
 
-register(Ensemble, State, score=score, update=update)
+register(Ensemble, State, score=score, update=update, lean=True)

@@ -107,4 +107,4 @@ def update(
     state.rounds[0] += 1
 
 
-register(Greedy, State, score=score, update=update)
+register(Greedy, State, score=score, update=update, lean=True)

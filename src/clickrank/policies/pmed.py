@@ -194,28 +194,6 @@ class PMED(Policy):
         return None
 
 
-class Pairs(NamedTuple):
-    """What `fill_queue` notes while it fills the queue."""
-
-    order: Ints  # (n_items,), items, best first
-    places: Ints  # (n_positions,), positions, most examined first
-    covered: Ints  # (n_items, n_positions), 1 for pairs of item and position in the queue
-    views: Floats  # (n_items, n_positions), views that served no list yet
-
-
-def new_pairs(n_items: int, n_positions: int) -> Pairs:
-    """Return room for these notes."""
-    return Pairs(
-        np.zeros(n_items, dtype=np.int64),
-        np.zeros(n_positions, dtype=np.int64),
-        np.zeros((n_items, n_positions), dtype=np.int64),
-        np.zeros((n_items, n_positions)),
-    )
-
-
-_new_pairs = kernel(new_pairs)
-
-
 def empty_queue(params: Params, state: State) -> Queue:
     """Return a queue of no lists."""
     n_items, n_positions = state.clicks.shape
@@ -242,39 +220,26 @@ def rank(
         estimates = estimate_pbm(state.clicks, state.misses)
         cache.log_theta[:] = estimates.log_theta
         cache.log_kappa[:] = estimates.log_kappa
-        pairs = _new_pairs(state.clicks.shape[0], state.clicks.shape[1])
-        cache.size[0] = fill_queue(params, state, estimates, pairs, rng, cache.queue)
-    deal(cache.size, cache.queue, rng, ranking)
+        cache.size[0] = _fill_queue(params, state, estimates, rng, cache.queue)
+    last = cache.size[0] - 1
+    chosen = int(rng.random() * (last + 1)) if last > 0 else 0
+    ranking[:] = cache.queue[chosen]
+    cache.queue[chosen] = cache.queue[last]
+    cache.size[0] = last
 
 
-@lean_kernel
-def deal(size: Ints, queue: Ints, rng: np.random.Generator, ranking: Ints) -> None:
-    """Take a random list out of the queue; the last one takes its place."""
-    size[0] -= 1
-    chosen = int(rng.random() * (size[0] + 1)) if size[0] > 0 else 0
-    for position in range(ranking.shape[0]):
-        ranking[position] = queue[chosen, position]
-        queue[chosen, position] = queue[size[0], position]
-
-
-@lean_kernel
-def fill_queue(
-    params: Params,
-    state: State,
-    estimates: PBMEstimates,
-    pairs: Pairs,
-    rng: np.random.Generator,
-    queue: Ints,
+@kernel
+def _fill_queue(
+    params: Params, state: State, estimates: PBMEstimates, rng: np.random.Generator, queue: Ints
 ) -> int:
     """Write the best list and those that were shown too rarely; returns how many there are."""
     n_items, n_positions = state.clicks.shape
-    order, places, covered, views = pairs
-    for i in range(n_items):
-        for k in range(n_positions):
-            covered[i, k] = 0
-            views[i, k] = state.clicks[i, k] + state.misses[i, k]
+    order = np.empty(n_items, dtype=np.int64)  # items, best first
+    places = np.empty(n_positions, dtype=np.int64)  # positions, most examined first
     top_k(estimates.log_theta, rng, order)
     top_k(estimates.log_kappa, rng, places)
+    views = 1.0 * (state.clicks + state.misses)  # later: those that served no list yet
+    covered = np.zeros((n_items, n_positions), dtype=np.int64)  # 1 for pairs in the queue
     for k in range(n_positions):
         queue[0, places[k]] = order[k]
     size = _cover(covered, queue, 0)
@@ -283,7 +248,7 @@ def fill_queue(
     least = params.alpha * math.sqrt(log_t)
     everything = state.n_lists[0] < 0
     if params.hinge:
-        everything |= _doubtful(params, state, estimates, order, places)
+        everything |= is_doubtful(params, state, estimates, order, places)
     for first in range(n_items):
         needed = everything
         for k in range(n_positions):
@@ -329,7 +294,7 @@ def _close(logarithms: Floats, shift: float, order: Ints, closest: float) -> boo
 
 
 @lean_kernel
-def _doubtful(
+def is_doubtful(
     params: Params, state: State, estimates: PBMEstimates, order: Ints, places: Ints
 ) -> bool:
     """Return whether estimates are too close to each other, or too far from the clicks."""
@@ -361,29 +326,22 @@ def update(
     params: Params, state: State, cache: Queue, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count clicks and misses, and make another plan if it is time."""
-    if count(state, ranking, clicks):
-        estimates = estimate_pbm(state.clicks, state.misses)
-        make_plan(params, state, estimates.log_theta, estimates.log_kappa)
-
-
-@lean_kernel
-def count(state: State, ranking: Ints, clicks: Ints) -> bool:
-    """Count clicks and misses; returns whether it is time for another plan."""
     state.rounds[0] += 1
     for position in range(ranking.shape[0]):
         item = ranking[position]
         state.clicks[item, position] += clicks[position]
         state.misses[item, position] += 1 - clicks[position]
-    return bool(state.rounds[0] >= state.next_plan[0])
+    if state.rounds[0] >= state.next_plan[0]:
+        _plan(state, estimate_pbm(state.clicks, state.misses))
+        later = math.ceil(state.rounds[0] * (1.0 + params.renewal))
+        state.next_plan[0] = max(state.rounds[0] + 1, later)
 
 
 @kernel
-def make_plan(params: Params, state: State, log_theta: Floats, log_kappa: Floats) -> None:
+def _plan(state: State, estimates: PBMEstimates) -> None:
     """Solve the program for the estimates, and write its amounts as lists with weights."""
-    rounds = state.rounds[0]
-    state.next_plan[0] = max(rounds + 1, math.ceil(rounds * (1.0 + params.renewal)))
-    x, y = -np.sort(-log_theta), -np.sort(-log_kappa)
-    apart = max(1.0 / math.sqrt(rounds + 1.0), CLOSEST)
+    x, y = -np.sort(-estimates.log_theta), -np.sort(-estimates.log_kappa)
+    apart = max(1.0 / math.sqrt(state.rounds[0] + 1.0), CLOSEST)
     for i in range(1, x.shape[0]):
         x[i] = min(x[i], x[min(i, y.shape[0]) - 1] - apart)
     for k in range(1, y.shape[0]):

@@ -15,7 +15,6 @@ from clickrank.numerics.cholesky import solve_positive
 from clickrank.numerics.exploration_program import (
     Workspace,
     cell_divergence,
-    n_rivals,
     solve_program,
     workspace,
 )
@@ -455,7 +454,7 @@ def test_tolerances_below_rounding_are_none() -> None:
 
 def test_shapes_without_a_rival() -> None:
     lower, upper, work = solved(np.array([0.4]), np.array([0.5]), 0.01)
-    assert (lower, upper, n_rivals(1, 1)) == (0.0, 0.0, 0)
+    assert (lower, upper, workspace(1, 1).changes.shape[0]) == (0.0, 0.0, 0)
     assert work.amounts.tolist() == [[0.0]]
 
 

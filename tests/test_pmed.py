@@ -11,9 +11,11 @@ from clickrank._rng import streams
 from clickrank.clickmodels import PBM
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
-from clickrank.numerics.exploration_program import solve_program, workspace
-from clickrank.numerics.pbm_likelihood import maximise_likelihood
+from clickrank.numerics.exploration_program import exploration_amounts
+from clickrank.numerics.pbm_likelihood import estimate_pbm, maximise_likelihood
 from clickrank.policies import PMED
+from clickrank.policies.pmed import MOST_ROUNDS, TOLERANCE, State
+from clickrank.types import Floats
 
 MODEL = PBM([0.6, 0.5, 0.3, 0.2, 0.1], [0.9, 0.5, 0.3])
 
@@ -43,7 +45,7 @@ def test_where_the_program_failed_every_rotation_is_shown() -> None:
     learner = played(MODEL, 300)
     assert learner.state.failures[0] == 0
     learner.state.n_lists[0] = -1
-    learner.state.size[0] = 0
+    learner.cache.size[0] = 0
     shown = [tuple(learner.rank()[0].tolist()) for _ in range(6)]
     assert rotations(5, 3) <= set(shown)
 
@@ -57,25 +59,34 @@ def test_the_best_list_goes_to_the_most_examined_positions(examination: list[flo
     assert shown.count(best) == max(shown.count(each) for each in shown)
 
 
-def test_the_plan_is_the_program_of_the_estimates() -> None:
-    """The lists of a plan add up to the amounts; these are near those of the true parameters."""
-    learner = played(MODEL, 5000)
-    state = learner.state
+def amounts_of(state: State) -> Floats:
+    """Return how much the plan shows of each item, by rank, at each position, by rank."""
     amounts = np.zeros((5, 3))
     for s in range(state.n_lists[0]):
         assert len(set(state.lists[s].tolist())) == 3
         amounts[state.lists[s], np.arange(3)] += state.weights[s]
-    off = ~np.eye(5, 3, dtype=bool)
-    assert amounts[off] == pytest.approx(state.amounts[off], rel=1e-6, abs=1e-6 * amounts.max())
-    assert state.amounts.max() > 0
+    amounts[np.arange(3), np.arange(3)] = 0.0  # the best list itself is not asked for
+    return amounts
 
-    work = workspace(5, 3)
-    x, y = np.log(MODEL.attraction), np.log(MODEL.examination)
-    _, cost = solve_program(work, x, y, 0.01, 80)
-    estimated = sum(
-        state.amounts[i, k] * (state.mu[k, k] - state.mu[i, k]) for i in range(5) for k in range(3)
-    )
-    assert estimated == pytest.approx(cost, rel=0.5)
+
+def test_the_plan_is_the_program_of_the_estimates() -> None:
+    """The lists of a plan add up to the amounts; these are near those of the true parameters."""
+    learner = played(MODEL, 5000)
+    learner.state.next_plan[0] = 0
+    ranking, memo = learner.rank()
+    learner.update(ranking, memo, [0, 0, 0])
+    amounts = amounts_of(learner.state)
+    assert amounts.max() > 0
+
+    estimates = estimate_pbm(learner.state.clicks, learner.state.misses)
+    x, y = -np.sort(-estimates.log_theta), -np.sort(-estimates.log_kappa)
+    assert min(-np.diff(x)[:3].max(), -np.diff(y).max()) > 1.0 / math.sqrt(5002)
+    wanted, cost = exploration_amounts(x, y, TOLERANCE, MOST_ROUNDS)
+    assert amounts == pytest.approx(wanted, rel=1e-6, abs=1e-6 * amounts.max())
+    mu = np.exp(x[:, None] + y)
+    assert (amounts * (np.diag(mu[:3]) - mu)).sum() == pytest.approx(cost, rel=1e-6)
+    true = np.log(MODEL.attraction), np.log(MODEL.examination)
+    assert cost == pytest.approx(exploration_amounts(*true, 0.01, 80)[1], rel=0.5)
 
 
 def test_what_the_plan_asks_for_is_shown() -> None:
@@ -83,13 +94,11 @@ def test_what_the_plan_asks_for_is_shown() -> None:
     state = learner.state
     views = state.clicks + state.misses
     log_t = math.log(20_000)
-    short = 0.0
-    for i in range(5):
-        for k in range(3):
-            if i != k:
-                asked = state.amounts[i, k] * log_t
-                short += max(0.0, asked - views[state.order[i], state.places[k]])
-    assert short <= 0.1 * state.amounts.sum() * log_t
+    estimates = estimate_pbm(state.clicks, state.misses)
+    order, places = np.argsort(-estimates.log_theta), np.argsort(-estimates.log_kappa)
+    asked = amounts_of(state) * log_t
+    short = np.maximum(asked - views[np.ix_(order, places)], 0.0).sum()
+    assert short <= 0.1 * asked.sum()
     # and little more: four in five lists were the best one.
     best = views[MODEL.best_ranking(), np.arange(3)]
     assert best.min() > 16_000
@@ -106,7 +115,7 @@ def test_where_the_fit_starts_does_not_matter() -> None:
     one, two = (Learner(PMED(), 5, 3, seed=3) for _ in range(2))
     users = streams(3, 0).users
     for t in range(600):
-        two.state.fitted[0] = 0
+        two.drop_cache()
         (ranking, memo), (other, _) = one.rank(), two.rank()
         assert ranking.tolist() == other.tolist(), t
         clicks = MODEL.sample(ranking, users)
@@ -137,7 +146,7 @@ def test_the_program_never_fails(model: PBM) -> None:
 def test_hinge_explores_where_estimates_tie() -> None:
     tied = PBM([0.5, 0.5, 0.5, 0.5], [1.0, 0.5])
     plain, hinge = (played(tied, 300, PMED(hinge=h, beta=0.2)) for h in (False, True))
-    assert hinge.state.log_theta.size == 4
+    assert hinge.cache.log_theta.size == 4
     least = [int((each.state.clicks + each.state.misses).min()) for each in (plain, hinge)]
     assert least[1] > 50 > least[0]
 

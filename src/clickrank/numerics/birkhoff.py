@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
-from clickrank._jit import lean_kernel
+import numpy as np
+
+from clickrank._jit import kernel, lean_kernel
 from clickrank.types import Floats, Ints
+
+
+@kernel
+def decompose(amounts: Floats, lists: Ints, weights: Floats) -> int:
+    """Write amounts of items at positions as lists with weights; returns how many there are.
+
+    ``lists[s, k]`` is the item of position k. See `fill_up` for what amounts must be.
+    """
+    n_items, n_positions = amounts.shape
+    matrix = np.zeros((n_items, n_items))
+    permutations = np.zeros((lists.shape[0], n_items), dtype=np.int64)
+    fill_up(amounts, matrix)
+    found = birkhoff(matrix, permutations, weights, np.zeros((4, n_items), dtype=np.int64))
+    lists[:found] = permutations[:found, :n_positions]
+    return found
 
 
 @lean_kernel

@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._jit import kernel, lean_kernel
 from clickrank.numerics.cholesky import solve_positive
 from clickrank.numerics.linear_program import OPTIMAL, add_constraint, drop_row, dual_simplex, pivot
-from clickrank.types import Floats, FloatScratch, IntScratch
+from clickrank.types import Floats, Ints
 
 #: Part of the mean amount that every cell gets when the most confusing μ' is looked for: first the
 #: one, then the other. Without it μ' would be anything in cells of amount 0, and cuts be shallow.
@@ -37,30 +37,25 @@ _MOST_STEPS = 60
 
 
 class Workspace(NamedTuple):
-    """Room for solving the program; a policy's state has the same fields."""
+    """Work space for solving the program."""
 
-    amounts: FloatScratch  # (n_items, n_positions), q
-    mu: FloatScratch  # (n_items, n_positions), μ
-    table: FloatScratch  # (rows, n_items · n_positions + 1), the linear program
-    basic: IntScratch  # (rows,)
-    nonbasic: IntScratch  # (n_items · n_positions + 1,)
-    cut: FloatScratch  # (n_items · n_positions,), d(μ, μ') of one μ'
-    changes: FloatScratch  # (rivals, n_items), w where each rival was last minimised
-    step: FloatScratch  # (n_items,), Newton's step
-    inner: FloatScratch  # (n_positions, n_positions), Hessian of w_k at the positions
-    right: FloatScratch  # (n_positions,), its right-hand side
-    bend: FloatScratch  # (n_items, n_positions), second derivatives by cell
-
-
-def n_rivals(n_items: int, n_positions: int) -> int:
-    """Return how many ties can make another list the best one."""
-    return (n_items - 1) + (n_positions - 1)
+    amounts: Floats  # (n_items, n_positions), q
+    mu: Floats  # (n_items, n_positions), μ
+    table: Floats  # (rows, n_items · n_positions + 1), the linear program
+    basic: Ints  # (rows,)
+    nonbasic: Ints  # (n_items · n_positions + 1,)
+    cut: Floats  # (n_items · n_positions,), d(μ, μ') of one μ'
+    changes: Floats  # (rivals, n_items), w where each rival was last minimised
+    step: Floats  # (n_items,), Newton's step
+    inner: Floats  # (n_positions, n_positions), Hessian of w_k at the positions
+    right: Floats  # (n_positions,), its right-hand side
+    bend: Floats  # (n_items, n_positions), second derivatives by cell
 
 
 def workspace(n_items: int, n_positions: int) -> Workspace:
     """Return room for programs of this shape."""
     cells = n_items * n_positions
-    rivals = n_rivals(n_items, n_positions)
+    rivals = (n_items - 1) + (n_positions - 1)  # ties that can make another list the best one
     rows = 1 + n_positions + 4 * rivals + 40
     return Workspace(
         amounts=np.zeros((n_items, n_positions)),
@@ -75,6 +70,19 @@ def workspace(n_items: int, n_positions: int) -> Workspace:
         right=np.zeros(n_positions),
         bend=np.zeros((n_items, n_positions)),
     )
+
+
+_new_workspace = kernel(workspace)
+
+
+@kernel
+def exploration_amounts(
+    x: Floats, y: Floats, tolerance: float, most_rounds: int
+) -> tuple[Floats, float]:
+    """Return the amounts for log θ = x and log κ = y, and their cost: see `solve_program`."""
+    work = _new_workspace(x.shape[0], y.shape[0])
+    _, cost = solve_program(work, x, y, tolerance, most_rounds)
+    return work.amounts, cost
 
 
 @lean_kernel

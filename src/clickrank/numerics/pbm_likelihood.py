@@ -13,8 +13,11 @@ strictly between 0 and 1, whatever the counts.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from clickrank._jit import lean_kernel
+import numpy as np
+
+from clickrank._jit import kernel, lean_kernel
 from clickrank.numerics.cholesky import solve_positive
 from clickrank.types import Floats, Ints
 
@@ -22,6 +25,31 @@ PRIOR = 0.05
 #: Estimates are rounded to this part, so that they depend on the counts, not on the iterations.
 GRID = 1e-6
 _MOST_STEPS = 60
+
+
+class PBMEstimates(NamedTuple):
+    """The maximum of the likelihood, and the same rounded to `GRID`."""
+
+    x: Floats  # (n_items,), log θ
+    y: Floats  # (n_positions,), log κ
+    log_theta: Floats  # (n_items,), rounded
+    log_kappa: Floats  # (n_positions,), rounded
+
+
+@kernel
+def estimate_pbm(clicks: Ints, misses: Ints) -> PBMEstimates:
+    """Return log θ and log κ of a table of clicks and misses."""
+    n_items, n_positions = clicks.shape
+    found = PBMEstimates(
+        np.zeros(n_items), np.zeros(n_positions), np.zeros(n_items), np.zeros(n_positions)
+    )
+    bend = np.zeros((n_items, n_positions))
+    inner = np.zeros((n_positions, n_positions))
+    fitted = np.zeros(1, dtype=np.int64)
+    fit_likelihood(
+        clicks, misses, fitted, found.x, found.y, found.log_theta, found.log_kappa, bend, inner
+    )
+    return found
 
 
 @lean_kernel

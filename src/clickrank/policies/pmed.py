@@ -8,20 +8,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._jit import kernel, lean_kernel
 from clickrank._select import top_k
-from clickrank.numerics.birkhoff import birkhoff, fill_up
-from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
-from clickrank.numerics.pbm_likelihood import fit_likelihood
+from clickrank.numerics.birkhoff import decompose
+from clickrank.numerics.exploration_program import exploration_amounts
+from clickrank.numerics.pbm_likelihood import PBMEstimates, estimate_pbm
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Few, Lists, ListSource
 from clickrank.types import (
     Floats,
-    FloatScratch,
     FloatStatistic,
+    IntParticle,
     Ints,
-    IntScratch,
     IntStatistic,
     number,
     switch,
@@ -31,8 +30,33 @@ from clickrank.types import (
 TOLERANCE = 0.01
 #: and within this many rounds of cuts; ten to twenty are usual.
 MOST_ROUNDS = 250
-#: Closer than this, logarithms of estimates count as so far apart.
+#: Logarithms of estimates count as at least this far apart.
 CLOSEST = 1e-3
+
+
+class State(NamedTuple):
+    """Counts, and the plan made from them at certain rounds.
+
+    The plan speaks of ranks: the i-th best item at the k-th most examined position.
+    """
+
+    rounds: IntStatistic  # (1,), t - 1
+    clicks: IntStatistic  # (n_items, n_positions), clicks on item i at position k
+    misses: IntStatistic  # (n_items, n_positions), views without a click; N_ik = clicks + misses
+    next_plan: IntStatistic  # (1,), the number of rounds at which the next plan is made
+    failures: IntStatistic  # (1,), plans that could not be made
+    n_lists: IntStatistic  # (1,), lists of the plan; -1 if it could not be made
+    lists: IntStatistic  # (lists, n_positions), v: by rank of position, the item's rank
+    weights: FloatStatistic  # (lists,), c_v / log t: how much of each list
+
+
+class Queue(NamedTuple):
+    """The lists to show next, which are dealt like cards."""
+
+    size: IntParticle  # (1,), lists left in the queue
+    queue: IntParticle  # (lists, n_positions), L_C
+    log_theta: Floats  # (n_items,), log θ̂ when the queue was filled
+    log_kappa: Floats  # (n_positions,), log κ̂ when the queue was filled
 
 
 class Params(NamedTuple):
@@ -43,47 +67,6 @@ class Params(NamedTuple):
     beta: float  # β
     gamma: float  # γ
     renewal: float
-
-
-class State(NamedTuple):
-    """Counts, the plan made from them at certain rounds, and the lists to show next.
-
-    The plan speaks of ranks: the i-th best item at the k-th most examined position.
-    """
-
-    rounds: IntStatistic  # (1,), t - 1
-    clicks: IntStatistic  # (n_items, n_positions)
-    misses: IntStatistic  # (n_items, n_positions)
-    next_plan: IntStatistic  # (1,), rounds at which the plan is made anew
-    failures: IntStatistic  # (1,), plans that could not be made
-    n_lists: IntStatistic  # (1,), lists of the plan; -1 if it could not be made
-    lists: IntStatistic  # (lists, n_positions), v: by rank of position, the item's rank
-    weights: FloatStatistic  # (lists,), c_v / log t: how much of each list
-    size: IntScratch  # (1,), lists left in the queue
-    queue: IntScratch  # (lists, n_positions), L_C
-    covered: IntScratch  # (n_items, n_positions), 1 for pairs of item and position in the queue
-    left: FloatScratch  # (n_items, n_positions), views not yet used to satisfy the plan
-    order: IntScratch  # (n_items,), items, best first
-    places: IntScratch  # (n_positions,), positions, most examined first
-    fitted: IntScratch  # (1,), 1 if x and y hold an estimate to start from
-    x: FloatScratch  # (n_items,), log θ̂
-    y: FloatScratch  # (n_positions,), log κ̂
-    log_theta: FloatScratch  # (n_items,), log θ̂ rounded; sorted, for the plan
-    log_kappa: FloatScratch  # (n_positions,), log κ̂ rounded; sorted, for the plan
-    matrix: FloatScratch  # (n_items, n_items), amounts, with columns for items not shown
-    permutations: IntScratch  # (lists, n_items), what the matrix is made of
-    matching: IntScratch  # (4, n_items), birkhoff's work space
-    amounts: FloatScratch  # this and all below: see exploration_program.Workspace
-    mu: FloatScratch
-    table: FloatScratch
-    basic: IntScratch
-    nonbasic: IntScratch
-    cut: FloatScratch
-    changes: FloatScratch
-    step: FloatScratch
-    inner: FloatScratch
-    right: FloatScratch
-    bend: FloatScratch
 
 
 @dataclass(frozen=True)
@@ -128,7 +111,7 @@ class PMED(Policy):
     ``failures`` counts it: not seen in simulations, and with attractions near 1 at many positions
     in one of some thousand random tables of counts before the bounds were widened.
 
-    **Complexity**: a queue costs one fit, O(n_items · n_positions²) a Newton step, two or three of
+    **Complexity**: a queue costs one fit, O(n_items · n_positions²) a Newton step, about six of
     them. A plan costs some ten rounds of cuts, each with n_items + n_positions convex problems
     of the same order, and the simplex method: 1 ms at 10 × 5, where 100,000 rounds take a second.
     Plans are O(log t) many. For some tens of items: memory is O(n_items² · n_positions) numbers.
@@ -186,146 +169,151 @@ class PMED(Policy):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        shape = (n_items, n_positions)
         # Birkhoff's steps empty one entry each: those of items at positions, and of items left out.
         lists = n_items * n_positions + 2 * n_items
-        longest = 1 + n_items + n_items * n_positions
-
-        def whole(*dimensions: int) -> Ints:
-            return np.zeros(dimensions, dtype=np.int64)
-
         return State(
-            rounds=whole(1),
-            clicks=whole(*shape),
-            misses=whole(*shape),
+            rounds=np.zeros(1, dtype=np.int64),
+            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
+            misses=np.zeros((n_items, n_positions), dtype=np.int64),
             next_plan=np.full(1, n_items, dtype=np.int64),
-            failures=whole(1),
-            n_lists=whole(1),
-            lists=whole(lists, n_positions),
+            failures=np.zeros(1, dtype=np.int64),
+            n_lists=np.zeros(1, dtype=np.int64),
+            lists=np.zeros((lists, n_positions), dtype=np.int64),
             weights=np.zeros(lists),
-            size=whole(1),
-            queue=whole(longest, n_positions),
-            covered=whole(*shape),
-            left=np.zeros(shape),
-            order=whole(n_items),
-            places=whole(n_positions),
-            fitted=whole(1),
-            x=np.zeros(n_items),
-            y=np.zeros(n_positions),
-            log_theta=np.zeros(n_items),
-            log_kappa=np.zeros(n_positions),
-            matrix=np.zeros((n_items, n_items)),
-            permutations=whole(lists, n_items),
-            matching=whole(4, n_items),
-            **workspace(n_items, n_positions)._asdict(),
         )
 
     def lists(self, source: ListSource) -> Lists | None:
         """Return the lists of the queue; None if it is empty and items or positions are tied."""
-        state = source.state
-        size = int(state.size[0])
-        if size > 0:
-            return Few(state.queue[:size].copy())
+        cache = source.cache
+        if cache.size[0] > 0:
+            return Few(cache.queue[: cache.size[0]].copy())
         shown, _ = source.probe()
-        ties = np.append(np.diff(np.sort(state.log_theta)), np.diff(np.sort(state.log_kappa)))
-        if not (ties == 0.0).any():
-            left = state.queue[: int(state.size[0])]
-            return Few(np.concatenate([shown[None], left]))
+        values = {*cache.log_theta.tolist()}, {*cache.log_kappa.tolist()}
+        if (len(values[0]), len(values[1])) == (source.n_items, source.n_positions):
+            return Few(np.concatenate([shown[None], cache.queue[: cache.size[0]]]))
         source.keep("fitted", "x", "y")  # which the estimates, as they are rounded, do not show
         return None
 
 
-def _rank(
+def empty_queue(params: Params, state: State) -> Queue:
+    """Return a queue of no lists."""
+    n_items, n_positions = state.clicks.shape
+    longest = 1 + n_items + n_items * n_positions
+    return Queue(
+        size=np.zeros(1, dtype=np.int64),
+        queue=np.zeros((longest, n_positions), dtype=np.int64),
+        log_theta=np.zeros(n_items),
+        log_kappa=np.zeros(n_positions),
+    )
+
+
+def rank(
     params: Params,
     state: State,
-    cache: None,
+    cache: Queue,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    if state.size[0] == 0:
-        _fill_queue(params, state, rng)
-    last = state.size[0] - 1
+    """Show any list of the queue; when it is empty, fill it first."""
+    if cache.size[0] == 0:
+        estimates = estimate_pbm(state.clicks, state.misses)
+        cache.log_theta[:] = estimates.log_theta
+        cache.log_kappa[:] = estimates.log_kappa
+        cache.size[0] = _fill_queue(params, state, estimates, rng, cache.queue)
+    last = cache.size[0] - 1
     chosen = int(rng.random() * (last + 1)) if last > 0 else 0
-    for position in range(ranking.shape[0]):
-        ranking[position] = state.queue[chosen, position]
-        state.queue[chosen, position] = state.queue[last, position]
-    state.size[0] = last
+    ranking[:] = cache.queue[chosen]
+    cache.queue[chosen] = cache.queue[last]
+    cache.size[0] = last
 
 
-@lean_kernel
-def _fill_queue(params: Params, state: State, rng: np.random.Generator) -> None:
-    """Write the lists to show next: the best one, and those that were shown too rarely."""
+@kernel
+def _fill_queue(
+    params: Params, state: State, estimates: PBMEstimates, rng: np.random.Generator, queue: Ints
+) -> int:
+    """Write the best list and those that were shown too rarely; returns how many there are."""
     n_items, n_positions = state.clicks.shape
-    t = state.rounds[0] + 1.0
-    _estimate(state)
-    top_k(state.log_theta, rng, state.order)
-    top_k(state.log_kappa, rng, state.places)
-
-    for i in range(n_items):
-        for k in range(n_positions):
-            state.covered[i, k] = 0
+    order = np.empty(n_items, dtype=np.int64)  # items, best first
+    places = np.empty(n_positions, dtype=np.int64)  # positions, most examined first
+    top_k(estimates.log_theta, rng, order)
+    top_k(estimates.log_kappa, rng, places)
+    views = 1.0 * (state.clicks + state.misses)  # later: those that served no list yet
+    covered = np.zeros((n_items, n_positions), dtype=np.int64)  # 1 for pairs in the queue
     for k in range(n_positions):
-        state.queue[0, state.places[k]] = state.order[k]
-        state.covered[state.order[k], state.places[k]] = 1
-    state.size[0] = 1
-    least = params.alpha * math.sqrt(math.log(t))
-    everything = state.n_lists[0] < 0 or (params.hinge and _doubtful(params, state, t))
+        queue[0, places[k]] = order[k]
+    size = _cover(covered, queue, 0)
+
+    log_t = math.log(state.rounds[0] + 1.0)
+    least = params.alpha * math.sqrt(log_t)
+    everything = state.n_lists[0] < 0
+    if params.hinge:
+        everything |= is_doubtful(params, state, estimates, order, places)
     for first in range(n_items):
         needed = everything
         for k in range(n_positions):
             item = (first + k) % n_items
-            views = state.clicks[item, k] + state.misses[item, k]
-            needed = needed or views == 0 or views < least
+            needed |= views[item, k] == 0 or views[item, k] < least
+            queue[size, k] = item
         if needed:
-            for k in range(n_positions):
-                item = (first + k) % n_items
-                state.queue[state.size[0], k] = item
-                state.covered[item, k] = 1
-            state.size[0] += 1
-    _add_plan(state, math.log(t))
+            size = _cover(covered, queue, size)
+
+    for v in range(state.n_lists[0]):
+        asked = state.weights[v] * log_t
+        had = math.inf
+        new = False
+        for k in range(n_positions):
+            item, position = order[state.lists[v, k]], places[k]
+            queue[size, position] = item
+            if state.lists[v, k] != k:
+                had = min(had, views[item, position])
+                new |= covered[item, position] == 0
+        for position in range(n_positions):  # views serve one list only
+            views[queue[size, position], position] -= min(asked, had)
+        if had < asked and new:
+            size = _cover(covered, queue, size)
+    return size
 
 
 @lean_kernel
-def _estimate(state: State) -> None:
-    """Write log θ̂ and log κ̂ of the counts."""
-    fit_likelihood(
-        state.clicks,
-        state.misses,
-        state.fitted,
-        state.x,
-        state.y,
-        state.log_theta,
-        state.log_kappa,
-        state.bend,
-        state.inner,
-    )
+def _cover(covered: Ints, queue: Ints, size: int) -> int:
+    """Take the list after the first ``size`` into the queue; returns how many there are then."""
+    for position in range(queue.shape[1]):
+        covered[queue[size, position], position] = 1
+    return size + 1
 
 
 @lean_kernel
-def _doubtful(params: Params, state: State, t: float) -> bool:
-    """Whether the estimates are too close to each other, or too far from the clicks."""
+def _close(logarithms: Floats, shift: float, order: Ints, closest: float) -> bool:
+    """Return whether two estimates that follow each other in their order are too close."""
+    for i in range(1, order.shape[0]):
+        larger = math.exp(logarithms[order[i - 1]] + shift)
+        if larger - math.exp(logarithms[order[i]] + shift) < closest:
+            return True
+    return False
+
+
+@lean_kernel
+def is_doubtful(
+    params: Params, state: State, estimates: PBMEstimates, order: Ints, places: Ints
+) -> bool:
+    """Return whether estimates are too close to each other, or too far from the clicks."""
     n_items, n_positions = state.clicks.shape
-    shift = state.log_kappa[state.places[0]]  # so that the most examined position has κ = 1
-    if math.log(t) > 1.0:
-        closest = params.beta / math.log(math.log(t))
-        for i in range(1, n_items):
-            better = math.exp(state.log_theta[state.order[i - 1]] + shift)
-            if better - math.exp(state.log_theta[state.order[i]] + shift) < closest:
-                return True
-        for k in range(1, n_positions):
-            more = math.exp(state.log_kappa[state.places[k - 1]] - shift)
-            if more - math.exp(state.log_kappa[state.places[k]] - shift) < closest:
-                return True
+    log_t = math.log(state.rounds[0] + 1.0)
+    shift = estimates.log_kappa[places[0]]  # so that the most examined position has κ = 1
+    if log_t > 1.0:
+        closest = params.beta / math.log(log_t)
+        if _close(estimates.log_theta, shift, order, closest):
+            return True
+        if _close(estimates.log_kappa, -shift, places, closest):
+            return True
     for i in range(n_items):
         for k in range(n_positions):
             clicks, misses = state.clicks[i, k], state.misses[i, k]
             n = clicks + misses
-            if n == 0:
-                continue
-            expected = math.exp(state.x[i] + state.y[k])
-            d = 0.0
+            expected = math.exp(estimates.x[i] + estimates.y[k])
+            d = 0.0  # N_ik d(μ̂_ik, θ̂_i κ̂_k)
             if clicks > 0:
                 d += clicks * math.log(clicks / (n * expected))
             if misses > 0:
@@ -335,102 +323,37 @@ def _doubtful(params: Params, state: State, t: float) -> bool:
     return False
 
 
-@lean_kernel
-def _add_plan(state: State, log_t: float) -> None:
-    """Add the plan's lists that were shown too rarely and are not there pair by pair."""
-    n_items, n_positions = state.clicks.shape
-    for i in range(n_items):
-        for k in range(n_positions):
-            state.left[i, k] = state.clicks[i, k] + state.misses[i, k]
-    for s in range(state.n_lists[0]):
-        asked = state.weights[s] * log_t
-        had = math.inf
-        new = False
-        for k in range(n_positions):
-            if state.lists[s, k] != k:
-                item, position = state.order[state.lists[s, k]], state.places[k]
-                had = min(had, state.left[item, position])
-                new = new or state.covered[item, position] == 0
-        used = min(asked, had)
-        for k in range(n_positions):
-            state.left[state.order[state.lists[s, k]], state.places[k]] -= used
-        if had < asked and new:
-            for k in range(n_positions):
-                item, position = state.order[state.lists[s, k]], state.places[k]
-                state.queue[state.size[0], position] = item
-                state.covered[item, position] = 1
-            state.size[0] += 1
-
-
-def _update(
-    params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
+def update(
+    params: Params, state: State, cache: Queue, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
+    """Count clicks and misses, and make another plan if it is time."""
     state.rounds[0] += 1
     for position in range(ranking.shape[0]):
         item = ranking[position]
         state.clicks[item, position] += clicks[position]
         state.misses[item, position] += 1 - clicks[position]
     if state.rounds[0] >= state.next_plan[0]:
-        _plan(state)
+        _plan(state, estimate_pbm(state.clicks, state.misses))
         later = math.ceil(state.rounds[0] * (1.0 + params.renewal))
         state.next_plan[0] = max(state.rounds[0] + 1, later)
 
 
-@lean_kernel
-def _plan(state: State) -> None:
+@kernel
+def _plan(state: State, estimates: PBMEstimates) -> None:
     """Solve the program for the estimates, and write its amounts as lists with weights."""
-    n_items, n_positions = state.clicks.shape
-    _estimate(state)
-    _sort_down(state.log_theta)
-    _sort_down(state.log_kappa)
+    x, y = -np.sort(-estimates.log_theta), -np.sort(-estimates.log_kappa)
     apart = max(1.0 / math.sqrt(state.rounds[0] + 1.0), CLOSEST)
-    for i in range(1, n_items):
-        before = min(i - 1, n_positions - 1)
-        state.log_theta[i] = min(state.log_theta[i], state.log_theta[before] - apart)
-    for k in range(1, n_positions):
-        state.log_kappa[k] = min(state.log_kappa[k], state.log_kappa[k - 1] - apart)
-    # Rounding may have made the largest probability 1.
-    excess = state.log_theta[0] + state.log_kappa[0] + 1e-6
-    if excess > 0.0:
-        for i in range(n_items):
-            state.log_theta[i] -= excess
-    # The whole state would do as well, but compiling takes longer the more fields are handed on.
-    work = Workspace(
-        state.amounts,
-        state.mu,
-        state.table,
-        state.basic,
-        state.nonbasic,
-        state.cut,
-        state.changes,
-        state.step,
-        state.inner,
-        state.right,
-        state.bend,
-    )
-    _, cost = solve_program(work, state.log_theta, state.log_kappa, TOLERANCE, MOST_ROUNDS)
+    for i in range(1, x.shape[0]):
+        x[i] = min(x[i], x[min(i, y.shape[0]) - 1] - apart)
+    for k in range(1, y.shape[0]):
+        y[k] = min(y[k], y[k - 1] - apart)
+    x -= max(0.0, x[0] + y[0] + 1e-6)  # rounding may have made the largest probability 1
+    amounts, cost = exploration_amounts(x, y, TOLERANCE, MOST_ROUNDS)
     if cost == math.inf:
         state.failures[0] += 1
         state.n_lists[0] = -1
-        return
-    fill_up(state.amounts, state.matrix)
-    found = birkhoff(state.matrix, state.permutations, state.weights, state.matching)
-    for s in range(found):
-        for k in range(n_positions):
-            state.lists[s, k] = state.permutations[s, k]
-    state.n_lists[0] = found
+    else:
+        state.n_lists[0] = decompose(amounts, state.lists, state.weights)
 
 
-@lean_kernel
-def _sort_down(values: Floats) -> None:
-    """Sort in place, largest first."""
-    for i in range(1, values.shape[0]):
-        value = values[i]
-        place = i
-        while place > 0 and values[place - 1] < value:
-            values[place] = values[place - 1]
-            place -= 1
-        values[place] = value
-
-
-register(PMED, State, _rank, _update, lean=True)
+register(PMED, State, rank, update, cache=Queue, build=empty_queue)

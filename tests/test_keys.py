@@ -259,6 +259,22 @@ def test_a_changed_helper_changes_its_users_keys(
     assert calls <= changed <= can_reach
 
 
+@pytest.mark.parametrize("helper", [_select.drawn_top_k, _select.renew_top_k_of])
+def test_the_key_of_a_scorer_counts_what_sorts(
+    helper: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key_of: Any = contract._code_of
+    names = ("cascade-lin-ts", "recurrank")  # only the first has its scores sorted by the engine
+    before = [key_of.__wrapped__(POLICIES[name]) for name in names]
+    code = helper.py_func.__code__
+    variables = (*code.co_varnames, "one_more")
+    changed_code = code.replace(co_varnames=variables, co_nlocals=len(variables))
+    monkeypatch.setattr(helper.py_func, "__code__", changed_code)
+    after = [key_of.__wrapped__(POLICIES[name]) for name in names]
+    assert after[0] != before[0]
+    assert after[1] == before[1]
+
+
 def direct_calls(policy: type) -> list[object]:
     kernels = kernels_of_class(policy)
     return [

@@ -379,6 +379,14 @@ def test_a_restored_particle_starts_at_the_maximum(policy: Policy, counts: str) 
     assert (theta[~shown] != other[~shown]).all()
 
 
+def test_a_particle_that_hardly_moves_is_still_random() -> None:
+    """With many counts most candidates are refused, so that two draws are often the same list."""
+    learner = statistics_of(PBMHB(), *COUNTS["many"])
+    learner.drop_cache()
+    learner.rank(np.random.default_rng(0))
+    assert not learner.propensities(accuracy=0.05).exact
+
+
 def test_a_restored_particle_starts_at_the_maximum_with_a_prior() -> None:
     """Given κ each θ_i is where its posterior is largest; before any round it is drawn from it."""
     alpha, beta = [3.0, 1.0, 40.0], [7.0, 5.0, 60.0]

@@ -224,7 +224,7 @@ def test_contract_under_position_based_clicks(cls: type[Policy]) -> None:
     for check in (
         checks.check_state_fields, checks.check_parameters, checks.check_valid_rankings,
         checks.check_rank_keeps_statistics, checks.check_inputs_untouched,
-        checks.check_save_and_restore, checks.check_replay, checks.check_lost_scratch,
+        checks.check_save_and_restore, checks.check_replay, checks.check_lost_cache,
         checks.check_bad_feedback, checks.check_extreme_clicks, kernels.check_plain_python,
         kernels.check_same_as_reference, kernels.check_dropped_cache,
     ):  # fmt: skip

@@ -251,7 +251,7 @@ def kth_largest(values: Floats, largest: Floats) -> float:
 
 
 @lean_kernel
-def copy(source: Ints, out: Ints) -> None:
+def copy(source: Ints | Floats, out: Ints | Floats) -> None:
     """Copy a vector; lean kernels have no slices to assign to."""
     for i in range(out.shape[0]):
         out[i] = source[i]

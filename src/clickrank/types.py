@@ -1,4 +1,4 @@
-"""Array types, the marks of statistics and scratch, and the checks of values from outside."""
+"""Array types, the marks of statistics and particles, and the checks of values from outside."""
 
 from __future__ import annotations
 
@@ -26,9 +26,6 @@ LARGEST = 2**53
 #: A state's field that is part of the fold over settled impressions; only ``update`` writes it.
 FloatStatistic = Annotated[Floats, "statistic"]
 IntStatistic = Annotated[Ints, "statistic"]
-#: A state's field that can be lost without losing what was learned; ``rank`` may write it too.
-FloatScratch = Annotated[Floats, "scratch"]
-IntScratch = Annotated[Ints, "scratch"]
 #: A cache's field that cannot be computed from the statistics, as the particle of a random walk:
 #: a restart may lose it, and workers may differ in it, but nothing else may drop it.
 FloatParticle = Annotated[Floats, "particle"]
@@ -38,11 +35,6 @@ IntParticle = Annotated[Ints, "particle"]
 def statistic_fields(state_class: type) -> tuple[str, ...]:
     """Names of the fields of a state class that are statistics, in order."""
     return _fields_marked(state_class, "statistic")
-
-
-def scratch_fields(state_class: type) -> tuple[str, ...]:
-    """Names of the fields of a state class that are scratch, in order."""
-    return _fields_marked(state_class, "scratch")
 
 
 def particle_fields(cache_class: type) -> tuple[str, ...]:

@@ -110,7 +110,7 @@ def _check_all_candidates(cls: type[Policy], learned: Learned) -> None:
         two, _ = forks[1].rank(np.random.default_rng(seed), Request(np.arange(_SMALL)))
         assert np.array_equal(one, two), f"{cls.__name__}: all items as candidates {two}, not {one}"
     for seed in range(10):
-        # Without scratch, as the candidates' learner is.
+        # Without a cache, as the candidates' learner is.
         fresh, some = learned.restored(learned.statistics()), learned._only(np.arange(_SMALL))
         one, two = (each.rank(np.random.default_rng(seed))[0] for each in (fresh, some))
         assert np.array_equal(one, two), f"{cls.__name__}: all items as candidates {two}, not {one}"

@@ -44,7 +44,7 @@ from clickrank.learning import Learner
 from clickrank.policies import Policy, Uniform
 from clickrank.policies.base import settings_of
 from clickrank.simulate import simulate
-from clickrank.types import scratch_fields, statistic_fields
+from clickrank.types import statistic_fields
 
 #: (n_items, n_positions) of the edge cases.
 EDGE_SHAPES = ((1, 1), (2, 1), (4, 1), (4, 4), (7, 3))
@@ -64,7 +64,7 @@ def check_valid_rankings(cls: type[Policy], make: Make) -> None:
 
 
 def check_rank_keeps_statistics(cls: type[Policy], make: Make) -> None:
-    """`rank` may touch scratch, never statistics."""
+    """`rank` may touch the cache, never statistics."""
     learner, model = learner_for(cls, make)
     play(learner, model, 50, seed=2)
     before = learner.statistics()
@@ -132,7 +132,7 @@ def check_replay(cls: type[Policy], make: Make) -> None:
     assert_same(learner.statistics(), other.statistics(), f"{cls.__name__}: replay changed")
 
 
-def check_lost_scratch(cls: type[Policy], make: Make) -> None:
+def check_lost_cache(cls: type[Policy], make: Make) -> None:
     """Statistics alone are enough to go on from: as well as after folding the log anew."""
     learner, model = learner_for(cls, make)
     log = play(learner, model, 80, seed=9)
@@ -143,7 +143,7 @@ def check_lost_scratch(cls: type[Policy], make: Make) -> None:
         other.update(ranking, memo, clicks)
     for seed in range(20):
         one, two = (each.rank(np.random.default_rng(seed))[0] for each in (learner, other))
-        assert np.array_equal(one, two), f"{cls.__name__}: without its scratch {one}, not {two}"
+        assert np.array_equal(one, two), f"{cls.__name__}: without its cache {one}, not {two}"
 
 
 def check_delayed_feedback(cls: type[Policy], make: Make) -> None:
@@ -275,10 +275,10 @@ def check_docstring(cls: type[Policy], make: Make) -> None:
 
 
 def check_state_fields(cls: type[Policy], make: Make) -> None:
-    """Every field of the state is a float64 or int64 array marked as statistic or scratch."""
+    """Every field of the state is a statistic, and it and the cache are of float64 and int64."""
     learner, _ = learner_for(cls, make)
     kind = type(learner.state)
-    marked = {*statistic_fields(kind), *scratch_fields(kind)}
+    marked = set(statistic_fields(kind))
     assert marked == set(kind._fields), f"{cls.__name__}: unmarked {set(kind._fields) - marked}"
     for name, array in learner.state._asdict().items():
         good = isinstance(array, np.ndarray) and array.dtype in (np.float64, np.int64)
@@ -298,7 +298,7 @@ POLICY_CHECKS: tuple[Callable[[type[Policy], Make], None], ...] = (
     check_same_seed,
     check_save_and_restore,
     check_replay,
-    check_lost_scratch,
+    check_lost_cache,
     check_restart,
     check_bad_feedback,
     check_extreme_clicks,

@@ -11,7 +11,7 @@ from clickrank.policies import Policy
 def check_propensities(cls: type[Policy], make: Make) -> None:
     """Propensities sum to one, asking changes nothing, and lists that come are possible ones.
 
-    What `rank` leaves in the scratch has no say in them, unless the policy says so.
+    What `rank` leaves in the cache has no say in them, unless the policy says so.
     """
     name = cls.__name__
     for rounds in (0, 40):

@@ -18,7 +18,7 @@ RUNS, WORSE = 40, 35
 def check_restart(cls: type[Policy], make: Make) -> None:
     """After a restart from its statistics a policy earns as much as without one.
 
-    In each run it learns, and then plays some more rounds twice: as it is, and with the scratch of
+    In each run it learns, and then plays some more rounds twice: as it is, and with the cache of
     a new process. Both meet the same visitors. It fails if the restarted one earns less in nearly
     all runs, which for a policy that loses nothing has a probability below 1e-6.
     """

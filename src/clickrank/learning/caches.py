@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clickrank.types import particle_fields, statistic_fields
+from clickrank.types import particle_fields
 
 Words = NDArray[np.uint64]
 
 
-def with_own_buffers(state: Any, cache: Any) -> tuple[Any, Any, Words]:
-    """Return state and cache with copies of all but the statistics, and the buffer of all copies.
+def copied(cache: Any) -> tuple[Any, Words]:
+    """Return a copy of a cache, and the buffer that all of its arrays lie in.
 
     One buffer, as compiled code then needs no loop over fields of different types to restore it.
     """
-    statistics = set(statistic_fields(type(state)))
-    kept = {name: array for name, array in state._asdict().items() if name not in statistics}
-    arrays = [*kept.values(), *arrays_in(cache)]
+    arrays = list(arrays_in(cache))
     sizes = [-(-array.nbytes // 8) for array in arrays]
     words: Words = np.zeros(sum(sizes), dtype=np.uint64)
     made: list[NDArray[Any]] = []
@@ -30,9 +28,7 @@ def with_own_buffers(state: Any, cache: Any) -> tuple[Any, Any, Words]:
         made.append(part.view(array.dtype).reshape(array.shape))
         made[-1][...] = array
         begin += size
-    copies = iter(made)
-    state = state._replace(**{name: next(copies) for name in kept})
-    return state, _with_arrays(cache, copies), words
+    return _with_arrays(cache, iter(made)), words
 
 
 def arrays_in(cache: Any) -> Iterator[NDArray[Any]]:

@@ -16,7 +16,7 @@ def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin:
 
     ``policy`` is the spec for the new catalogue, with `Policy.by_item`. Items that are new (-1)
     have what they have before the first round. The given state, of ``n_before`` items, stays as it
-    is; of its scratch nothing is taken.
+    is.
     """
     rows = policy.by_item
     assert rows is not None, policy

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from clickrank._jit import entry_point, kernel_for
-from clickrank.learning.caches import Words, with_own_buffers
+from clickrank.learning.caches import Words, copied
 from clickrank.policies.base import Policy
 from clickrank.policies.contract import (
     ANY_ITEMS,
@@ -45,8 +45,9 @@ class Chooser:
         """Copy what `rank` may change."""
         self.policy, self.params, self.request = policy, params, request
         self.n_items, self.n_positions = n_items, n_positions
-        self.state, self.cache, self._scratch = with_own_buffers(state, cache)
-        self._kept_state, self._kept_cache, self._kept = with_own_buffers(state, cache)
+        self.state = state
+        self.cache, self._words = copied(cache)
+        self._kept_cache, self._kept = copied(cache)
         self._memo_size = policy.memo_size(n_items, n_positions)
         self._enter: Callable[..., None] | None = None
 
@@ -58,7 +59,7 @@ class Chooser:
         params = self.params if params is None else params
         kept = self._kept if self.policy.rank_remembers else NOTHING
         arguments = (
-            params, self.state, self.cache, self.request, rng, rankings, memos, self._scratch, kept,
+            params, self.state, self.cache, self.request, rng, rankings, memos, self._words, kept,
         )  # fmt: skip
         if self._enter is None:
             self._enter = entry_point(kernel_for(draw_lists, code_of(self.policy)), *arguments)
@@ -84,13 +85,11 @@ class Chooser:
     def keep(self, *names: str) -> None:
         """Let all draws begin with what the last one left in some fields, which must be caches."""
         for name in names:
-            for now, kept in ((self.state, self._kept_state), (self.cache, self._kept_cache)):
-                if hasattr(now, name):
-                    getattr(kept, name)[...] = getattr(now, name)
+            getattr(self._kept_cache, name)[...] = getattr(self.cache, name)
 
     def reset(self) -> None:
         """Make the cache what it was in the state that was given."""
-        self._scratch[:] = self._kept
+        self._words[:] = self._kept
 
 
 def draw_lists(
@@ -101,15 +100,16 @@ def draw_lists(
     rng: np.random.Generator,
     rankings: Ints,
     memos: Ints,
-    scratch: Words,
+    words: Words,
     kept: Words,
 ) -> None:
-    """Write lists and their memos, one per row; before each but the first, restore ``scratch``.
+    """Write lists and their memos, one per row; before each but the first, restore the cache.
 
-    Nothing is restored if nothing is ``kept``: then each list goes on from the one before.
+    All of the cache lies in ``words``. Nothing is restored if nothing is ``kept``: then each list
+    goes on from the one before.
     """
     for i in range(rankings.shape[0]):
         if i > 0:
             for j in range(kept.shape[0]):
-                scratch[j] = kept[j]
+                words[j] = kept[j]
         rank(params, state, cache, request, rng, rankings[i], memos[i])

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from clickrank._jit import kernel_for, tell_apart
 from clickrank.errors import InvalidValue, invalid
-from clickrank.learning.caches import keep_particle, particle_of, with_own_buffers
+from clickrank.learning.caches import copied, keep_particle, particle_of
 from clickrank.learning.chooser import NOTHING, Chooser, draw_lists
 from clickrank.learning.propensities import (
     ACCURACY,
@@ -32,6 +32,7 @@ from clickrank.policies.contract import (
     kernels_of,
     new_cache,
     plain_kernels,
+    scores_items,
     update,
 )
 from clickrank.types import (
@@ -151,10 +152,24 @@ class Learner:
             rng = self.rng
         elif not isinstance(rng, np.random.Generator):
             raise invalid("Learner", "rng must be a numpy.random.Generator", rng)
+        if request is not ANY_ITEMS:
+            self._check_request(request)
         cache = self.cache_for(request)
         one = ranking[None], memo[None], NOTHING, NOTHING
         self._rank(self.params, self._state, cache, request, rng, *one)
         return ranking, memo
+
+    def _check_request(self, request: Request) -> None:
+        owner, some = type(self.policy).__name__, request.candidates
+        if some.size == 0:
+            return
+        if not scores_items(self.policy):
+            rule = "only policies that score items take candidates in a request"
+            raise invalid(owner, rule, some.tolist())
+        known = (some[0] >= 0) & (some[-1] < self.n_items) & (np.diff(some) > 0).all()
+        if some.size < self.n_positions or not known:
+            rule = f"candidates must be {self.n_positions} or more items in increasing order"
+            raise invalid(owner, f"{rule}, below {self.n_items}", some.tolist())
 
     def propensities(
         self, seed: int | np.random.Generator = 0, accuracy: float = ACCURACY
@@ -169,7 +184,7 @@ class Learner:
     def fork(self) -> Learner:
         """Return a learner of the same statistics whose `rank` leaves this one as it is."""
         other = copy.copy(self)
-        other._state, other._cache, _ = with_own_buffers(self._state, self._cache)
+        other._cache, _ = copied(self._cache)
         other.__dict__.pop("_plain_cache", None)
         return other
 
@@ -200,7 +215,7 @@ class Learner:
         self._fold(self.params, self._state, self._cache, shown, kept, matrix)
 
     def statistics(self) -> dict[str, NDArray[Any]]:
-        """Return copies of what was learned: the state without its scratch."""
+        """Return copies of what was learned."""
         return {
             name: getattr(self.state, name).copy() for name in statistic_fields(type(self.state))
         }

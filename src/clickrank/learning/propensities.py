@@ -1,6 +1,6 @@
 """The probability of each item at each position, for a policy as it stands.
 
-Propensities hold for the state just before a list is chosen, its scratch included: asked twice, a
+Propensities hold for state and cache just before a list is chosen: asked twice, a
 policy whose `rank` leaves something behind (a particle that has walked, a deck with fewer cards)
 may answer differently. They are exact where no random number is drawn, or where the policy knows
 the distribution of its lists (`Policy.lists`); else shares of lists that are drawn.

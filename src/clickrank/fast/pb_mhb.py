@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._jit import array_kernel, inline_kernel, lean_kernel
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
 from clickrank.policies._shared.particle import Particle, no_particle
 from clickrank.policies._shared.proposals import TRUNCATED, propose
@@ -63,14 +63,8 @@ def score(
 ) -> None:
     """Let the particle take m steps, and write its θ and κ."""
     theta, kappa = cache.attraction, cache.examination
-    if cache.started[0] == 0 or params.random_start == 1:
-        start(params, state, Particle(cache.started, theta, kappa), rng)
-        cache.logs_known[0] = 0
-    if cache.logs_known[0] == 0:
-        for i in range(theta.shape[0]):
-            for k in range(kappa.shape[0]):
-                cache.miss_logs[i, k] = math.log(1.0 - theta[i] * kappa[k])
-        cache.logs_known[0] = 1
+    if cache.logs_known[0] == 0 or cache.started[0] == 0 or params.random_start == 1:
+        _begin(params, state, cache, rng)
     deviation = params.width / math.sqrt(state.rounds[0] + 1.0)
     for _ in range(params.steps):
         _step(params, deviation, state, cache, rng)
@@ -78,6 +72,18 @@ def score(
         items[i] = theta[i]
     for k in range(kappa.shape[0]):
         positions[k] = kappa[k]
+
+
+@array_kernel
+def _begin(params: Params, state: State, cache: Cache, rng: np.random.Generator) -> None:
+    """Start a particle if there is none, and compute its logarithms."""
+    theta, kappa = cache.attraction, cache.examination
+    if cache.started[0] == 0 or params.random_start == 1:
+        start(params, state, Particle(cache.started, theta, kappa), rng)
+    for i in range(theta.shape[0]):
+        for k in range(kappa.shape[0]):
+            cache.miss_logs[i, k] = math.log(1.0 - theta[i] * kappa[k])
+    cache.logs_known[0] = 1
 
 
 @inline_kernel

@@ -19,6 +19,7 @@ from clickrank.policies._shared.designed_estimates import (
     estimate_items,
     optimal_design,
 )
+from clickrank.policies._shared.fisher_yates import fill_at_random
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Few, Joined, Led, Lists, ListSource
@@ -323,31 +324,6 @@ def draw_measured(state: State, plan: Plan, rng: np.random.Generator, first: int
     plan.planned[first, slot] -= 1
     plan.unplanned[first] -= 1
     return slot
-
-
-@array_kernel
-def fill_at_random(n_items: int, rng: np.random.Generator, measured: int, ranking: Ints) -> None:
-    """Fill the list below the measured item with random ones, by Fisher and Yates.
-
-    Of the deck, all items by number with the measured one in front, only the places that hold
-    another item are kept.
-    """
-    n_positions = ranking.shape[0]
-    places, items = np.zeros(n_positions, dtype=np.int64), np.zeros(n_positions, dtype=np.int64)
-    places[0], items[0] = measured, 0
-    for position in range(1, n_positions):
-        drawn = position + int(rng.random() * (n_items - position))
-        ranking[position] = _card(places[:position], items, drawn)
-        places[position], items[position] = drawn, _card(places[:position], items, position)
-
-
-@lean_kernel
-def _card(places: Ints, items: Ints, place: int) -> int:
-    """Return the item at a place of the deck: the last one that was put there, or its own."""
-    for i in range(places.shape[0] - 1, -1, -1):
-        if places[i] == place:
-            return int(items[i])
-    return place
 
 
 def update(

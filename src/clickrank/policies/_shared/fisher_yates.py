@@ -1,0 +1,33 @@
+"""Random items without repetition, as Fisher and Yates shuffle."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank._jit import array_kernel, lean_kernel
+from clickrank.types import Ints
+
+
+@array_kernel
+def fill_at_random(n_items: int, rng: np.random.Generator, measured: int, ranking: Ints) -> None:
+    """Fill the list below its first item, the measured one, with random items.
+
+    Of the deck, all items by number with the measured one in front, only the places that hold
+    another item are kept, so that the time does not depend on the number of items.
+    """
+    n_positions = ranking.shape[0]
+    places, items = np.zeros(n_positions, dtype=np.int64), np.zeros(n_positions, dtype=np.int64)
+    places[0], items[0] = measured, 0
+    for position in range(1, n_positions):
+        drawn = position + int(rng.random() * (n_items - position))
+        ranking[position] = _card(places[:position], items, drawn)
+        places[position], items[position] = drawn, _card(places[:position], items, position)
+
+
+@lean_kernel
+def _card(places: Ints, items: Ints, place: int) -> int:
+    """Return the item at a place of the deck: the last one that was put there, or its own."""
+    for i in range(places.shape[0] - 1, -1, -1):
+        if places[i] == place:
+            return int(items[i])
+    return place

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank.numerics.beta_quantile import beta_upper_quantile, stirling_rest
 from clickrank.numerics.posterior_quantile import ROOM, posterior_upper_quantile
 from clickrank.types import Floats

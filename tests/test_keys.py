@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 import clickrank
-from clickrank import _jit, _select
-from clickrank._keys import Unknown, code_key
+from clickrank import _select
+from clickrank._compile import jit
+from clickrank._compile.keys import Unknown, code_key
 from clickrank.clickmodels import base as model_base
 from clickrank.numerics import assignment, kl_index
 from clickrank.policies import POLICIES, contract
@@ -150,7 +151,7 @@ def pair_of(folder: Path, fields: str) -> Any:
         path = folder / f"{name}.py"
         found[name] = sys.modules[name] = types.ModuleType(name)
         exec(compile(path.read_text(), str(path), "exec"), vars(found[name]))
-    compiled: Any = _jit.kernel_for(found["keyed_reader"].low, "")
+    compiled: Any = jit.kernel_for(found["keyed_reader"].low, "")
     result = compiled(found["keyed_pair"].Pair(low=1.0, high=2.0))
     return result, sum(compiled.stats.cache_hits.values())
 
@@ -166,8 +167,8 @@ def test_fields_that_change_places_are_not_read_for_each_other(
 
 def test_classes_of_others_are_known_by_their_files_too() -> None:
     kernel = assignment.assign
-    assert _jit.code_of("a hash", kernel) != _jit.code_of("another", kernel)
-    assert _jit.code_of("a hash", kernel) == _jit.code_of("a hash", kernel)
+    assert jit.code_of("a hash", kernel) != jit.code_of("another", kernel)
+    assert jit.code_of("a hash", kernel) == jit.code_of("a hash", kernel)
 
 
 def kernels_of_class(cls: type) -> list[Any]:

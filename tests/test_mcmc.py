@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank.beta import Beta
 from clickrank.checks.playing import rankings_of_run
 from clickrank.clickmodels import PBM

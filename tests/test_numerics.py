@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.numerics.kl_index import SLACK, divergence, divergence_constant, kl_index, kl_ucb
 from clickrank.numerics.posterior import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clickrank._jit import kernel, kernel_for
+from clickrank._compile.jit import kernel, kernel_for
 
 
 @kernel
@@ -42,8 +42,8 @@ def test_other_versions_of_numba_compile_as_they_do() -> None:
     code = (
         "import numba; numba.__version__ = '0.99.0'\n"
         "from tests.test_parts import two\n"
-        "from clickrank._jit import kernel_for\n"
-        "from clickrank._parts import compilers\n"
+        "from clickrank._compile.jit import kernel_for\n"
+        "from clickrank._compile.parts import compilers\n"
         "assert {found.__name__ for found in compilers()} == {'Compiler'}\n"
         "assert kernel_for(two, None)(1) == 6\n"
     )

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank._select import contenders, draw_ties, enter, match_by_rank, top_k
 from clickrank.types import Floats, Ints
 from tests.twins.cascade_policies import drawn_sort

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank.numerics.truncated_normal import (
     log_mass_ratio,
     sample_truncated_normal,

@@ -1,6 +1,6 @@
 """What kernels outside the package may call: the compiler and the selections with random ties."""
 
-from clickrank._jit import inline_kernel, kernel, lean_kernel
+from clickrank._compile.jit import inline_kernel, kernel, lean_kernel
 from clickrank._select import (
     copy,
     kth_largest,

@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from clickrank._jit import interpreted
+from clickrank._compile.jit import interpreted
 from clickrank._rng import streams
 from clickrank.checks.playing import HORIZON, Make, learner_for, matched_model
 from clickrank.learning import Learner
@@ -42,10 +42,12 @@ def check_plain_python(cls: type[Policy], make: Make) -> None:
 
 def check_same_as_reference(cls: type[Policy], make: Make) -> None:
     """Fast kernels give the rankings, memos and statistics of the plain ones, round by round."""
-    if not has_fast_kernels(cls):
-        return
     model = matched_model(cls, 6, 3)
     policy = make(model, SAME_ROUNDS)
+    other = dataclasses.replace(policy, reference=True).relabelled(np.arange(6)[::-1])
+    assert other.reference, f"{cls.__name__}: relabelled forgets that it is a reference"
+    if not has_fast_kernels(cls):
+        return
     for late, rounds in ((0, SAME_ROUNDS), (LATE, LATE_ROUNDS)):
         fast, plain = (
             Learner(dataclasses.replace(policy, reference=reference), 6, model.n_positions)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clickrank._jit import kernel_for
+from clickrank._compile.jit import kernel_for
 from clickrank._rng import streams
 from clickrank.checks.clickmodels import example_parameters
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction

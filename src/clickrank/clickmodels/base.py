@@ -10,8 +10,8 @@ from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank._jit import code_of as key_of_code
-from clickrank._jit import generic, kernel_for, named_tuple_class, source_key, tell_apart
+from clickrank._compile.jit import code_of as key_of_code
+from clickrank._compile.jit import generic, kernel_for, named_tuple_class, source_key, tell_apart
 from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
 from clickrank.errors import DoesNotApply, invalid
 from clickrank.features import Features
@@ -179,7 +179,7 @@ def source_of(model: ClickModel) -> str | None:
 
 
 def code_of(model: ClickModel) -> str | None:
-    """Name the machine code of the model's kernels, see `clickrank._jit.code_of`."""
+    """Name the machine code of the model's kernels, see `clickrank._compile.jit.code_of`."""
     params: type = type(model.params)
     return _code_of(params)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank._select import copy
 from clickrank.types import Floats, Ints
 

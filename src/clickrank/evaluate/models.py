@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from clickrank._jit import kernel_for
+from clickrank._compile.jit import kernel_for
 from clickrank.clickmodels import ClickModel
 from clickrank.clickmodels.base import click_probabilities, code_of, log_prob
 from clickrank.errors import invalid

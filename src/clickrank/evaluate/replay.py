@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from clickrank._jit import kernel_for
+from clickrank._compile.jit import kernel_for
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.base import COVERED, ERRORS, Estimator, rewards_of
 from clickrank.evaluate.intervals import Interval, above, bootstrap, few_notes, with_trials

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from clickrank._jit import fingerprint
+from clickrank._compile.jit import fingerprint
 from clickrank._rng import generator
 from clickrank.beta import Beta
 from clickrank.clickmodels import ClickModel

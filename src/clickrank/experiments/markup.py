@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 import clickrank
-from clickrank._jit import fingerprint
+from clickrank._compile.jit import fingerprint
 
 HERE = Path(__file__).parent
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._compile.jit import lean_kernel
 from clickrank.numerics.kl_bounds import kl_lower, kl_upper
 from clickrank.policies.batch_rank import BatchRank, Params, State, end_of_batch, rank
 from clickrank.policies.contract import register_fast

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._compile.jit import lean_kernel
 from clickrank._select import place, renew_top_k
 from clickrank.numerics.mnl_curvature import draw_log_biases
 from clickrank.numerics.mnl_tables import Tables, fit_tables, load_tables, no_tables

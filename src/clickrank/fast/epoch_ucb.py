@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
+from clickrank._compile.jit import inline_kernel
 from clickrank._select import contenders, draw_ties, enter
 from clickrank.policies._shared.epochs import ends_epoch, goes_on
 from clickrank.policies.contract import Request, register_fast

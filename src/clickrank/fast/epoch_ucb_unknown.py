@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._compile.jit import lean_kernel
 from clickrank._select import place, top_k
 from clickrank.numerics.mnl_curvature import click_effects
 from clickrank.numerics.mnl_tables import Tables, fit_tables, load_tables, no_tables

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._compile.jit import lean_kernel
 from clickrank._select import place, renew_top_k
 from clickrank.numerics.rank_one import leading_vector
 from clickrank.policies.contract import Request, register_fast

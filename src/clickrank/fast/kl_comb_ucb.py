@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
+from clickrank._compile.jit import inline_kernel
 from clickrank._select import copy
 from clickrank.fast._shared.kl_cells import NEVER, KLCells, cell_bound, cell_index, no_cells
 from clickrank.numerics.assignment import TIE, no_assignment, optimise, settle

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import array_kernel, inline_kernel, lean_kernel
+from clickrank._compile.jit import array_kernel, inline_kernel, lean_kernel
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
 from clickrank.policies._shared.particle import Particle, no_particle
 from clickrank.policies._shared.proposals import TRUNCATED, propose

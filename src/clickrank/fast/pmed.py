@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._compile.jit import lean_kernel
 from clickrank._select import top_k
 from clickrank.numerics.birkhoff import birkhoff, fill_up
 from clickrank.numerics.exploration_program import Workspace, solve_program, workspace

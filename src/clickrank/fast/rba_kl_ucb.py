@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank.fast._shared.kl_counts import FRESH, KLCounts, count, no_indices, refresh, upper
 from clickrank.numerics.kl_index import SLACK
 from clickrank.policies.contract import Request, register_fast

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._compile.jit import lean_kernel
 from clickrank._select import copy
 from clickrank.fast._shared.unimodal import Cache, build, count_round, find_leader, play_best
 from clickrank.numerics.kl_bounds import exploration_budget

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank.fast._shared.ordered_partition import draw_compatible
 from clickrank.policies._shared.ordered_partition import cut
 from clickrank.policies.contract import Request, register_fast

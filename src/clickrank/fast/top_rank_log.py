@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank.fast.top_rank import (
     FAR,
     Cache,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._compile.jit import lean_kernel
 from clickrank.fast._shared.dominance import elicit, expire, no_dominance, rebuild, weigh_pair
 from clickrank.fast._shared.ordered_partition import draw_compatible
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower

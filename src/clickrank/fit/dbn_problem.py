@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
-from clickrank._jit import kernel_for
+from clickrank._compile.jit import kernel_for
 from clickrank.fit.arrow import Blocks
 from clickrank.fit.base import add_up, typical_rate
 from clickrank.logs import Counts, Sessions

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
-from clickrank._jit import kernel_for
+from clickrank._compile.jit import kernel_for
 from clickrank.fit.arrow import Blocks
 from clickrank.fit.base import Clicks, add_up, edge_error, typical_rate
 from clickrank.fit.em import Path, maximise

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import xlogy
 
-from clickrank._jit import kernel_for
+from clickrank._compile.jit import kernel_for
 from clickrank.clickmodels import MNL
 from clickrank.errors import invalid
 from clickrank.fit.arrow import Blocks

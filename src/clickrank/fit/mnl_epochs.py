@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clickrank._jit import kernel_for
+from clickrank._compile.jit import kernel_for
 from clickrank.clickmodels import MNL
 from clickrank.errors import invalid
 from clickrank.numerics.mnl_tables import MOST_STEPS, Objective, Tables, fit_tables, no_tables

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
-from clickrank._jit import kernel_for
+from clickrank._compile.jit import kernel_for
 from clickrank.clickmodels import UBM
 from clickrank.errors import invalid
 from clickrank.fit.base import (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from clickrank._jit import entry_point, kernel_for
+from clickrank._compile.jit import entry_point, kernel_for
 from clickrank.learning.caches import Words, copied
 from clickrank.policies.base import Policy
 from clickrank.policies.contract import (

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clickrank._jit import kernel_for, tell_apart
+from clickrank._compile.jit import kernel_for, tell_apart
 from clickrank.errors import InvalidValue, invalid
 from clickrank.learning.caches import copied, keep_particle, particle_of
 from clickrank.learning.chooser import NOTHING, Chooser, draw_lists

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank._jit import tell_apart
+from clickrank._compile.jit import tell_apart
 from clickrank.errors import invalid
 from clickrank.learning.chooser import Chooser
 from clickrank.policies.base import Policy

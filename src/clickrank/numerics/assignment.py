@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from clickrank._jit import kernel, lean_kernel
+from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.types import Floats, Ints
 
 # Sums closer than this count as equal, and a random item decides. Far above the rounding of a sum

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._compile.jit import inline_kernel, lean_kernel
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 #: Log-odds below which an attraction is 0, and above which it is 1, to float64.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank._jit import inline_kernel, kernel_for, lean_kernel
+from clickrank._compile.jit import inline_kernel, kernel_for, lean_kernel
 from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.numerics.cholesky import invert_positive

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank.types import Floats, Ints
 
 # A derivative so large that its tangent never bounds anything.

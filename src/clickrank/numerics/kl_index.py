@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank.types import Floats, Ints
 
 # Far above the rounding of an index (up to about 1e-11, for tiny examination), far below any

@@ -12,7 +12,7 @@ Variables have labels: 0, 1, ... for those of the program, and any larger number
 
 from __future__ import annotations
 
-from clickrank._jit import lean_kernel
+from clickrank._compile.jit import lean_kernel
 from clickrank.types import Floats, Ints
 
 OPTIMAL, INFEASIBLE, UNFINISHED = 0, 1, 2

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._compile.jit import lean_kernel
 from clickrank.numerics.cholesky import factorise, invert_positive
 from clickrank.numerics.mnl_tables import (
     BEND,

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, kernel, lean_kernel
+from clickrank._compile.jit import inline_kernel, kernel, lean_kernel
 from clickrank.numerics.cholesky import solve_positive
 from clickrank.types import Floats, Ints
 

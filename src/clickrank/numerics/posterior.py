@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, kernel
+from clickrank._compile.jit import inline_kernel, kernel
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.types import Floats, Ints
 

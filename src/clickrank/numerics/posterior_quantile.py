@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._compile.jit import lean_kernel
 from clickrank.types import Floats
 
 _NODES, _WEIGHTS = (np.ascontiguousarray(v) for v in np.polynomial.legendre.leggauss(16))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank.types import Floats
 
 _GRID = 2.0**26

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 
 # From this deviation on a uniform draw is accepted more often than a normal one.
 _WIDE = 0.5

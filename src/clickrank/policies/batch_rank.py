@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel, lean_kernel
+from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
 from clickrank.policies._shared.deck import begin_deck, deal, shuffle
 from clickrank.policies.base import Assumes, Policy

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel, lean_kernel
+from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._jit import code_of as key_of_code
-from clickrank._jit import generic, named_tuple_class, source_key, tell_apart
+from clickrank._compile.jit import code_of as key_of_code
+from clickrank._compile.jit import generic, named_tuple_class, source_key, tell_apart
 from clickrank._select import drawn_top_k, place, renew_top_k, renew_top_k_of
 from clickrank.errors import invalid
 from clickrank.policies.base import POLICIES, Policy
@@ -194,7 +194,7 @@ def source_of(policy: Policy) -> str | None:
 
 
 def code_of(policy: Policy) -> str | None:
-    """Name the machine code of the policy's kernels, see `clickrank._jit.code_of`."""
+    """Name the machine code of the policy's kernels, see `clickrank._compile.jit.code_of`."""
     return _code_of(type(policy))
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank._select import place, top_k
 from clickrank.numerics.rank_one import leading_vector
 from clickrank.policies.base import Assumes, Policy

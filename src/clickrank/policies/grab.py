@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank._select import top_k
 from clickrank.numerics.assignment import best_assignment
 from clickrank.numerics.kl_bounds import exploration_budget, kl_upper_table

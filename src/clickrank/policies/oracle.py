@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -82,7 +83,8 @@ class Oracle(Policy):
         """Return the oracle of a catalogue whose item i is this one's item ``origin[i]``."""
         super().relabelled(origin, new)
         numbers = numbers_of(origin, max(*self.best_ranking, *origin) + 1)
-        return Oracle(numbers[list(self.best_ranking)].tolist())
+        best = numbers[list(self.best_ranking)].tolist()
+        return dataclasses.replace(self, best_ranking=best)
 
 
 def rank(

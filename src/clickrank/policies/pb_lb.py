@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._jit import array_kernel, lean_kernel
+from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank.policies._shared.particle import EDGE, Particle, most_likely, no_particle, take_over
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register

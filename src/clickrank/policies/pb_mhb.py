@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._jit import array_kernel, lean_kernel
+from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import invalid
 from clickrank.numerics.pbm_likelihood import PRIOR

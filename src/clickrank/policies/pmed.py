@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel, lean_kernel
+from clickrank._compile.jit import kernel, lean_kernel
 from clickrank._select import top_k
 from clickrank.numerics.birkhoff import decompose
 from clickrank.numerics.exploration_program import exploration_amounts

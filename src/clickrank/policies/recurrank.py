@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank._jit import array_kernel, lean_kernel
+from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.numerics.g_optimal import GOptimalDesign, support_limit

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank.errors import invalid
 from clickrank.policies._shared import click_log
 from clickrank.policies._shared.ordered_partition import by_subset, cut, draw_compatible, peel

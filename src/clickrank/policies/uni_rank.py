@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank.errors import invalid
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower
 from clickrank.policies._shared.leader_counts import (

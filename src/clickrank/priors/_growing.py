@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from clickrank._jit import kernel_for
+from clickrank._compile.jit import kernel_for
 from clickrank.priors import _lines
 from clickrank.priors.judged import Features
 from clickrank.types import Ints

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank.types import Floats, Ints
 
 Bytes = NDArray[np.uint8]

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clickrank._jit import kernel_for
+from clickrank._compile.jit import kernel_for
 from clickrank.errors import InvalidValue, invalid
 from clickrank.priors import _lines
 from clickrank.priors._growing import DenseRows, Growing, SparseRows

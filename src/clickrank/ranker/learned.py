@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clickrank._jit import entry_point, kernel_for
+from clickrank._compile.jit import entry_point, kernel_for
 from clickrank.errors import invalid
 from clickrank.learning import Learner
 from clickrank.learning.caches import arrays_in, particle_of

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank import _jit
+from clickrank._compile import jit
 from clickrank._rng import streams
 from clickrank.clickmodels.base import ClickModel
 from clickrank.clickmodels.base import code_of as model_code
@@ -28,7 +28,7 @@ from clickrank.simulate.loop import advance, new_progress
 from clickrank.simulate.result import Result
 from clickrank.types import Floats, Ints, whole
 
-_jit.start()
+jit.start()
 
 LOOK_SECONDS = 0.05  # between two looks at the stop flag
 
@@ -243,7 +243,7 @@ class Job(NamedTuple):
             best=counted.best_value(),
             counted=counted.n_positions,
             fixed=_fixed_positions(policy, model),
-            advance=_jit.kernel_for(advance, policy_code(policy), model_code(model)),
+            advance=jit.kernel_for(advance, policy_code(policy), model_code(model)),
         )
 
     def compile(self) -> None:

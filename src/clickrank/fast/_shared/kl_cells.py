@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
+from clickrank._compile.jit import inline_kernel
 from clickrank.numerics.kl_bounds import STEEP, kl_upper, kl_upper_rate
 from clickrank.types import Floats, Ints
 

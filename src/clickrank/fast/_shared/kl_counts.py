@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel, tell_apart
+from clickrank._compile.jit import kernel, tell_apart
 from clickrank.numerics.kl_index import SLACK, divergence_constant, kl_index
 from clickrank.types import Floats, Ints
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, tell_apart
+from clickrank._compile.jit import inline_kernel, tell_apart
 from clickrank._select import contenders, draw_ties, enter
 from clickrank.fast._shared.kl_cells import NEVER, SLACK
 from clickrank.numerics.kl_bounds import STEEP, kl_upper, kl_upper_rate

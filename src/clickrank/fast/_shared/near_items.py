@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._select import contenders, draw_ties, enter
 from clickrank.policies._shared.grid import GRID
 from clickrank.types import Floats, Ints

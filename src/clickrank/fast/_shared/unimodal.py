@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._select import copy
 from clickrank.fast._shared.kl_cells import NEVER, SLACK, KLCells, cell_bound, cell_index, no_cells
 from clickrank.numerics.assignment import TIE, assign, no_assignment

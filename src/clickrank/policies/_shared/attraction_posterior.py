@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, kernel, lean_kernel
+from clickrank._compile.jit import inline_kernel, kernel, lean_kernel
 from clickrank.numerics.beta_quantile import beta_upper_quantile
 from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
 from clickrank.numerics.posterior import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
+from clickrank._compile.jit import inline_kernel
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 
 

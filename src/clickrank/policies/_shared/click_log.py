@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, kernel_for, lean_kernel
+from clickrank._compile.jit import inline_kernel, kernel_for, lean_kernel
 from clickrank.types import Ints, IntStatistic
 
 #: Fewer items than this have matrices from the start.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._jit import array_kernel, lean_kernel
+from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank.numerics.cholesky import invert_positive
 from clickrank.numerics.design_start import spread_items
 from clickrank.numerics.g_optimal import design_candidates, find_design, support_limit

@@ -38,7 +38,7 @@ from typing import Any
 
 import numpy as np
 
-from clickrank._jit import inline_kernel
+from clickrank._compile.jit import inline_kernel
 from clickrank.policies.base import Policy
 from clickrank.types import Ints
 

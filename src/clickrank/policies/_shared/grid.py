@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from clickrank._jit import lean_kernel
+from clickrank._compile.jit import lean_kernel
 
 #: Estimates are rounded to multiples of this: ties, and gaps of a given size, are then exact.
 GRID = 2.0**-30

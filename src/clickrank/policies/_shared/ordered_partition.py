@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._jit import kernel
+from clickrank._compile.jit import kernel
 from clickrank.types import Ints
 
 

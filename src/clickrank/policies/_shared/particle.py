@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from clickrank._jit import array_kernel, lean_kernel
+from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank.numerics.pbm_likelihood import maximise_likelihood, start_likelihood
 from clickrank.types import FloatParticle, Floats, IntParticle, Ints
 

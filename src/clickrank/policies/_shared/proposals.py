@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from clickrank._jit import lean_kernel
+from clickrank._compile.jit import lean_kernel
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
 from clickrank.types import Floats, Ints

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._jit import inline_kernel, lean_kernel
+from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.numerics.cholesky import factorise

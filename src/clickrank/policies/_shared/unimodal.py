@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._jit import kernel, lean_kernel
+from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.numerics.assignment import TIE
 from clickrank.types import Floats, IntParticle, Ints
 

@@ -42,7 +42,7 @@ def _pieces(value: Any, seen: dict[int, int]) -> Iterator[str]:
         yield from _pieces_of_code(value, seen)
     elif _name(value) is not None:
         yield str(_name(value))
-    elif hasattr(value, "py_func"):  # a kernel of `_jit`, or one of Numba's own
+    elif hasattr(value, "py_func"):  # a kernel of `jit`, or one of Numba's own
         for name, option in sorted(value.targetoptions.items()):
             yield name
             yield from _pieces(option, seen)

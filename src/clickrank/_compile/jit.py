@@ -30,8 +30,8 @@ from numba.core.caching import FunctionCache
 from numba.core.compiler import Compiler
 from numba.extending import overload
 
-from clickrank._keys import DISPATCHED, Unknown, code_key
-from clickrank._parts import compilers
+from clickrank._compile.keys import DISPATCHED, Unknown, code_key
+from clickrank._compile.parts import compilers
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,10 +40,11 @@ _PartCompiler, _WholeCompiler = compilers()
 # Nothing calls a kernel as C does.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 # What decides the machine code of kernels, and the numbers that simulations give.
 _KERNEL_FILES = (
     "_*.py",
+    "_compile/*.py",
     "types.py",
     "beta.py",
     "features.py",
@@ -218,7 +219,7 @@ def _fields_in(types: Any) -> Iterator[tuple[str, ...]]:
 
 
 def _key(function: object, *parts: str) -> str:
-    how = [(_PACKAGE / name).read_bytes() for name in ("_jit.py", "_parts.py")]
+    how = [(_PACKAGE / name).read_bytes() for name in ("_compile/jit.py", "_compile/parts.py")]
     try:
         return code_key(function, *parts, *how)
     except Unknown:  # none of clickrank's own kernels

@@ -21,7 +21,7 @@ from clickrank.policies import BayesUCB, Ensemble, Greedy, Policy, Request, Thom
 from clickrank.policies._shared.observation import DEPENDENT_RULES, positions_seen
 from clickrank.priors import Beta
 from clickrank.types import Floats
-from tests.twins.kveton_2022 import mixture
+from tests.naive import mixture
 
 PRIOR = Beta([2.0, 1.0, 3.0], [3.0, 2.0, 1.0])
 #: Lists of two of three items, and the clicks on them.

@@ -1,5 +1,6 @@
 """TopRank and UniRank: partitions, edges, indices and lists against direct computation."""
 
+import dataclasses
 import itertools
 import math
 from collections import Counter
@@ -21,9 +22,8 @@ from clickrank.policies._shared import ordered_partition as plain
 from clickrank.policies._shared.leader_counts import hash_of_partition
 from clickrank.policies.top_rank import WIDTH
 from clickrank.policies.uni_rank import UniRank
-from tests.twins import TWINS
-from tests.twins.base import kl
-from tests.twins.block_policies import TopRankTwin, UniRankTwin, numbered, peel
+from tests import naive
+from tests.naive import TopRankPairs, kl, numbered, pair_index, peel
 
 THETA = np.array([0.3, 0.2, 0.15, 0.15, 0.15, 0.1, 0.05, 0.05, 0.01, 0.01])  # θ^W of 003
 KAPPA = np.array([1.0, 0.75, 0.6, 0.3, 0.1])
@@ -85,30 +85,38 @@ def test_lists_are_uniform_among_the_compatible(blocks: list[list[int]], k: int)
 
 def play(
     name: str, settings: dict[str, Any], model: ClickModel, rounds: int, delay: int, seed: int
-) -> tuple[Learner, Any]:
-    """Compare a policy with its twin round by round; feedback comes ``delay`` rounds later."""
+) -> tuple[Learner, list[Any]]:
+    """Compare fast and plain kernels round by round; feedback is ``delay`` rounds late.
+
+    Return the learner and all that was settled, as (ranking, memo, clicks).
+    """
     spec = policy(name, model=model, horizon=rounds, **settings)
-    learner = Learner(spec, model.n_items, model.n_positions)
-    twin = TWINS[name](spec, model.n_items, np.ones(model.n_positions))
+    learner, other = (
+        Learner(each, model.n_items, model.n_positions)
+        for each in (spec, dataclasses.replace(spec, reference=True))
+    )
     ours, theirs = streams(seed, 0), streams(seed, 0)
-    flying = []
+    flying: list[Any] = []
+    settled = []
     for t in range(rounds):
         ranking, memo = learner.rank(ours.policy)
-        want, want_memo = twin.rank(theirs.policy)
-        assert ranking.tolist() == want, f"round {t}"
-        assert memo.tolist() == want_memo, f"round {t}"
+        want, want_memo = other.rank(theirs.policy)
+        assert ranking.tolist() == want.tolist(), f"round {t}"
+        assert memo.tolist() == want_memo.tolist(), f"round {t}"
         flying.append((ranking, memo, model.sample(ranking, ours.users)))
         if len(flying) > delay:
-            ranking, memo, clicks = flying.pop(0)
-            learner.update(ranking, memo, clicks)
-            twin.update(ranking.tolist(), memo.tolist(), clicks)
-    return learner, twin
+            settled.append(flying.pop(0))
+            learner.update(*settled[-1])
+            other.update(*settled[-1])
+    for field, array in learner.statistics().items():
+        assert np.array_equal(array, other.statistics()[field]), field
+    return learner, settled
 
 
 @pytest.mark.parametrize("delay", [7, 50])
 @pytest.mark.parametrize("model", [PBM(THETA, KAPPA), Cascade(THETA * 2, 4)], ids=["pbm", "cm"])
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
-def test_late_feedback_like_the_twin(
+def test_late_feedback_like_the_reference(
     name: str, settings: dict[str, Any], model: ClickModel, delay: int
 ) -> None:
     play(name, settings, model, 400, delay, seed=delay)
@@ -116,7 +124,7 @@ def test_late_feedback_like_the_twin(
 
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
 @pytest.mark.parametrize("kind", ["pbm", "cascade", "many positions"])
-def test_many_items_like_the_twin(name: str, settings: dict[str, Any], kind: str) -> None:
+def test_many_items_like_the_reference(name: str, settings: dict[str, Any], kind: str) -> None:
     """Forty items: two words of bits, blocks larger than the list, and chains of many blocks."""
     attraction = np.random.default_rng(5).permutation(np.linspace(0.95, 0.02, 40))
     if kind == "many positions":
@@ -153,17 +161,21 @@ def test_lazy_equals_always_fresh(name: str, settings: dict[str, Any]) -> None:
 
 def test_top_rank_counts_pairs() -> None:
     """S, N and edges of the kernel are those of the definition, after partitions have changed."""
-    learner, twin = play("toprank", {"failure": 0.1}, PBM(THETA * 3, KAPPA), 3000, 11, seed=2)
-    assert isinstance(twin, TopRankTwin)
+    model = PBM(THETA * 3, KAPPA)
+    learner, settled = play("toprank", {"failure": 0.1}, model, 3000, 11, seed=2)
+    pairs = TopRankPairs(model.n_items, failure=0.1)
+    for each in settled:
+        pairs.update(*each)
     state = learner.state
     same = state.block[:, None] == state.block[None, :]
     c = state.clicks
     s = state.difference + same * (c[:, None] - c[None, :])
     n = state.disagreement + same * (c[:, None] + c[None, :])
     np.fill_diagonal(n, 0)
-    assert np.array_equal(s, twin.s)
-    assert np.array_equal(n, twin.n)
-    edges = {(i, j) for j, above in twin.superiors.items() for i in above}
+    assert np.array_equal(s, pairs.s)
+    assert np.array_equal(n, pairs.n)
+    edges = pairs.edges()
+    assert state.block.tolist() == pairs.memo()
     assert edges == {(i, j) for i, j in np.argwhere(state.beats).tolist()}
     assert len(edges) > 10
     assert learner.cache.wins.tolist() == state.beats.sum(axis=1).tolist()
@@ -271,14 +283,6 @@ def random_wins(rng: np.random.Generator, n: int, high: int) -> tuple[Any, Any]:
     return state, build(spec.params(n, 1), state)
 
 
-def twin_of(state: Any, t: int, n_positions: int) -> UniRankTwin:
-    twin = UniRankTwin(UniRank(), state.wins.shape[0], np.ones(n_positions))
-    twin.t = t
-    twin.sum = state.wins - state.wins.T
-    twin.trials = state.wins + state.wins.T
-    return twin
-
-
 def loglog(t: int) -> float:
     return math.log(math.log(t)) if t > math.e else 0.0
 
@@ -299,16 +303,15 @@ def test_leader_from_any_counts_and_after_any_changes() -> None:
             kept += cache.stale[0] == 0
             if cache.stale[0] == 1:
                 elicit(cache, k, work)
-            subsets, rest = twin_of(state, t, k).elicit()
+            subsets, rest = naive.elicit(state.wins, t, k)
             assert cache.leader.tolist() == numbered(subsets, n)
             assert cache.order.tolist() == [i for each in [*subsets, rest] for i in each]
             sizes = np.cumsum([0, *map(len, subsets)])
             assert cache.starts[: sizes.size].tolist() == sizes.tolist()
             assert cache.n_blocks[0] == len(subsets)
             assert cache.key[0] == hash_of_partition(cache.leader, cache.labels)
-            twin = twin_of(state, t, k)
             last = subsets[-1]
-            circles += any(twin.dominates(i, j) for i in last for j in last)
+            circles += any(naive.dominates(state.wins, t, i, j) for i in last for j in last)
             t *= int(rng.integers(1, 4))
             for _ in range(int(rng.integers(0, 3))):
                 i, j = rng.integers(0, n, 2)
@@ -327,7 +330,7 @@ def test_index_of_pairs() -> None:
         led = int(rng.integers(1, 500))
         budget = math.log(led) + (3 * math.log(math.log(led)) if led > math.e else 0.0)
         for i, j in ((0, 1), (1, 0)):
-            index = twin_of(state, 10, 1).index(i, j, led)
+            index = pair_index(state.wins, i, j, led)
             assert (_weigh(state.wins, cache, i, j) <= budget) == (index <= 0)
             won, trials = state.wins[i, j], state.wins.sum()
             if won > 0:
@@ -353,8 +356,9 @@ def test_item_that_joins_has_the_least_index() -> None:
         cache.starts[:2] = 0, block
         led = int(rng.integers(1, 300))
         budget = math.log(led) + (3 * math.log(math.log(led)) if led > math.e else 0.0)
-        twin = twin_of(state, 10, 1)
-        least = [min(twin.index(i, j, led) for i in range(block)) for j in range(block, n)]
+        least = [
+            min(pair_index(state.wins, i, j, led) for i in range(block)) for j in range(block, n)
+        ]
         good = [j for j, v in enumerate(least, start=block) if v <= min(min(least), 0) + 1e-12]
         found = {_outsider(state.wins, cache, budget, np.random.default_rng(s)) for s in range(60)}
         assert found == (set(good) or {-1}), (least, led)
@@ -372,8 +376,8 @@ def test_subsets_mix_while_uncertain() -> None:
         led = int(rng.integers(1, 50))
         budget = math.log(led) + (3 * math.log(math.log(led)) if led > math.e else 0.0)
         state.wins[:2, 2:] += int(rng.integers(0, 100))
-        twin = twin_of(state, 10, 1)
-        want = min(twin.index(i, j, led) for i in range(2) for j in range(2, 5)) <= 0
+        pairs = itertools.product(range(2), range(2, 5))
+        want = min(pair_index(state.wins, i, j, led) for i, j in pairs) <= 0
         assert _uncertain(state.wins, cache, 0, budget) == want
         mixed += want
     assert 20 < mixed < 180

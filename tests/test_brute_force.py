@@ -16,7 +16,7 @@ from scipy import integrate, stats
 
 import clickrank as cr
 from clickrank.types import Floats
-from tests.twins.base import index_by_bisection
+from tests.naive import index_by_bisection
 
 KAPPA = 0.6
 THETA = (0.8, 0.3)

@@ -1,5 +1,6 @@
 """TopRank on many items: without matrices it shows the same lists, and goes on with them."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.learning import Learner
 from clickrank.policies import TopRank
 from clickrank.policies._shared import click_log
-from tests.twins.block_policies import TopRankTwin
+from tests.naive import TopRankPairs
 
 ITEMS = np.random.default_rng(5).permutation(np.linspace(0.95, 0.02, 24))
 MODELS: dict[str, ClickModel] = {
@@ -33,7 +34,18 @@ def learner_of(settings: dict[str, Any], n_items: int, n_positions: int, log: in
     return learner
 
 
-def same_pairs(learner: Learner, twin: TopRankTwin) -> None:
+def pair_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the same settings for `TopRankPairs`, which doubles wherever there is a guess."""
+    return {key: value for key, value in settings.items() if key != "doubling"}
+
+
+def reference_of(learner: Learner) -> Learner:
+    """Return a learner with the plain kernels, which has matrices however many items there are."""
+    spec = dataclasses.replace(learner.policy, reference=True)
+    return Learner(spec, learner.n_items, learner.n_positions)
+
+
+def same_pairs(learner: Learner, pairs: TopRankPairs) -> None:
     """Compare S, N and edges, with the matrices written out."""
     state = click_log.with_matrices(learner.state)
     assert not state.log.any()
@@ -43,10 +55,9 @@ def same_pairs(learner: Learner, twin: TopRankTwin) -> None:
     c = state.clicks
     n = state.disagreement + same * (c[:, None] + c[None, :])
     np.fill_diagonal(n, 0)
-    assert np.array_equal(state.difference + same * (c[:, None] - c[None, :]), twin.s)
-    assert np.array_equal(n, twin.n)
-    edges = {(i, j) for j, above in twin.superiors.items() for i in above}
-    assert edges == {(i, j) for i, j in np.argwhere(state.beats).tolist()}
+    assert np.array_equal(state.difference + same * (c[:, None] - c[None, :]), pairs.s)
+    assert np.array_equal(n, pairs.n)
+    assert pairs.edges() == {(i, j) for i, j in np.argwhere(state.beats).tolist()}
     if learner.state.crowd[0] == 0:
         assert learner.cache.wins.tolist() == state.beats.sum(axis=1).tolist()
         assert learner.cache.superiors.tolist() == state.beats.sum(axis=0).tolist()
@@ -67,21 +78,23 @@ def same_pairs(learner: Learner, twin: TopRankTwin) -> None:
     ],
     ids=str,
 )
-def test_like_the_twin(settings: dict[str, Any], model: str, log: int) -> None:
+def test_like_the_reference(settings: dict[str, Any], model: str, log: int) -> None:
     """Round by round, whether the log fills up or not."""
     users = MODELS[model]
     learner = learner_of(settings, users.n_items, users.n_positions, log)
-    twin = TopRankTwin(learner.policy, users.n_items, np.ones(users.n_positions))
+    plain = reference_of(learner)
+    pairs = TopRankPairs(users.n_items, **pair_settings(settings))
     ours, theirs = streams(1, 0), streams(1, 0)
     crowds = divided = tables = 0
     for t in range(700):
         ranking, memo = learner.rank(ours.policy)
-        want, want_memo = twin.rank(theirs.policy)
-        assert ranking.tolist() == want, f"round {t}"
-        assert memo.tolist() == want_memo, f"round {t}"
+        want, want_memo = plain.rank(theirs.policy)
+        assert ranking.tolist() == want.tolist(), f"round {t}"
+        assert memo.tolist() == want_memo.tolist() == pairs.memo(), f"round {t}"
         clicks = users.sample(ranking, ours.users)
         learner.update(ranking, memo, clicks)
-        twin.update(want, want_memo, clicks)
+        plain.update(want, want_memo, clicks)
+        pairs.update(ranking, memo, clicks)
         state = learner.state
         crowds += int(state.crowd[0] > 0)
         divided += int(state.crowd[0] > 0 and state.block.any())
@@ -93,12 +106,12 @@ def test_like_the_twin(settings: dict[str, Any], model: str, log: int) -> None:
     assert tables > 50 or model != "few positions"
     assert divided > 0 or log < 5000
     assert (crowds < 700) == (log < 5000 or (settings == {"failure": 1.0} and model != "cascade"))
-    same_pairs(learner, twin)
+    same_pairs(learner, pairs)
 
 
 @pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize("seed", range(9))
-def test_any_feedback_like_the_twin(seed: int) -> None:
+def test_any_feedback_like_the_reference(seed: int) -> None:
     """Clicks of no model, lists of other blocks, late or made up: pairs are as counted."""
     rng = np.random.default_rng(seed)
     n_items, n_positions = int(rng.integers(12, 20)), int(rng.integers(1, 7))
@@ -109,7 +122,8 @@ def test_any_feedback_like_the_twin(seed: int) -> None:
     ]
     settings = kinds[seed % 3]
     learner = learner_of(settings, n_items, n_positions, 3000)
-    twin = TopRankTwin(learner.policy, n_items, np.ones(n_positions))
+    plain = reference_of(learner)
+    pairs = TopRankPairs(n_items, **pair_settings(settings))
     favour = rng.random(n_items) ** 3
     flying = []
     honest = int(rng.integers(50, 300))  # rounds before the first late or made-up list
@@ -117,9 +131,9 @@ def test_any_feedback_like_the_twin(seed: int) -> None:
     for t in range(450):
         ours, theirs = np.random.default_rng([seed, t]), np.random.default_rng([seed, t])
         ranking, memo = learner.rank(ours)
-        want, want_memo = twin.rank(theirs)
-        assert ranking.tolist() == want, f"round {t}"
-        assert memo.tolist() == want_memo, f"round {t}"
+        want, want_memo = plain.rank(theirs)
+        assert ranking.tolist() == want.tolist(), f"round {t}"
+        assert memo.tolist() == want_memo.tolist() == pairs.memo(), f"round {t}"
         clicks = (rng.random(n_positions) < favour[ranking]).astype(np.int64)
         if t > honest and rng.random() < 0.1:
             ranking = rng.permutation(n_items)[:n_positions]
@@ -129,10 +143,11 @@ def test_any_feedback_like_the_twin(seed: int) -> None:
         while len(flying) > (0 if t < honest else int(rng.integers(0, 9))):
             ranking, memo, clicks = flying.pop(int(rng.integers(len(flying))))
             learner.update(ranking, memo, clicks)
-            twin.update(ranking.tolist(), memo.tolist(), clicks)
+            plain.update(ranking, memo, clicks)
+            pairs.update(ranking, memo, clicks)
         ends.append(int(learner.state.crowd[0] > 0))
     assert sum(ends) > 30
-    same_pairs(learner, twin)
+    same_pairs(learner, pairs)
 
 
 @pytest.mark.usefixtures("few_are_many")

@@ -33,7 +33,7 @@ from clickrank.numerics.pbm_likelihood import (
     start_likelihood,
 )
 from clickrank.types import Floats, Ints
-from tests.twins.base import kl
+from tests.naive import kl
 
 # Linear programs
 

@@ -18,7 +18,6 @@ from clickrank.policies import PBLB, PBMHB, Policy, pb_lb, pb_mhb
 from clickrank.policies._shared.particle import Particle, no_particle
 from clickrank.simulate import simulate
 from clickrank.types import Floats, Ints, statistic_fields
-from tests.twins.gauthier_2022_mcmc import PBLBTwin
 
 # Small counts, so that the posterior is wide and skew: an item without a click, one with few misses
 # where few people look (so that pseudo-view's maximum matters), and one with more of both.
@@ -206,16 +205,25 @@ def test_names_are_checked(field: str) -> None:
 
 
 def test_gradient() -> None:
-    """Against differences of the log-likelihood."""
-    twin = PBLBTwin(PBLB(), 3, np.ones(2))
-    twin.clicks[:], twin.views[:] = CLICKS, CLICKS + MISSES
+    """What a step adds to its noise, against differences of the log-likelihood."""
+    state = pb_lb.State(
+        rounds=np.zeros(1, dtype=np.int64),
+        misses=MISSES,
+        item_clicks=CLICKS.sum(axis=1),
+        position_clicks=CLICKS.sum(axis=0),
+    )
     place = np.array([0.2, 0.6, 0.9, 0.8, 0.3])
+    particle = Particle(np.ones(1, dtype=np.int64), place[:3].copy(), place[3:].copy())
+    size = 1e-6  # too small to reach 0 or 1, where steps are reflected
+    pb_lb.step(size, state, particle, np.random.default_rng(0))
+    noise = math.sqrt(2.0 * size) * np.random.default_rng(0).standard_normal(5)
+    moved = np.concatenate([particle.attraction, particle.examination])
+    found = (moved - place - noise) / size
 
     def log_likelihood(x: Floats) -> float:
         p = np.outer(x[:3], x[3:])
         return float((CLICKS * np.log(p) + MISSES * np.log1p(-p)).sum())
 
-    found = np.concatenate(twin.gradient(place[:3].tolist(), place[3:].tolist()))
     for j in range(5):
         step = np.eye(5)[j] * 1e-6
         want = (log_likelihood(place + step) - log_likelihood(place - step)) / 2e-6

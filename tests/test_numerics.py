@@ -20,7 +20,7 @@ from clickrank.numerics.posterior import (
     sample_posterior,
 )
 from clickrank.types import Floats, Ints
-from tests.twins.base import kl
+from tests.naive import kl
 
 COUNTS = st.lists(
     st.tuples(

@@ -15,7 +15,7 @@ from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
 from clickrank.numerics.item_graph import line_graph, peak_besides, without_items
 from clickrank.policies import OSUB
-from tests.twins.base import index_by_bisection
+from tests.naive import index_by_bisection
 
 COMPLETE = [[k for k in range(4) if k != item] for item in range(4)]
 

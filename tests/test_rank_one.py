@@ -11,7 +11,7 @@ from clickrank.learning import Learner
 from clickrank.numerics.rank_one import leading_vector
 from clickrank.policies import EpsilonGreedy
 from clickrank.types import Floats
-from tests.twins.gauthier_2022_mcmc import leading_right_vector
+from tests.naive import leading_right_vector
 
 
 def leading(rates: Floats, guess: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""RecurRank against its twin on features of all kinds, and what happens within an instance."""
+"""RecurRank against a naive one on features of all kinds, and what happens within an instance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clickrank.features import Features
 from clickrank.learning import Learner
 from clickrank.policies import RecurRank, change_catalogue
 from clickrank.types import Floats
-from tests.twins.li_2019 import RecurRankTwin
+from tests.naive_recurrank import NaiveRecurRank
 
 EXAMINATION = np.array([1.0, 0.7, 0.5])
 
@@ -40,24 +40,23 @@ def page(kind: str) -> PBM:
 )
 @pytest.mark.parametrize(("delay", "batch"), [(0, 1), (30, 7)])
 @pytest.mark.parametrize("kind", ["sphere", "line", "twins", "apart"])
-def test_same_rankings_as_its_twin(
-    kind: str, delay: int, batch: int, options: dict[str, Any]
-) -> None:
+def test_same_rankings_as_naive(kind: str, delay: int, batch: int, options: dict[str, Any]) -> None:
     """Late feedback too: the plan is made anew, and what an ended instance asked for is ignored."""
     users = page(kind)
     spec = cr.policy("recurrank", model=users, failure=1.0, **options)
     learner = Learner(spec, users.n_items, 3)
-    twin = RecurRankTwin(spec, users.n_items, EXAMINATION)
+    assert isinstance(spec, RecurRank)
+    naive = NaiveRecurRank(spec, users.n_items, 3)
     ours, theirs = streams(3, 0), streams(3, 0)
     flying = []
     for t in range(1, 1500):
         ranking, memo = learner.rank(ours.policy)
-        assert (ranking.tolist(), memo.tolist()) == twin.rank(theirs.policy), f"round {t}"
+        assert (ranking.tolist(), memo.tolist()) == naive.rank(theirs.policy), f"round {t}"
         flying.append((ranking, memo, users.sample(ranking, ours.users)))
         while t % batch == 0 and len(flying) > delay:
             shown, kept, clicks = flying.pop(0)
             learner.update(shown, kept, clicks)
-            twin.update(shown.tolist(), kept.tolist(), clicks)
+            naive.update(shown.tolist(), kept.tolist(), clicks)
     assert learner.state.phase[0] >= 3
 
 

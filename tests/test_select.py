@@ -13,7 +13,7 @@ from scipy import stats
 from clickrank._compile.jit import kernel
 from clickrank._select import contenders, draw_ties, enter, match_by_rank, top_k
 from clickrank.types import Floats, Ints
-from tests.twins.cascade_policies import drawn_sort
+from tests.naive import drawn_sort
 
 # Each test below may fail by chance with at most this probability; the seeds are fixed.
 FALSE_ALARM = 1e-6

@@ -1,17 +1,18 @@
-"""Twin of RecurRank: Algorithm 1 of li2019, line by line, on lists of items."""
+"""RecurRank, Algorithm 1 of li2019, line by line on lists of items.
+
+RecurRank has no fast kernels, so this is what its plain ones are compared with.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import numpy as np
 
 from clickrank.numerics.g_optimal import GOptimalDesign
 from clickrank.policies import RecurRank
-from clickrank.types import Floats, Ints
-from tests.twins.base import Twin
+from clickrank.types import Ints
 
 PHASES = 32  # numbers of phases set aside for each epoch
 
@@ -26,31 +27,31 @@ def mixed(item: int, salt: int) -> int:
 class Instance:
     """One call of RecurRank(ℓ, 𝒜, 𝒦)."""
 
-    def __init__(self, twin: RecurRankTwin, phase: int, items: list[int], positions: list[int]):
+    def __init__(self, run: NaiveRecurRank, phase: int, items: list[int], positions: list[int]):
         """Plan; the design itself is tested on its own."""
-        self.twin, self.phase, self.items, self.positions = twin, phase, items, positions
+        self.run, self.phase, self.items, self.positions = run, phase, items, positions
         self.needed: dict[int, int] = {}
         self.data: dict[int, list[int]] = {}
         self.plan: dict[int, int] = {}
         if len(items) == 1:
             return
-        design = GOptimalDesign.of(twin.features, items=np.array(items))
-        d = max(twin.features.shape[1], design.leverage)
-        delta = twin.delta / (2 * twin.n_positions * 2**phase)
+        design = GOptimalDesign.of(run.features, items=np.array(items))
+        d = max(run.features.shape[1], design.leverage)
+        delta = run.delta / (2 * run.n_positions * 2**phase)
         total = d / (2 * 2.0 ** (-2 * phase)) * math.log(len(items) / delta)
         for item, weight in zip(design.items.tolist(), design.weights.tolist(), strict=True):
             self.needed[item] = math.ceil(weight * total)
             self.data[item] = []
-        if twin.program:
+        if run.program:
             self.plan_as_the_program(list(self.needed))
 
     def plan_as_the_program(self, items: list[int]) -> None:
         """Each item equally often, on top of what earlier phases have seen."""
-        k, ell = self.twin.n_positions, self.phase
-        inside = 2 * len(self.items) * k * ell * (ell + 1) / self.twin.delta
-        budget = int(4**ell * self.twin.features.shape[1] * math.log(inside))
+        k, ell = self.run.n_positions, self.phase
+        inside = 2 * len(self.items) * k * ell * (ell + 1) / self.run.delta
+        budget = int(4**ell * self.run.features.shape[1] * math.log(inside))
         for i, item in enumerate(items):
-            self.data[item] = list(self.twin.past.get(item, []))
+            self.data[item] = list(self.run.past.get(item, []))
             more = budget // len(items) + (i < budget % len(items))
             self.needed[item] = len(self.data[item]) + more
 
@@ -66,29 +67,29 @@ class Instance:
         return item
 
     def estimates(self) -> dict[int, float]:
-        d = self.twin.features.shape[1]
+        d = self.run.features.shape[1]
         v, s = np.zeros((d, d)), np.zeros(d)
         for item, clicks in self.data.items():
-            x = self.twin.features[item]
+            x = self.run.features[item]
             v += len(clicks) * np.outer(x, x)
             s += sum(clicks) * x
         theta = np.linalg.pinv(v, rcond=1e-9, hermitian=True) @ s
-        values = self.twin.features @ theta
+        values = self.run.features @ theta
         return {item: round(values[item] * 2**30) / 2**30 for item in self.items}
 
     def children(self, salt: int) -> list[Instance]:
         """Lines 5 to 8; as the proof of Lemma 3 has it, or as printed."""
         value = self.estimates()
-        self.twin.past |= self.data
+        self.run.past |= self.data
         m, gap = len(self.positions), 2 * 2.0**-self.phase
         order = sorted(self.items, key=lambda item: (-value[item], mixed(item, salt)))
-        if self.twin.printed:
+        if self.run.printed:
             kept = order
         else:
             kept = [a for a in order if sum(value[b] - value[a] >= gap for b in order) < m]
         groups = [[kept[0]]]
         for one, two in itertools.pairwise(kept):
-            if value[one] - value[two] >= gap and not self.twin.program:
+            if value[one] - value[two] >= gap and not self.run.program:
                 groups.append([])
             groups[-1].append(two)
         out, start = [], 0
@@ -97,18 +98,17 @@ class Instance:
             if positions:
                 best = group[: len(positions)]
                 rest = [item for item in self.items if item in group and item not in best]
-                out.append(Instance(self.twin, self.phase + 1, best + rest, positions))
+                out.append(Instance(self.run, self.phase + 1, best + rest, positions))
             start += len(group)
         return out
 
 
-class RecurRankTwin(Twin):
+class NaiveRecurRank:
     """All instances in parallel."""
 
-    def __init__(self, spec: Any, n_items: int, kappa: Floats) -> None:
+    def __init__(self, spec: RecurRank, n_items: int, n_positions: int) -> None:
         """Start with one instance of all items and positions."""
-        super().__init__(spec, n_items, kappa)
-        assert isinstance(spec, RecurRank)
+        self.n_items, self.n_positions = n_items, n_positions
         self.features = spec.features.values
         self.delta = spec.failure or 1 / math.sqrt(spec.horizon or 1)
         self.printed = spec.elimination == "printed"
@@ -152,13 +152,3 @@ class RecurRankTwin(Twin):
                     continue
             now.append(each)
         self.instances = now
-
-
-TWINS: dict[str, type[Twin]] = {"recurrank": RecurRankTwin}
-SETTINGS: dict[str, list[dict[str, Any]]] = {
-    "recurrank": [
-        {"failure": 1.0},
-        {"failure": 1.0, "elimination": "printed"},
-        {"failure": 1.0, "variant": "program"},
-    ],
-}

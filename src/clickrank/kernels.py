@@ -1,6 +1,6 @@
 """What kernels outside the package may call: the compiler and the selections with random ties."""
 
-from clickrank._compile.jit import inline_kernel, kernel, lean_kernel
+from clickrank._compile.jit import array_kernel, inline_kernel, kernel, lean_kernel
 from clickrank._select import (
     copy,
     kth_largest,
@@ -12,6 +12,7 @@ from clickrank._select import (
 )
 
 __all__ = [
+    "array_kernel",
     "copy",
     "inline_kernel",
     "kernel",

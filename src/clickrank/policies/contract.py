@@ -123,7 +123,8 @@ def register_fast(
 ) -> None:
     """Make other kernels known for a registered policy: faster, with the same rankings.
 
-    ``build`` makes the cache from params and state, so that it may be dropped at any time.
+    ``build`` makes the cache from params and state, so that all but its particle may be dropped at
+    any time.
     """
     _states_of(cls)
     if score is None and _PLAIN[state].score is not None and _PLAIN[state].cache is not None:

@@ -43,14 +43,15 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class EpochUCBUnknown(EpochPolicy):
-    """Epoch-UCB for unknown position biases sorts items by what one more click could change.
+    """Epoch-UCB for unknown position biases sorts items by an upper confidence bound.
 
-    Attractions and biases are fitted to the clicks of all epochs; the confidence bound of an item
-    comes from how much its estimate moves with each count.
+    Attractions and biases are fitted to the clicks of all epochs; the width of an item's bound
+    comes from how far one more click would move its estimate.
 
-    α_j + √(36 β_j² log(J l²)) in epoch l, with J items and β_j² = Σ_ks Ñ_ks (α_j - α_j^ks)²,
-    where (α, λ) are fitted to the clicks N and the epochs Ñ by item and position, and α^ks is α
-    with one more click in N_ks. The largest goes to the position of the largest λ, and so on.
+    The index of item j is α_j + √(36 β_j² log(J l²)) in epoch l, with J items and β_j² = Σ_ks Ñ_ks
+    (α_j - α_j^ks)², where (α, λ) are fitted to the clicks N and the epochs Ñ by item and position,
+    and α^ks is α with one more click in N_ks. The largest goes to the position of the largest λ,
+    and so on.
 
     **Assumes**: multinomial logit clicks. The first position's bias counts as 1; with ``most`` = 1,
     no other is more prominent. No horizon.

@@ -66,13 +66,13 @@ class GRAB(Policy):
     **Differences**: 1. log log s is taken as 0 up to s = e. 2. Positions where the leader has equal
     click rates are ordered at random in each round. 3. Lists whose sums differ by less than 1e-11
     count as tied: for the leader, random bonuses of that size, by item and by position, decide. 4.
-    With delayed feedback only rounds that have come back count, but for which rounds play the
-    leader: there, lists made since count too. 5. How often a leader led is kept for 8,192 leaders;
-    see `clickrank.policies._shared.leader_counts`. 6. Items may come and go, or be given for
-    one list alone. A click rate of an item at a position does not depend on the other items, so all
-    counts are kept; a leader is a list, and its count is kept too. An item that is new has no
-    views, so its index is 1. Each set of items is then a bandit of its own that begins with what is
-    known from the others.
+    With delayed feedback all counts are of rounds that have come back; only the rule which rounds
+    play the leader also counts the lists made since the last feedback. 5. How often a leader led is
+    kept for 8,192 leaders; see `clickrank.policies._shared.leader_counts`. 6. Items may come and
+    go, or be given for one list alone. A click rate of an item at a position does not depend on the
+    other items, so all counts are kept; a leader is a list, and its count is kept too. An item that
+    is new has no views, so its index is 1. Each set of items is then a bandit of its own that
+    begins with what is known from the others.
 
     **Complexity**: a round finds the leader, O(n_positions² · n_items), computes n_items ·
     n_positions indices, and adds them up for n_items - 1 neighbours.

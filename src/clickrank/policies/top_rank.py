@@ -26,10 +26,10 @@ _EPOCHS = 64  # more than doubling reaches
 class State(NamedTuple):
     """Click differences of pairs, what they prove, and the partition that follows.
 
-    Within a block S_ij grows by the clicks on i less those on j, whoever else is clicked. So a
-    click is counted once, for its item, and pairs keep what else they have: for items of one block
-    S_ij = difference + clicks_i - clicks_j and N_ij = disagreement + clicks_i + clicks_j; for
-    others the two fields are S_ij and N_ij themselves.
+    For items of one block S_ij = difference + clicks_i - clicks_j and
+    N_ij = disagreement + clicks_i + clicks_j; for others the two fields are S_ij and N_ij
+    themselves. So that a click changes one number instead of one per item of its block, it is
+    counted for its item, and pairs keep the rest; both kernels of the policy read this state.
     """
 
     epoch: IntStatistic  # (1,), how often everything was forgotten
@@ -61,13 +61,13 @@ class TopRank(Policy):
 
     **Assumes**: positions of decreasing prominence, the first one most, and clicks v(a, k) on list
     a at position k such that for some α 1. the items of the largest α, in order, get most clicks;
-    2. exchanging i at position k with a less attractive j, v(a, k) falls by α_j/α_i or more; 3. an
-    item gets the fewest clicks at position k when the rest of the list is the best one. Position-
-    based, document-based and cascade clicks are such. So are dependent clicks and dynamic Bayesian
-    networks where all clicks satisfy equally (otherwise, the best items in order do not get most
-    clicks or are not the most satisfying), and the multinomial logit model with decreasing biases:
-    for α_j/(1 + λ_1 α_j) in place of α_j, as an attractive item takes clicks from its own list,
-    too. The horizon, or `doubling`.
+    2. exchanging i at position k with a less attractive j, v(a, k) falls to α_j/α_i of it or less;
+    3. an item gets the fewest clicks at position k when the rest of the list is the best one.
+    Position- based, document-based and cascade clicks are such. So are dependent clicks and dynamic
+    Bayesian networks where all clicks satisfy equally (otherwise, the best items in order do not
+    get most clicks or are not the most satisfying), and the multinomial logit model with decreasing
+    biases: for α_j/(1 + λ_1 α_j) in place of α_j, as an attractive item takes clicks from its own
+    list, too. The horizon, or `doubling`.
 
     **Source**: lattimore2018, Algorithm 1; gauthier2022, Algorithm 4.
 

@@ -37,7 +37,7 @@ class State(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """The names that hashes of leaders know the items by, which other catalogues must keep."""
+    """What hashes of leaders call each item: the same when items come and go, as are the counts."""
 
     labels: IntParticle  # (n_items,)
 
@@ -56,14 +56,15 @@ class UniRank(Policy):
     long as it is not certain that all of the first are better than all of the second.
 
     With O = rounds in which i and j are in one subset of the partition played and exactly one of
-    them is clicked, T_ij = |O| and ŝ_ij = Σ_O (c_i - c_j)/T_ij. *Leader* P̃: the items that no
-    other dominates, ŝ_ij ≥ √(log log t/T_ij), then those that none dominates of the rest, until
-    they fill the list; the last subset are the items left. *Played*: two subsets in a row become
-    one if the least index s̲_ij, i of the first and j of the second, is at most 0; an item of the
-    last subset with the least index joins the one before it if that is at most 0. Here
-    s̲_ij = 2f - 1, with f the least μ ≤ (1 + ŝ_ij)/2 of T_ij kl((1 + ŝ_ij)/2, μ) ≤
-    log τ + 3 log log τ, and τ the rounds that this leader has led before. The list is
-    uniform among those that the partition played allows.
+    them is clicked, T_ij = |O| and ŝ_ij = Σ_O (c_i - c_j)/T_ij, item i dominates j if
+    ŝ_ij ≥ √(log log t/T_ij). *Leader* P̃: first the items that no other dominates, then those that
+    none dominates of the rest, until they fill the list; the last subset are the items left.
+    *Played*: from the top, a subset is merged with the next one if the least index s̲_ij, i of the
+    first and j of the second, is at most 0; a pair just merged is not merged again. If the last
+    subset of the list was not merged, the item outside of the least index joins it, if that is at
+    most 0. Here s̲_ij = 2f - 1, with f the least μ ≤ (1 + ŝ_ij)/2 for which
+    T_ij kl((1 + ŝ_ij)/2, μ) ≤ log τ + 3 log log τ, and τ the rounds that this leader has led
+    before. The list is uniform among those that the partition played allows.
 
     **Assumes**: positions of decreasing prominence, the first one most. Clicks by a position-based,
     document or cascade model, or any other in which of two items, exchanged at random, the better
@@ -71,20 +72,20 @@ class UniRank(Policy):
 
     **Source**: gauthier2022, Algorithms 10 and 11.
 
-    **Differences**: 1. Algorithm 11 takes B off R, which is not printed. 2. As Remark 8 says, the
-    last subset are the items never shown by the leader, and may be empty; where items dominate each
-    other in circles, all those left are shown and form the subset before it. 3. f = 0 for
-    (1 + ŝ)/2 = 0, T = 0 or τ = 0; the text has 1 for the first. 4. log log is 0 up to e. 5. Subsets
-    mix if the index is at most 0, as in the text, where the algorithm has less than 0: an unknown
-    pair has index -1, an even one at most 0. 6. With T_ij = 0, i does not dominate j. 7. t and τ
-    count rounds whose feedback has come, and t one more. Leader and partition played travel in the
-    memo. 8. Ties of the item that joins are broken at random. 9. The leaders' counts are kept
-    by hash in a table of fixed size, and the least may be forgotten: see ``leader_counts``.
-    10. Items may come and go, or be given for one list alone. Who wins of two items that are
-    exchanged at random does not depend on a third one, so all wins are kept; a leader is the
-    partition of the items that it shows, so its count is kept too. An item that is new has met no
-    other, and is in the leader's first subset. Each set of items is then a bandit of its own that
-    begins with what is known from the others.
+    **Differences**: 1. The printed Algorithm 11 never removes B from R; here it does. 2. As Remark
+    8 says, the last subset are the items never shown by the leader, and may be empty; where items
+    dominate each other in cycles, all those left are shown and form the subset before it. 3. f = 0
+    for (1 + ŝ)/2 = 0, T = 0 or τ = 0; the text sets f = 0 where (1 + ŝ)/2 is 1, not 0. 4. log log
+    is 0 up to e. 5. Subsets mix if the index is at most 0, as in the text, where the algorithm has
+    less than 0: an unknown pair has index -1, an even one at most 0. 6. With T_ij = 0, i does not
+    dominate j. 7. t and τ count rounds whose feedback has come, and t one more. Leader and
+    partition played travel in the memo. 8. Ties of the item that joins are broken at random. 9. The
+    leaders' counts are kept by hash in a table of fixed size, and the least may be forgotten: see
+    ``leader_counts``. 10. Items may come and go, or be given for one list alone. Who wins of two
+    items that are exchanged at random does not depend on a third one, so all wins are kept; a
+    leader is the partition of the items that it shows, so its count is kept too. An item that is
+    new has met no other, and is in the leader's first subset. Each set of items is then a bandit of
+    its own that begins with what is known from the others.
 
     **Complexity**: O(n_items³) a round at most, and O(n_items²) memory; the kernels of
     ``clickrank.fast.uni_rank`` usually take O(n_items) a round and O(n_items) a click.

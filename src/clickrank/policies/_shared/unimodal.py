@@ -27,8 +27,8 @@ def new_particle(params: Any, state: Any) -> Particle:
 def is_due(ahead: Ints, led: int, period: int) -> bool:
     """Return whether to play a leader that has led ``led`` rounds, and count one more list made.
 
-    Lists whose feedback is to come count too: with feedback in batches, the number of rounds that
-    have come back might be a multiple of the period for the whole batch, or never.
+    Lists made since the last feedback count too: with feedback in batches, the number of rounds
+    that have come back might be a multiple of the period for the whole batch, or never.
     """
     due = bool((led + ahead[0]) % period == 0)
     ahead[0] += 1

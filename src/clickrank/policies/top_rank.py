@@ -63,7 +63,7 @@ class TopRank(Policy):
     a at position k such that for some α 1. the items of the largest α, in order, get most clicks;
     2. exchanging i at position k with a less attractive j, v(a, k) falls to α_j/α_i of it or less;
     3. an item gets the fewest clicks at position k when the rest of the list is the best one.
-    Position- based, document-based and cascade clicks are such. So are dependent clicks and dynamic
+    Position-based, document-based and cascade clicks are such. So are dependent clicks and dynamic
     Bayesian networks where all clicks satisfy equally (otherwise, the best items in order do not
     get most clicks or are not the most satisfying), and the multinomial logit model with decreasing
     biases: for α_j/(1 + λ_1 α_j) in place of α_j, as an attractive item takes clicks from its own

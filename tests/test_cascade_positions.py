@@ -25,7 +25,7 @@ def regret(model: Cascade, given_order: bool) -> float:
     for user in np.random.default_rng(1).random((ROUNDS, model.n_positions)):
         ranking, memo = learner.rank()
         if given_order:
-            ranking = np.argsort(-learner.state.attraction, kind="stable")
+            ranking = np.argsort(-learner.cache.cache.attraction, kind="stable")
         shown = attraction[ranking]
         clicks = np.zeros(model.n_positions, dtype=np.int64)
         clicked = np.flatnonzero(user < shown)

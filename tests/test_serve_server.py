@@ -37,6 +37,11 @@ CLI = "from clickrank.cli import app; app()"
 ROOT = Path(__file__).parents[1]
 
 
+def without_compiling(err: str) -> list[str]:
+    """Return what a service says but for what it compiles ahead."""
+    return [line for line in err.splitlines() if "clickrank.serve: Compil" not in line]
+
+
 @contextlib.contextmanager
 def process(*arguments: str, cwd: Path = ROOT) -> Iterator[subprocess.Popen[str]]:
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
@@ -153,7 +158,7 @@ def test_a_stop_waits_for_requests_and_closes_the_engine() -> None:
         assert answers[0].status_code == 200
         assert out.splitlines() == ["answers", "closed", "ended"]
         assert started.returncode == 0
-        assert err == ""
+        assert not without_compiling(err)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +254,7 @@ def test_from_start_to_stop(store: str, tmp_path: Path) -> None:
         address = line_of(started).removeprefix("clickrank serves ")
         assert line_of(started).startswith(f"Dashboard: {address}/")
         headers = {"authorization": f"Bearer {secret}"}
-        with httpx.Client(base_url=address, headers=headers) as client:
+        with httpx.Client(base_url=address, headers=headers, timeout=60) as client:
             new = {"name": "shop", "items": list("abcd"), "n_positions": 2, "policy": "uniform"}
             assert client.post("/v1/rankers", json=new).status_code == 201
             assert client.post("/v1/rankers", json=new).status_code == 200
@@ -273,7 +278,7 @@ def test_from_start_to_stop(store: str, tmp_path: Path) -> None:
         started.send_signal(signal.SIGTERM)
         _, err = started.communicate(timeout=30)
         assert started.returncode == 0
-        assert err == ""
+        assert not without_compiling(err)
     assert "1 streams, 1 impressions, 1 snapshots: 0 problems." in run("verify", "--store", store)
     out = tmp_path / "log.parquet"
     assert "Wrote" in run("export", "shop", "--store", store, "--out", str(out))

@@ -68,13 +68,15 @@ class Restless(cr.policies.Policy):
         return _State(np.zeros(n_items, dtype=np.int64))
 
 
-def _rank(params: Any, state: Any, rng: np.random.Generator, ranking: Any, memo: Any) -> None:
+def _rank(
+    params: Any, state: Any, cache: None, request: Any, rng: Any, ranking: Any, memo: Any
+) -> None:
     for _ in range(params.draws):
         rng.random()
     match_by_rank(-1.0 / (1.0 + state.clicks), -1.0 * np.arange(ranking.shape[0]), ranking)
 
 
-def _update(params: Any, state: Any, ranking: Any, memo: Any, clicks: Any) -> None:
+def _update(params: Any, state: Any, cache: None, ranking: Any, memo: Any, clicks: Any) -> None:
     for position in range(ranking.shape[0]):
         state.clicks[ranking[position]] += clicks[position]
 
@@ -89,6 +91,16 @@ def test_policies_meet_the_same_users() -> None:
     assert np.array_equal(table["0"].regret, table["1"].regret)
     assert np.array_equal(table["0"].regret, table["7"].regret)
     assert len(set(table["0"].regret[:, -1])) > 1  # which depends on the clicks
+
+
+def test_kernels_of_another_signature_are_refused() -> None:
+    def rank(params: Any, state: Any, rng: Any, ranking: Any, memo: Any) -> None:
+        pass
+
+    rule = r"rank must take \(params, state, cache, request, rng, ranking, memo\)"
+    with pytest.raises(InvalidValue, match=rule):
+        cr.policies.register(Restless, _State, rank, _update)
+    assert "test-restless" not in cr.policies.POLICIES
 
 
 def test_items_are_permuted_in_every_run() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -121,7 +122,14 @@ def compile_policy(name: str, models: Sequence[str]) -> Warmed:
         own = matched_model(cls, 4, 2)
         extra: dict[str, Any] = {"scores": own.attraction} if _takes_scores(cls) else {}
         made = policy(name, model=own, horizon=100, **extra)
-        Learned(made, own.n_items, own.n_positions).prepare()
+        known: dict[type, Policy] = {type(made.init(4, own.n_positions)): made}
+        for other in cls.assumes.click_models:  # which may need statistics of another kind
+            page = example_models(CLICK_MODELS[other], 4, own.n_positions, 0)[0]
+            with contextlib.suppress(ClickRankError):
+                spec = policy(name, model=page, horizon=100, **extra)
+                known.setdefault(type(spec.init(4, own.n_positions)), spec)
+        for spec in known.values():
+            Learned(spec, 4, own.n_positions).prepare()
         for other in models:
             model = own if other == own.name else example_models(CLICK_MODELS[other], 4, 2, 0)[0]
             try:

@@ -34,11 +34,12 @@ class Frozen(Target):
         state: Any,
         names: NDArray[Any] | None = None,
         notes: tuple[str, ...] = (),
+        cache: Any = None,
     ) -> None:
-        """Keep the policy, its state and the distribution of its next list."""
+        """Keep the policy, its state and cache, and the distribution of its next list."""
         self.n_items, self.n_positions = found.n_items, found.n_positions
         self.names, self.notes = names, notes
-        self._policy, self._found, self._state = policy, found, state
+        self._policy, self._found, self._state, self._cache = policy, found, state, cache
 
     def prefix_probabilities(self, rankings: Ints) -> Floats:
         """Return how likely a list begins as each of these does, down to each position."""
@@ -59,7 +60,9 @@ class Frozen(Target):
             return Mixture(lists[kept], self.n_items, chances[kept] / chances.sum())
         params = self._policy.params(self.n_items, self.n_positions)
         size = self.n_items, self.n_positions
-        cache = new_cache(kernels_of(self._policy, self._state), params, self._state, *size)
+        cache = self._cache
+        if cache is None:
+            cache = new_cache(kernels_of(self._policy, self._state), params, self._state, *size)
         chooser = Chooser(self._policy, *size, params, self._state, cache)
         drawn = chooser.draw(np.random.default_rng(seed), MOST_LISTS)
         return Mixture(drawn, self.n_items, drawn=True)
@@ -72,8 +75,12 @@ def frozen(
     state: Any = None,
     seed: int = 0,
     accuracy: float = ACCURACY,
+    cache: Any = None,
 ) -> Target:
     """Return what a policy would show next, as a target; by default before it has learned.
+
+    ``state`` and ``cache`` are those of a learner. Without the cache it is what the policy would
+    show after a restart.
 
     Examples
     --------
@@ -83,7 +90,8 @@ def frozen(
     """
     learner = Learner(policy, n_items, n_positions)
     state = learner.state if state is None else state
-    return _target(policy, state, propensities(policy, n_items, n_positions, state, seed, accuracy))
+    found = propensities(policy, n_items, n_positions, state, seed, accuracy, cache)
+    return _target(policy, state, found, cache=cache)
 
 
 def _target(
@@ -92,13 +100,14 @@ def _target(
     found: Propensities,
     names: NDArray[Any] | None = None,
     notes: tuple[str, ...] = (),
+    cache: Any = None,
 ) -> Target:
     lists, n_items = found.lists, found.n_items
     if isinstance(lists, Few):
         return Mixture(lists.rankings, n_items, lists.weights, names=names, notes=notes)
     if isinstance(lists, Drawn):
         return Mixture(lists.rankings, n_items, drawn=True, names=names, notes=notes)
-    return Frozen(policy, found, state, names, notes)
+    return Frozen(policy, found, state, names, notes, cache)
 
 
 def learned(policy: Policy, log: Impressions, seed: int = 0) -> Target:
@@ -117,5 +126,5 @@ def learned(policy: Policy, log: Impressions, seed: int = 0) -> Target:
         log, about = usable(log, "estimated", lists=True)
         notes = tuple(f"Of what the policy learned from: {note}" for note in about)
     learner.fold(log.rankings, np.zeros((len(log.rankings), 0), dtype=np.int64), log.clicks)
-    found = propensities(policy, n_items, n_positions, learner.state, seed, ACCURACY)
-    return _target(policy, learner.state, found, log.items, notes)
+    found = propensities(policy, n_items, n_positions, learner.state, seed, ACCURACY, learner.cache)
+    return _target(policy, learner.state, found, log.items, notes, learner.cache)

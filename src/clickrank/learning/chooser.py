@@ -83,8 +83,11 @@ class Chooser:
         return ranking, bool(rng.bit_generator.state != before)
 
     def keep(self, *names: str) -> None:
-        """Let all draws begin with what the last one left in some fields, which must be caches."""
-        for name in names:
+        """Let all draws begin with what the last one left in some fields, which must be caches.
+
+        Fields that the kernels in use do not have are left out.
+        """
+        for name in set(names) & set(self.cache._fields):
             getattr(self._kept_cache, name)[...] = getattr(self.cache, name)
 
     def reset(self) -> None:

@@ -134,6 +134,7 @@ def propensities(
     state: Any = None,
     seed: int | np.random.Generator = 0,
     accuracy: float = ACCURACY,
+    cache: Any = None,
 ) -> Propensities:
     """Return the probability of each item at each position, for the policy's next list.
 
@@ -147,6 +148,9 @@ def propensities(
         Where lists are drawn, they follow from it: a whole number, or a generator that goes on.
     accuracy
         Standard error of each probability, at most: 0.25 / accuracy² lists are drawn.
+    cache
+        That of the learner, `Learner.cache`; it is left as it is. Without it the list is the next
+        one after a restart: no list waits for feedback, and a particle has yet to start.
 
     Examples
     --------
@@ -165,7 +169,8 @@ def propensities(
     tell_apart(type(params))
     if state is None:
         state = policy.init(n_items, n_positions)
-    cache = new_cache(kernels_of(policy, state), params, state, n_items, n_positions)
+    if cache is None:
+        cache = new_cache(kernels_of(policy, state), params, state, n_items, n_positions)
     chooser = Chooser(policy, n_items, n_positions, params, state, cache)
     lists = lists_of(chooser, generator(seed), draws_for(accuracy))
     return Propensities(lists, n_items, n_positions)

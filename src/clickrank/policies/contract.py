@@ -12,6 +12,7 @@ read and write the same state, and must give the same rankings.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from clickrank._compile.jit import generic, named_tuple_class, source_key, tell_
 from clickrank._select import drawn_top_k, place, renew_top_k, renew_top_k_of
 from clickrank.errors import invalid
 from clickrank.policies.base import POLICIES, Policy
-from clickrank.types import Floats, Ints, statistic_fields
+from clickrank.types import Floats, Ints, particle_fields, statistic_fields
 
 
 class Request(NamedTuple):
@@ -103,6 +104,7 @@ def register(
     if update is None or (rank is None) == (score is None):
         rule = "register must be given update, and either rank or score"
         raise invalid(cls.__name__, rule, (rank, score, update))
+    _check_kernels(cls, rank=rank, score=score, update=update)
     POLICIES.add(cls.name, cls)
     tell_apart(state)
     _STATES.setdefault(cls, []).append(state)
@@ -133,14 +135,40 @@ def register_fast(
     if update is None or (rank is None) == (score is None):
         rule = "register_fast must be given update, and either rank or score"
         raise invalid(cls.__name__, rule, (rank, score, update))
+    _check_kernels(cls, rank=rank, score=score, update=update)
+    plain = _PLAIN[state].cache
+    walks = particle_fields(plain) if plain is not None else ()
+    if set(walks) != set(particle_fields(cache)):
+        rule = f"the fast cache must have the particle of the plain kernels ({', '.join(walks)})"
+        raise invalid(cls.__name__, rule, particle_fields(cache))
     draw_ties = _PLAIN[state].draw_ties
     _FAST[state] = _known(state, Kernels(rank, score, update, build, cache, lean, draw_ties))
     _code_of.cache_clear()
 
 
+_PARAMETERS = {
+    "rank": ("params", "state", "cache", "request", "rng", "ranking", "memo"),
+    "score": ("params", "state", "cache", "request", "rng", "items", "positions"),
+    "update": ("params", "state", "cache", "ranking", "memo", "clicks"),
+}
+
+
+def _check_kernels(cls: type[Policy], **kernels: Callable[..., None] | None) -> None:
+    """Raise if a kernel takes other parameters: Numba's message would not name the kernel."""
+    for verb, kernel in kernels.items():
+        if kernel is not None and tuple(inspect.signature(kernel).parameters) != _PARAMETERS[verb]:
+            taken = tuple(inspect.signature(kernel).parameters)
+            rule = f"{verb} must take ({', '.join(_PARAMETERS[verb])})"
+            raise invalid(cls.__name__, rule, f"({', '.join(taken)})")
+
+
 def _known(state: type, kernels: Kernels) -> Kernels:
     if kernels.cache is not None:
         tell_apart(kernels.cache)
+        same = sorted({*statistic_fields(state)} & {*particle_fields(kernels.cache)})
+        if same:
+            rule = "fields of a particle must not be called like statistics"
+            raise invalid(state.__qualname__, rule, same)
     _BY_TYPES[state, kernels.cache] = kernels
     return kernels
 

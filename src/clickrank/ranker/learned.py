@@ -23,7 +23,7 @@ from clickrank.learning.propensities import (
     lists_of,
 )
 from clickrank.policies import Policy
-from clickrank.policies.contract import ANY_ITEMS, Request, code_of, scores_items
+from clickrank.policies.contract import ANY_ITEMS, Request, code_of, kernels_of, scores_items
 from clickrank.ranker.abilities import (
     allowed_of,
     drops_items,
@@ -131,6 +131,9 @@ class Learned:
         self._entered(np.random.default_rng(0))
         nothing = np.zeros((0, self.n_positions), dtype=np.int64)
         self._learner.fold(nothing, nothing[:, :0], nothing)
+        if scores_items(self.policy) and self.n_items > self.n_positions:
+            some = self._learner.chooser(Request(np.arange(self.n_positions)))
+            some.draw(np.random.default_rng(0), 0)
 
     def rank(
         self, rng: np.random.Generator, candidates: ArrayLike | None = None
@@ -144,10 +147,19 @@ class Learned:
         allowed = self._active if candidates is None else self._among(candidates)
         if allowed.size == self.n_items:
             return self._rank_all(rng)
-        if scores_items(self.policy):
+        if self._requests(candidates):
             return self._learner.rank(rng, Request(allowed))
         ranking, memo = self._learner_of(allowed).rank(rng)
         return allowed[ranking], self._called(memo, allowed)
+
+    def _requests(self, candidates: ArrayLike | None) -> bool:
+        """Return whether the learner of all items can be asked for a list of some of them.
+
+        Where items are retired, and the fast kernels of a policy only rank all items, a learner of
+        the others is faster: its lists are the same.
+        """
+        scores = kernels_of(self.policy, self._learner.state).score is not None
+        return scores_items(self.policy) and (candidates is not None or scores)
 
     def memo_now(self, memo: ArrayLike) -> Ints:
         """Return the memo of a list that may be from before items were added, for these items.
@@ -192,7 +204,7 @@ class Learned:
         allowed = self._active if candidates is None else self._among(candidates)
         if allowed.size == self.n_items:
             return Propensities(lists_of(self._learner.chooser(), rng, draws), *size)
-        if scores_items(self.policy):
+        if self._requests(candidates):
             chooser = self._learner.chooser(Request(allowed))
             return Propensities(lists_of(chooser, rng, draws), *size)
         learner = self._learner_of(allowed)

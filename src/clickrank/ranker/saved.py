@@ -79,7 +79,8 @@ def policy_label(policy: Policy) -> tuple[dict[str, Any], Arrays]:
             rule = f"{field.name} must be made of numbers, text and vectors to be saved"
             raise invalid(type(policy).__name__, rule, value)
         settings[field.name] = value
-    return {"name": policy.name, "settings": settings}, arrays
+    label = {"name": policy.name, "settings": settings}
+    return {**label, "reference": True} if policy.reference else label, arrays
 
 
 def policy_from(label: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Policy:
@@ -98,7 +99,7 @@ def policy_from(label: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) ->
     for name in arrays:
         if name.startswith(_SETTING):
             settings[name.removeprefix(_SETTING)] = Features(arrays[name])
-    return cls(**settings)
+    return cls(**settings, reference=bool(label.get("reference", False)))
 
 
 def _plain(value: Any) -> bool:

@@ -11,6 +11,8 @@ import numpy as np
 from msgspec import UNSET
 
 from clickrank.errors import ClickRankError, InvalidValue, UnknownName, did_you_mean, invalid
+from clickrank.learning import Learner
+from clickrank.learning.caches import arrays_in
 from clickrank.policies import POLICIES
 from clickrank.priors import from_ranking
 from clickrank.ranker import drops_items, takes_candidates
@@ -186,7 +188,7 @@ def check(name: str, definition: Definition) -> None:
 
 
 def _size(definition: Definition) -> float:
-    """Return the bytes of a state, at most quadratic in the items, from three small ones."""
+    """Return the bytes of state and cache, at most quadratic in the items, by three small ones."""
     n_items, n_positions = len(definition.items), definition.n_positions
     small = [n_positions + 8, n_positions + 16, n_positions + 24]
     if n_items <= small[-1]:
@@ -195,8 +197,8 @@ def _size(definition: Definition) -> float:
     for count in small:
         part = definition.first_items(count)
         part = msgspec.structs.replace(part, start=None, retired=[])
-        state = part.spec().init(count, n_positions)
-        sizes.append(sum(array.nbytes for array in state))
+        learner = Learner(part.spec(), count, n_positions)
+        sizes.append(sum(array.nbytes for array in (*learner.state, *arrays_in(learner.cache))))
     return float(np.polyval(np.polyfit(small, sizes, len(small) - 1), n_items))
 
 

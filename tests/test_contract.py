@@ -1,0 +1,88 @@
+"""The contract of policies: requests, caches, particles, and what `register` refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import clickrank as cr
+from clickrank._compile.jit import kernel_for
+from clickrank.errors import InvalidValue
+from clickrank.learning.chooser import draw_lists
+from clickrank.policies import Request
+from clickrank.policies.contract import code_of, register_fast
+from clickrank.policies.pbm_ucb import PBMUCB, State
+from clickrank.ranker import Learned
+from clickrank.types import IntParticle, Ints
+
+
+def test_only_scorers_take_candidates_in_a_request() -> None:
+    grab = cr.Learner(cr.policy("grab"), 5, 2, seed=0)
+    with pytest.raises(InvalidValue, match="only policies that score items take candidates"):
+        grab.rank(request=Request(np.array([0, 1, 2])))
+    ucb = cr.Learner(cr.policy("pbm-ucb", examination=[1.0, 0.5]), 5, 2, seed=0)
+    assert set(ucb.rank(request=Request(np.array([1, 3])))[0].tolist()) == {1, 3}
+    for wrong in ([3, 1], [1], [1, 5], [-1, 2], [2, 2]):
+        with pytest.raises(InvalidValue, match="candidates must be 2 or more items"):
+            ucb.rank(request=Request(np.array(wrong)))
+
+
+def test_lists_of_candidates_are_compiled_when_a_ranker_is_made() -> None:
+    learned = Learned(cr.policy("cascade-kl-ucb"), 6, 2)
+    learned.prepare()
+    compiled: Any = kernel_for(draw_lists, code_of(learned.policy))
+    before = set(compiled.overloads)
+    learned.rank(np.random.default_rng(0), [1, 2, 4])
+    assert set(compiled.overloads) == before
+
+
+def test_propensities_of_what_is_in_flight_need_the_cache() -> None:
+    learner = cr.Learner(cr.policy("bubblerank", horizon=1000, initial=[0, 1, 2, 3]), 4, 4, seed=0)
+    learner.rank()
+    now = learner.propensities().marginals
+    shape = learner.policy, 4, 4, learner.state
+    assert np.array_equal(cr.learning.propensities(*shape, cache=learner.cache).marginals, now)
+    assert not np.array_equal(cr.learning.propensities(*shape).marginals, now)
+
+
+def test_references_know_their_propensities() -> None:
+    reference, fast = (
+        cr.Learner(cr.policy("pmed", reference=reference), 4, 2, seed=0).propensities().marginals
+        for reference in (True, False)
+    )
+    assert np.allclose(reference, fast, atol=0.05)  # five standard errors of what is drawn
+
+
+def test_a_saved_ranker_is_run_as_before(tmp_path: Path) -> None:
+    for reference in (True, False):
+        ranker = cr.Ranker(cr.policy("grab", reference=reference), ["a", "b", "c"], 2, seed=0)
+        ranker.save(tmp_path / "ranker.npz")
+        assert cr.Ranker.load(tmp_path / "ranker.npz").policy.reference is reference
+
+
+class _Clash(NamedTuple):
+    clicks: IntParticle  # which is a statistic of the policy
+
+
+class _Walk(NamedTuple):
+    walk: IntParticle  # which the plain kernels do not have
+
+
+def _rank(
+    params: Any, state: Any, cache: Any, request: Any, rng: Any, ranking: Ints, memo: Ints
+) -> None:
+    pass
+
+
+def _update(params: Any, state: Any, cache: Any, ranking: Ints, memo: Ints, clicks: Ints) -> None:
+    pass
+
+
+@pytest.mark.parametrize("cache", [_Clash, _Walk])
+def test_particles_of_their_own_are_refused(cache: type) -> None:
+    with pytest.raises(InvalidValue, match="particle"):
+        register_fast(PBMUCB, State, cache, lambda params, state: None, _rank, _update)
+    assert cr.Learner(cr.policy("pbm-ucb", examination=[1.0]), 2, 1).rank()[0].size == 1

@@ -50,7 +50,7 @@ def build(params: Params, state: State) -> Cache:
         missing=np.zeros(n_positions, dtype=np.int64),
     )
     with interpreted():
-        for first in np.flatnonzero(state.phase):
+        for first in np.flatnonzero(state.phase).tolist():
             items, end = interval(state.order, state.phase, first)
             measured = needed = items[:0]
             if items.size > 1:

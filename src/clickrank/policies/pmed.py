@@ -13,7 +13,7 @@ from clickrank._select import top_k
 from clickrank.numerics.birkhoff import decompose
 from clickrank.numerics.exploration_program import exploration_amounts
 from clickrank.numerics.pbm_likelihood import PBMEstimates, estimate_pbm, explains, smallest_gap
-from clickrank.policies._shared.pmed_lists import QueuedLists
+from clickrank.policies._shared.pmed_queue import PMEDQueue
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, FloatStatistic, IntParticle, Ints, IntStatistic, number, switch
@@ -56,7 +56,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PMED(QueuedLists, Policy):
+class PMED(Policy, PMEDQueue):
     """PMED shows each item at each position as often as the regret's lower bound asks for.
 
     Neither attraction nor examination is known. Estimates of both (the likelihood's maximum)
@@ -196,23 +196,20 @@ def fill_queue(params: Params, state: State, rng: np.random.Generator, queue: In
     places = np.empty(n_positions, dtype=np.int64)  # positions, most examined first
     top_k(estimates.log_theta, rng, order)
     top_k(estimates.log_kappa, rng, places)
-    best = queue[0]
+    best, size = queue[0], 1
     best[places] = order[:n_positions]
-    size = 1
 
-    views = 1.0 * (state.clicks + state.misses)  # later: those that served no list yet
+    views = (state.clicks + state.misses).astype(np.float64)  # later: that served no list yet
     log_t = math.log(rounds_of(state) + 1.0)
     least = params.alpha * math.sqrt(log_t)
-    everything = state.weights[0] < 0.0
-    if params.hinge:
-        everything |= is_doubtful(params, state, estimates, log_t)
+    doubtful = params.hinge and is_doubtful(params, state, estimates, log_t)
     for first in range(n_items):
         queue[size] = (first + np.arange(n_positions)) % n_items
         fewest = along(views, queue[size]).min()
-        if everything or fewest == 0.0 or fewest < least:
+        if doubtful or state.weights[0] < 0.0 or fewest == 0.0 or fewest < least:
             size += 1
 
-    for v in range(np.sum(state.weights > 0.0)):
+    for v in range(np.count_nonzero(state.weights > 0.0)):
         shown, asked = queue[size], state.weights[v] * log_t
         shown[places] = order[state.lists[v]]
         others = shown != best
@@ -236,9 +233,8 @@ def is_doubtful(params: Params, state: State, estimates: PBMEstimates, log_t: fl
     """Return whether estimates are too close to each other, or too far from the clicks."""
     closest = params.beta / math.log(log_t) if log_t > 1.0 else 0.0
     scale = estimates.log_kappa.max()  # so that the most examined position has κ = 1
-    close = smallest_gap(estimates.log_theta, scale) < closest
-    close |= smallest_gap(estimates.log_kappa, -scale) < closest
-    return close or not explains(estimates, state.clicks, state.misses, params.gamma)
+    gap = min(smallest_gap(estimates.log_theta, scale), smallest_gap(estimates.log_kappa, -scale))
+    return gap < closest or not explains(estimates, state.clicks, state.misses, params.gamma)
 
 
 def update(

@@ -14,7 +14,7 @@ from clickrank.numerics.g_optimal import TOLERANCE, optimal_design
 from clickrank.policies._shared.deck import draw_card
 from clickrank.policies._shared.designed_estimates import best_places, chain_end, estimate_items
 from clickrank.policies._shared.fisher_yates import fill_at_random
-from clickrank.policies._shared.intervals import interval
+from clickrank.policies._shared.intervals import begins, interval
 from clickrank.policies._shared.recurrank_items import PHASES, SALTS, RecurRankItems
 from clickrank.policies._shared.recurrank_program import add_past, program_views
 from clickrank.policies.base import Assumes, Policy, check_failure
@@ -55,7 +55,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RecurRank(RecurRankItems, Policy):
+class RecurRank(Policy, RecurRankItems):
     """RecurRank measures items in rounds of growing precision, and splits positions as it learns.
 
     Each interval of positions has its own items 𝒜, sorted by the last estimates, and a phase ℓ. In
@@ -183,7 +183,7 @@ def rank(
     """Put an item to be measured at the first position of each interval, above the best others."""
     memo[:] = 0
     memo[-1] = int(rng.random() * SALTS)
-    for first in np.flatnonzero(state.phase):
+    for first in begins(state.phase):
         items, end = interval(state.order, state.phase, first)
         if items.shape[0] == 1:
             ranking[first] = items[0]
@@ -200,15 +200,14 @@ def rank(
         if state.phase[first] == 1:
             fill_at_random(state.order.shape[0], rng, measured[slot], ranking)
         else:
-            others = items[items != measured[slot]]
-            ranking[first + 1 : end] = others[: end - first - 1]
+            ranking[first + 1 : end] = items[items != measured[slot]][: end - first - 1]
 
 
 def update(
     params: Params, state: State, cache: Plan, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count what was measured; with the last view that a phase needs, it ends."""
-    for first in np.flatnonzero(state.phase):
+    for first in begins(state.phase):
         item, number = ranking[first], state.restarts[0] * PHASES + state.phase[first]
         if memo[first] // params.most_measured == number:  # not of an instance that has ended
             measured, needed = designed(params, state, first)
@@ -264,7 +263,7 @@ def views_needed(
         return program_views(params.failure, n_positions, d, phase, n_items, weights.shape[0])
     share = params.failure / (2.0 * n_positions * 2.0**phase)  # δ_ℓ
     views = 0.5 * max(leverage, float(d)) * 4.0**phase * math.log(n_items / share)
-    return np.minimum(float(LARGEST), np.ceil(views * weights)).astype(np.int64)
+    return np.ceil(min(views, float(LARGEST)) * weights).astype(np.int64)
 
 
 register(RecurRank, State, rank, update, cache=Plan, build=no_plan)

@@ -7,8 +7,16 @@ items as positions; after the items of the last one, ``order`` is -1.
 
 from __future__ import annotations
 
+import numpy as np
+
 from clickrank._compile.jit import array_kernel
 from clickrank.types import Ints
+
+
+@array_kernel
+def begins(phase: Ints) -> Ints:
+    """Return the first positions of all intervals."""
+    return np.flatnonzero(phase)
 
 
 @array_kernel

@@ -1,21 +1,24 @@
-"""What RecurRank says of its items and of its next list."""
+"""What RecurRank says of its items and of its next list, and the states of earlier versions."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from clickrank._compile.jit import interpreted
-from clickrank.features import Features
 from clickrank.policies._shared.intervals import interval
+from clickrank.policies.capabilities import (
+    DropsItems,
+    ExactLists,
+    HasFeatures,
+    HasMemo,
+    ReadsEarlierStates,
+)
 from clickrank.rankings.lists import Few, Joined, Led, Lists, ListSource
 from clickrank.types import Ints
-
-if TYPE_CHECKING:
-    from clickrank.policies.recurrank import RecurRank
 
 #: After this many changes of the catalogue, no list from before is still on its way.
 RESTARTS = 16
@@ -25,24 +28,17 @@ PHASES = 32
 SALTS = 2**16
 
 
-class RecurRankItems:
+class RecurRankItems(HasMemo, DropsItems, ExactLists, HasFeatures, ReadsEarlierStates):
     """Features follow their items, dropped items may go, and the next list's chances are known."""
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
         """Return one whole number per position, what is measured there, and a random one."""
         return n_positions + 1
 
-    def memo_limit(self: RecurRank, n_items: int) -> int:
+    def memo_limit(self: Any, n_items: int) -> int:
         """Return what both kinds of numbers are below."""
-        d = self.features.n_features
+        d: int = self.features.n_features
         return max(SALTS, RESTARTS * PHASES * (d * (d + 1) // 2))
-
-    def relabelled(
-        self: RecurRank, origin: Ints, new: ArrayLike | Features | None = None
-    ) -> RecurRank:
-        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
-        features = self.features.relabelled(origin, None if new is None else Features(new))
-        return replace(self, features=features)
 
     def dropped(self, state: Any) -> Ints:
         """Return the items that are in no interval any more."""
@@ -53,7 +49,7 @@ class RecurRankItems:
         shown, _ = source.probe()  # which leaves the decks without the cards of this list
         state, planned = source.state, source.cache.planned.copy()
         parts: list[tuple[Lists, int]] = []
-        for first in np.flatnonzero(state.phase):
+        for first in np.flatnonzero(state.phase).tolist():
             with interpreted():
                 items, end = interval(state.order, state.phase, first)
             if items.size == 1:
@@ -69,3 +65,28 @@ class RecurRankItems:
             rows = [[item, *items[items != item][: end - first - 1]] for item in measured]
             parts.append((Few(rows, chances), end - first))
         return Joined(parts)
+
+    def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return statistics by item.
+
+        Earlier versions had them by interval and place in its design, which they kept too; the
+        views of earlier phases counted among those of the present one where they matter.
+        """
+        arrays = dict(arrays)
+        if "chosen" not in arrays:
+            return arrays
+        order, past = arrays["order"].copy(), arrays["past"]
+        order[arrays["alive"][0] :] = -1
+        found = {name: np.zeros_like(order) for name in ("views", "clicks", "planned")}
+        for first, size in enumerate(arrays["support"]):
+            measured = arrays["chosen"][first, :size]
+            for name in found.keys() & arrays.keys():
+                found[name][measured] = arrays[name][first, :size]
+            if past.size:
+                found["views"][measured] -= past[0, measured]
+                found["clicks"][measured] -= past[1, measured]
+        if "planned" not in arrays:
+            del found["planned"]
+        else:
+            found["instance"] = arrays["planning"]
+        return {**arrays, **found, "order": order, "restarts": arrays["epoch"]}

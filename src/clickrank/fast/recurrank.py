@@ -8,7 +8,6 @@ import numpy as np
 
 from clickrank._compile.jit import array_kernel, interpreted, lean_kernel
 from clickrank.numerics.g_optimal import TOLERANCE, optimal_design_of, support_limit
-from clickrank.policies._shared.deck import draw_card
 from clickrank.policies._shared.fisher_yates import fill_at_random
 from clickrank.policies._shared.intervals import interval
 from clickrank.policies._shared.recurrank_items import PHASES, SALTS
@@ -30,6 +29,7 @@ class Cache(NamedTuple):
 
     instance: IntParticle  # (n_positions,), the number of the instance whose deck it is
     planned: IntParticle  # (n_items,), views to be handed out
+    cards: Ints  # (n_positions,), the views that are in the deck; -1 if they must be counted
     end: Ints  # (n_positions,), the position after the interval that begins here
     n_measured: Ints  # (n_positions,), items of its design; 0 if it has a single item
     measured: Ints  # (n_positions, most), these items
@@ -43,6 +43,7 @@ def build(params: Params, state: State) -> Cache:
     slots = n_positions, support_limit(state.order.size, params.features.shape[1])
     cache = Cache(
         **no_plan(params, state)._asdict(),
+        cards=np.full(n_positions, -1, dtype=np.int64),
         end=np.zeros(n_positions, dtype=np.int64),
         n_measured=np.zeros(n_positions, dtype=np.int64),
         measured=np.zeros(slots, dtype=np.int64),
@@ -93,37 +94,47 @@ def rank(
             ranking[first] = state.order[first]
             continue
         number = state.restarts[0] * PHASES + state.phase[first]
-        measured = cache.measured[first, : cache.n_measured[first]]
-        _renew_deck(state, cache, first, number, measured)
-        slot = draw_card(cache.planned, measured, rng)
+        if cache.cards[first] <= 0 or cache.instance[first] != number:
+            _renew_deck(state, cache, first, number)
+        left = int(rng.random() * cache.cards[first])
+        slot = 0
+        while left >= cache.planned[cache.measured[first, slot]]:
+            left -= cache.planned[cache.measured[first, slot]]
+            slot += 1
+        item = cache.measured[first, slot]
+        cache.planned[item] -= 1
+        cache.cards[first] -= 1
         memo[first] = number * params.most_measured + slot
-        ranking[first] = measured[slot]
+        ranking[first] = item
         if state.phase[first] == 1:
-            fill_at_random(state.order.shape[0], rng, measured[slot], ranking)
+            fill_at_random(state.order.shape[0], rng, item, ranking)
             continue
         place = first
         for position in range(first + 1, cache.end[first]):
-            place += state.order[place] == measured[slot]
+            place += state.order[place] == item
             ranking[position] = state.order[place]
             place += 1
 
 
 @lean_kernel
-def _renew_deck(state: State, cache: Cache, first: int, number: int, measured: Ints) -> None:
-    """Plan the views that are missing, if the deck is empty or of another instance."""
+def _renew_deck(state: State, cache: Cache, first: int, number: int) -> None:
+    """Count the views in the deck; if it is empty or of another instance, plan those missing."""
+    cache.cards[first] = 0
     if cache.instance[first] == number:
-        for item in measured:
-            if cache.planned[item] > 0:
-                return
+        for slot in range(cache.n_measured[first]):
+            cache.cards[first] += cache.planned[cache.measured[first, slot]]
+        if cache.cards[first] > 0:
+            return
     else:
         cache.instance[first] = number
         last = cache.end[first] == state.phase.shape[0]
         for place in range(first, state.order.shape[0] if last else cache.end[first]):
             if state.order[place] >= 0:
                 cache.planned[state.order[place]] = 0
-    for slot in range(measured.shape[0]):
-        item = measured[slot]
+    for slot in range(cache.n_measured[first]):
+        item = cache.measured[first, slot]
         cache.planned[item] = cache.needed[first, slot] - state.views[item]
+        cache.cards[first] += cache.planned[item]
 
 
 def update(
@@ -132,19 +143,30 @@ def update(
     """Count what was measured; with the last view that a phase needs, it ends."""
     n_positions = ranking.shape[0]
     for first in range(n_positions):
+        if cache.n_measured[first] == 0:
+            continue
         number = state.restarts[0] * PHASES + state.phase[first]
-        if state.phase[first] == 0 or memo[first] // params.most_measured != number:
+        slot = memo[first] - number * params.most_measured
+        if slot < 0 or slot >= params.most_measured:
             continue
         item = ranking[first]
-        for slot in range(cache.n_measured[first]):
-            known = cache.measured[first, slot] == item
-            if known and state.views[item] < cache.needed[first, slot]:
-                state.views[item] += 1
-                state.clicks[item] += clicks[first]
-                cache.missing[first] -= 1
-                if cache.missing[first] == 0:
-                    _end_phase(params, state, cache, first, int(memo[n_positions]))
-                break
+        if slot >= cache.n_measured[first] or cache.measured[first, slot] != item:
+            slot = _slot_of(cache, first, item)  # items have got other numbers
+        if slot >= 0 and state.views[item] < cache.needed[first, slot]:
+            state.views[item] += 1
+            state.clicks[item] += clicks[first]
+            cache.missing[first] -= 1
+            if cache.missing[first] == 0:
+                _end_phase(params, state, cache, first, int(memo[n_positions]))
+
+
+@lean_kernel
+def _slot_of(cache: Cache, first: int, item: int) -> int:
+    """Return the place of an item in the design of an interval; -1 if it is not there."""
+    for slot in range(cache.n_measured[first]):
+        if cache.measured[first, slot] == item:
+            return slot
+    return -1
 
 
 @array_kernel

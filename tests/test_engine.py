@@ -276,7 +276,7 @@ def test_items_that_were_dropped_leave_what_was_learned(url: str) -> None:
         settings = {"features": np.eye(6).tolist(), "failure": 1.0}
         await engine.create(new(policy="recurrank", settings=settings))
         before = await visits(engine, 80, 80)
-        assert before["alive"].tolist() == [3]
+        assert (before["order"] >= 0).sum() == 3
         await engine.retire_items("shop", RetiredItems([ITEMS[4]]))
         after = await visits(engine, 10, 90)
         assert after["views"].sum() == before["views"].sum() + 10

@@ -43,8 +43,8 @@ def test_before_feedback_every_rotation_is_shown() -> None:
 
 def test_where_the_program_failed_every_rotation_is_shown() -> None:
     learner = played(MODEL, 300)
-    assert learner.state.failures[0] == 0
-    learner.state.n_lists[0] = -1
+    assert learner.state.weights[0] > 0.0
+    learner.state.weights[0] = -1.0
     learner.cache.size[0] = 0
     shown = [tuple(learner.rank()[0].tolist()) for _ in range(6)]
     assert rotations(5, 3) <= set(shown)
@@ -62,7 +62,7 @@ def test_the_best_list_goes_to_the_most_examined_positions(examination: list[flo
 def amounts_of(state: State) -> Floats:
     """Return how much the plan shows of each item, by rank, at each position, by rank."""
     amounts = np.zeros((5, 3))
-    for s in range(state.n_lists[0]):
+    for s in range(np.count_nonzero(state.weights)):
         assert len(set(state.lists[s].tolist())) == 3
         amounts[state.lists[s], np.arange(3)] += state.weights[s]
     amounts[np.arange(3), np.arange(3)] = 0.0  # the best list itself is not asked for
@@ -71,10 +71,7 @@ def amounts_of(state: State) -> Floats:
 
 def test_the_plan_is_the_program_of_the_estimates() -> None:
     """The lists of a plan add up to the amounts; these are near those of the true parameters."""
-    learner = played(MODEL, 5000)
-    learner.state.next_plan[0] = 0
-    ranking, memo = learner.rank()
-    learner.update(ranking, memo, [0, 0, 0])
+    learner = played(MODEL, 5000, PMED(renewal=0.0))
     amounts = amounts_of(learner.state)
     assert amounts.max() > 0
 
@@ -138,9 +135,13 @@ def test_where_the_fit_starts_does_not_matter() -> None:
 )
 def test_the_program_never_fails(model: PBM) -> None:
     for seed in range(2):
-        learner = played(model, 800, PMED(renewal=0.01), seed)
-        assert learner.state.failures[0] == 0
-        assert learner.state.n_lists[0] >= (0 if model.n_items == 1 else 1)
+        learner = Learner(PMED(renewal=0.01), model.n_items, model.n_positions, seed=seed)
+        users = streams(seed, 0).users
+        for _ in range(800):
+            ranking, memo = learner.rank()
+            learner.update(ranking, memo, model.sample(ranking, users))
+            assert learner.state.weights.min() >= 0.0
+        assert np.count_nonzero(learner.state.weights) >= (0 if model.n_items == 1 else 1)
 
 
 def test_hinge_explores_where_estimates_tie() -> None:
@@ -165,3 +166,16 @@ def test_the_fit_settles_where_the_first_position_is_examined_least() -> None:
     room = np.zeros(4), np.zeros(3), np.zeros((4, 3)), np.zeros((3, 3))
     assert maximise_likelihood(clicks, misses, x, y, *room)
     assert np.exp(x[:, None] + y) == pytest.approx(clicks / 10**7, abs=1e-6)
+
+
+@pytest.mark.parametrize("n_lists", [-1, 0, 2])
+def test_weights_of_earlier_versions(n_lists: int) -> None:
+    """Those after the lists of the plan were left from earlier plans."""
+    learner = played(MODEL, 300)
+    weights = learner.state.weights.copy()
+    assert np.count_nonzero(weights) > 2
+    found = PMED().upgraded({"weights": weights, "n_lists": np.array([n_lists])})["weights"]
+    want = np.where(np.arange(weights.size) < n_lists, weights, 0.0)
+    want[0] = -1.0 if n_lists < 0 else want[0]
+    assert found.tolist() == want.tolist()
+    assert PMED().upgraded({"weights": weights})["weights"] is weights

@@ -135,6 +135,17 @@ def switch(owner: str, name: str, value: object) -> bool:
     return bool(value)
 
 
+def one_of(owner: str, name: str, value: object, choices: Sequence[str]) -> None:
+    """Check that a setting is one of several words.
+
+    >>> one_of("RecurRank", "variant", "authors", ("paper", "program"))
+    Traceback (most recent call last):
+    clickrank.errors.InvalidValue: RecurRank: variant must be 'paper' or 'program', got 'authors'.
+    """
+    if value not in choices:
+        raise invalid(owner, f"{name} must be {' or '.join(map(repr, choices))}", value)
+
+
 def shape(owner: str, n_items: object, n_positions: object) -> tuple[int, int]:
     """Check the number of items and of positions: 1 ≤ n_positions ≤ n_items."""
     items = whole(owner, "n_items", n_items, 1)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import lean_kernel
+from clickrank._compile.jit import interpreted, lean_kernel
 from clickrank._select import top_k
 from clickrank.numerics.birkhoff import birkhoff, fill_up
 from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
@@ -25,6 +25,8 @@ from clickrank.policies.pmed import (
     State,
     empty_queue,
     is_doubtful,
+    next_plan,
+    rounds_of,
 )
 from clickrank.types import Floats, IntParticle, Ints
 
@@ -36,6 +38,8 @@ class Cache(NamedTuple):
     queue: IntParticle  # (lists, n_positions), L_C
     log_theta: Floats  # (n_items,), x rounded; sorted, for the plan
     log_kappa: Floats  # (n_positions,), y rounded; sorted, for the plan
+    rounds: Ints  # (1,), t - 1
+    next_plan: Ints  # (1,), the number of rounds at which the next plan is made
     fitted: Ints  # (1,), 1 if x and y hold an estimate to start from
     x: Floats  # (n_items,), log θ̂
     y: Floats  # (n_positions,), log κ̂
@@ -52,8 +56,15 @@ class Cache(NamedTuple):
 def build(params: Params, state: State) -> Cache:
     """Return a cache without lists and estimates."""
     n_items, n_positions = state.clicks.shape
+    with interpreted():
+        rounds = rounds_of(state)
+        later = next_plan(params, n_items, rounds)
     return Cache(
         **empty_queue(params, state)._asdict(),
+        log_theta=np.zeros(n_items),
+        log_kappa=np.zeros(n_positions),
+        rounds=np.full(1, rounds, dtype=np.int64),
+        next_plan=np.full(1, later, dtype=np.int64),
         fitted=np.zeros(1, dtype=np.int64),
         x=np.zeros(n_items),
         y=np.zeros(n_positions),
@@ -92,7 +103,7 @@ def rank(
 def _fill_queue(params: Params, state: State, cache: Cache, rng: np.random.Generator) -> None:
     """Write the lists to show next: the best one, and those that were shown too rarely."""
     n_items, n_positions = state.clicks.shape
-    t = state.rounds[0] + 1.0
+    log_t = math.log(cache.rounds[0] + 1.0)
     _estimate(state, cache)
     top_k(cache.log_theta, rng, cache.order_buffer)
     top_k(cache.log_kappa, rng, cache.places_buffer)
@@ -104,8 +115,10 @@ def _fill_queue(params: Params, state: State, cache: Cache, rng: np.random.Gener
         cache.queue[0, cache.places_buffer[k]] = cache.order_buffer[k]
         cache.covered_buffer[cache.order_buffer[k], cache.places_buffer[k]] = 1
     cache.size[0] = 1
-    least = params.alpha * math.sqrt(math.log(t))
-    everything = state.n_lists[0] < 0 or (params.hinge and _is_doubtful(params, state, cache))
+    least = params.alpha * math.sqrt(log_t)
+    everything = state.weights[0] < 0.0
+    if params.hinge:
+        everything |= _is_doubtful(params, state, cache, log_t)
     for first in range(n_items):
         needed = everything
         for k in range(n_positions):
@@ -118,13 +131,13 @@ def _fill_queue(params: Params, state: State, cache: Cache, rng: np.random.Gener
                 cache.queue[cache.size[0], k] = item
                 cache.covered_buffer[item, k] = 1
             cache.size[0] += 1
-    _add_plan(state, cache, math.log(t))
+    _add_plan(state, cache, log_t)
 
 
 @lean_kernel
-def _is_doubtful(params: Params, state: State, cache: Cache) -> bool:
+def _is_doubtful(params: Params, state: State, cache: Cache, log_t: float) -> bool:
     estimates = PBMEstimates(cache.x, cache.y, cache.log_theta, cache.log_kappa)
-    return is_doubtful(params, state, estimates, cache.order_buffer, cache.places_buffer)
+    return is_doubtful(params, state, estimates, log_t)
 
 
 @lean_kernel
@@ -150,7 +163,9 @@ def _add_plan(state: State, cache: Cache, log_t: float) -> None:
     for i in range(n_items):
         for k in range(n_positions):
             cache.left_buffer[i, k] = state.clicks[i, k] + state.misses[i, k]
-    for s in range(state.n_lists[0]):
+    for s in range(state.weights.shape[0]):
+        if state.weights[s] <= 0.0:
+            break
         asked = state.weights[s] * log_t
         had = math.inf
         new = False
@@ -174,15 +189,14 @@ def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count clicks and misses, and make another plan if it is time."""
-    state.rounds[0] += 1
+    cache.rounds[0] += 1
     for position in range(ranking.shape[0]):
         item = ranking[position]
         state.clicks[item, position] += clicks[position]
         state.misses[item, position] += 1 - clicks[position]
-    if state.rounds[0] >= state.next_plan[0]:
+    if cache.rounds[0] >= cache.next_plan[0]:
         _plan(state, cache)
-        later = math.ceil(state.rounds[0] * (1.0 + params.renewal))
-        state.next_plan[0] = max(state.rounds[0] + 1, later)
+        cache.next_plan[0] = next_plan(params, state.clicks.shape[0], cache.rounds[0])
 
 
 @lean_kernel
@@ -192,7 +206,7 @@ def _plan(state: State, cache: Cache) -> None:
     _estimate(state, cache)
     _sort_down(cache.log_theta)
     _sort_down(cache.log_kappa)
-    apart = max(1.0 / math.sqrt(state.rounds[0] + 1.0), CLOSEST)
+    apart = max(1.0 / math.sqrt(cache.rounds[0] + 1.0), CLOSEST)
     for i in range(1, n_items):
         before = min(i - 1, n_positions - 1)
         cache.log_theta[i] = min(cache.log_theta[i], cache.log_theta[before] - apart)
@@ -206,9 +220,12 @@ def _plan(state: State, cache: Cache) -> None:
     _, cost = solve_program(
         cache.work_buffer, cache.log_theta, cache.log_kappa, TOLERANCE, MOST_ROUNDS
     )
+    for s in range(state.weights.shape[0]):
+        state.weights[s] = 0.0
+        for k in range(n_positions):
+            state.lists[s, k] = 0
     if cost == math.inf:
-        state.failures[0] += 1
-        state.n_lists[0] = -1
+        state.weights[0] = -1.0
         return
     fill_up(cache.work_buffer.amounts, cache.matrix_buffer)
     found = birkhoff(
@@ -217,7 +234,6 @@ def _plan(state: State, cache: Cache) -> None:
     for s in range(found):
         for k in range(n_positions):
             state.lists[s, k] = cache.permutations_buffer[s, k]
-    state.n_lists[0] = found
 
 
 @lean_kernel

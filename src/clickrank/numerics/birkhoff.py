@@ -9,8 +9,8 @@ from clickrank.types import Floats, Ints
 
 
 @kernel
-def decompose(amounts: Floats, lists: Ints, weights: Floats) -> int:
-    """Write amounts of items at positions as lists with weights; returns how many there are.
+def decompose(amounts: Floats, lists: Ints, weights: Floats) -> None:
+    """Write amounts of items at positions as lists with weights above 0; those left over get 0.
 
     ``lists[s, k]`` is the item of position k. See `fill_up` for what amounts must be.
     """
@@ -18,9 +18,9 @@ def decompose(amounts: Floats, lists: Ints, weights: Floats) -> int:
     matrix = np.zeros((n_items, n_items))
     permutations = np.zeros((lists.shape[0], n_items), dtype=np.int64)
     fill_up(amounts, matrix)
-    found = birkhoff(matrix, permutations, weights, np.zeros((4, n_items), dtype=np.int64))
-    lists[:found] = permutations[:found, :n_positions]
-    return found
+    weights[:] = 0.0
+    birkhoff(matrix, permutations, weights, np.zeros((4, n_items), dtype=np.int64))
+    lists[:] = permutations[:, :n_positions]
 
 
 @lean_kernel

@@ -4,19 +4,17 @@ A design is a distribution π on vectors x. With Q(π) = Σ π(x) x xᵀ, the le
 how uncertain least squares leaves ⟨θ, x⟩. The largest leverage is at least the rank of the
 vectors, and a design that attains it is also D-optimal (kiefer1960).
 
-`find_design` is for kernels: it works on some rows of a matrix, in room that the caller gives.
-`GOptimalDesign.of` is the same for everybody else.
+`optimal_design` is for kernels; `GOptimalDesign.of` is the same for everybody else.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank._compile.jit import inline_kernel, kernel_for, lean_kernel
+from clickrank._compile.jit import array_kernel, inline_kernel, kernel_for, lean_kernel
 from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.numerics.cholesky import invert_positive
@@ -24,6 +22,8 @@ from clickrank.numerics.design_start import spread_items
 from clickrank.numerics.design_support import keep_weighted, reduce_support
 from clickrank.types import Floats, Ints, frozen, number
 
+#: How far the largest leverage may exceed that of the best design, as a part of it.
+TOLERANCE = 1e-3
 # More than ever needed: the certificate says what was reached.
 PASSES = 200
 
@@ -60,7 +60,10 @@ class GOptimalDesign:
 
     @classmethod
     def of(
-        cls, vectors: ArrayLike | Features, tolerance: float = 1e-3, items: ArrayLike | None = None
+        cls,
+        vectors: ArrayLike | Features,
+        tolerance: float = TOLERANCE,
+        items: ArrayLike | None = None,
     ) -> GOptimalDesign:
         """Find a design of leverage at most (1 + tolerance) · rank, for all rows or some of them.
 
@@ -68,32 +71,46 @@ class GOptimalDesign:
         """
         values = Features(vectors).values
         tolerance = number("GOptimalDesign", "tolerance", tolerance, 1e-9, 1.0)
-        n, d = values.shape
+        n = values.shape[0]
         rows = np.arange(n) if items is None else np.asarray(items)
         good = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind in "iu"
         if not good or rows.min() < 0 or rows.max() >= n:
             rule = f"items must be a vector of row numbers between 0 and {n - 1}"
             raise invalid("GOptimalDesign", rule, items)
-        room = design_room(rows.size, d)
-        find = kernel_for(find_design_of, "")
-        size, rank, leverage = find(values, rows.astype(np.int64, copy=False), tolerance, **room)
-        chosen = frozen(room["marks"][0, :size].copy())
-        weights = frozen(room["scores"][0, :size].copy())
-        return cls(chosen, weights, int(rank), float(leverage))
+        found = optimal_design_of(values, rows.astype(np.int64, copy=False), tolerance)
+        return cls(frozen(found[0]), frozen(found[1]), int(found[2]), float(found[3]))
 
 
-def find_design_of(
-    features: Floats,
-    items: Ints,
-    tolerance: float,
-    squares: Floats,
-    points: Floats,
-    scores: Floats,
-    marks: Ints,
-    table: Floats,
-) -> tuple[int, int, float]:
-    """Do as `find_design`, for `kernel_for`: its machine code is kept on disk."""
-    return find_design(features, items, tolerance, squares, points, scores, marks, table)
+@array_kernel
+def optimal_design(
+    features: Floats, items: Ints, tolerance: float
+) -> tuple[Ints, Floats, int, float]:
+    """Return the items of a design, sorted, their weights, their rank and the largest leverage.
+
+    See `GOptimalDesign`.
+    """
+    n_items, d = features.shape
+    most, candidates = support_limit(n_items, d), design_candidates(n_items, d)
+    squares, table = np.zeros((3, d, d)), np.zeros((most, most + 1))
+    points, scores = np.zeros((candidates, d)), np.zeros((3, max(candidates, d)))
+    marks = np.zeros((2, max(candidates, d)), dtype=np.int64)
+    size, rank, leverage = find_design(
+        features, items, tolerance, squares, points, scores, marks, table
+    )
+    return marks[0, :size].copy(), scores[0, :size].copy(), rank, leverage
+
+
+def optimal_design_of(
+    features: Floats, items: Ints, tolerance: float
+) -> tuple[Ints, Floats, int, float]:
+    """Do as `optimal_design`, called from Python: the machine code is kept on disk."""
+    return kernel_for(_optimal_design, "")(features, items, tolerance)
+
+
+def _optimal_design(
+    features: Floats, items: Ints, tolerance: float
+) -> tuple[Ints, Floats, int, float]:
+    return optimal_design(features, items, tolerance)
 
 
 @inline_kernel
@@ -106,19 +123,6 @@ def support_limit(n_items: int, n_features: int) -> int:
 def design_candidates(n_items: int, n_features: int) -> int:
     """Return how many items `find_design` has room to weigh."""
     return min(n_items, support_limit(n_items, n_features) + _blocks(n_features))
-
-
-def design_room(n_items: int, n_features: int) -> dict[str, Any]:
-    """Return work space for designs of so many items at most."""
-    most = support_limit(n_items, n_features)
-    candidates = design_candidates(n_items, n_features)
-    return {
-        "squares": np.zeros((3, n_features, n_features)),
-        "points": np.zeros((candidates, n_features)),
-        "scores": np.zeros((3, max(candidates, n_features))),
-        "marks": np.zeros((2, max(candidates, n_features)), dtype=np.int64),
-        "table": np.zeros((most, most + 1)),
-    }
 
 
 @inline_kernel
@@ -143,7 +147,7 @@ def find_design(
     The items of the design are left in ``marks[0]``, sorted, their weights in ``scores[0]``;
     ``marks[1]`` holds as many coordinates as the rank, which tell all items apart that differ: the
     design of vectors cut down to them is the same, and has an inverse. A design of zero vectors is
-    the first of them, with rank and leverage 0. For the other arguments see `design_room`.
+    the first of them, with rank and leverage 0. The other arguments are work space.
 
     The weights are balanced on a small set of candidates, which begins with far apart items and
     grows by those that a pass over all items finds too uncertain, until there are none.

@@ -229,3 +229,36 @@ def _loss(
 def rounded(value: float) -> float:
     """Return the multiple of `GRID` next to a value."""
     return math.floor(value / GRID + 0.5) * GRID
+
+
+@lean_kernel
+def smallest_gap(logarithms: Floats, scale: float) -> float:
+    """Return the smallest difference of two estimates exp(logarithm + scale)."""
+    smallest = math.inf
+    for i in range(logarithms.shape[0]):
+        below = -math.inf  # the next smaller one
+        for j in range(logarithms.shape[0]):
+            if logarithms[j] < logarithms[i] or (logarithms[j] == logarithms[i] and j < i):
+                below = max(below, logarithms[j])
+        if below > -math.inf:
+            gap = math.exp(logarithms[i] + scale) - math.exp(below + scale)
+            smallest = min(smallest, gap)
+    return smallest
+
+
+@lean_kernel
+def explains(estimates: PBMEstimates, clicks: Ints, misses: Ints, limit: float) -> bool:
+    """Return whether N d(μ̂, θκ) ≤ limit · √N in each cell, of N views with μ̂ clicks each."""
+    n_items, n_positions = clicks.shape
+    for i in range(n_items):
+        for k in range(n_positions):
+            s, f = clicks[i, k], misses[i, k]
+            expected = math.exp(estimates.x[i] + estimates.y[k])
+            divergence = 0.0
+            if s > 0:
+                divergence += s * math.log(s / ((s + f) * expected))
+            if f > 0:
+                divergence += f * math.log(f / ((s + f) * (1.0 - expected)))
+            if divergence > limit * math.sqrt(s + f):
+                return False
+    return True

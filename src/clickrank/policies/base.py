@@ -15,7 +15,7 @@ import numpy as np
 
 from clickrank.errors import DoesNotApply, InvalidValue, invalid
 from clickrank.registry import Registry
-from clickrank.types import Floats, Vector, probabilities
+from clickrank.types import Floats, Vector, number, probabilities, whole
 
 
 class KnownModel(Protocol):
@@ -198,6 +198,17 @@ def set_probabilities(spec: Policy, field: str, low_open: bool = True) -> None:
         where = int(np.argmin(values))
         raise invalid(owner, f"{field}[{where}] must be above 0", float(values[where]))
     object.__setattr__(spec, field, tuple(values.tolist()))
+
+
+def check_failure(spec: Policy, horizon: int | None, failure: float | None) -> None:
+    """Check the number of rounds and the probability of failure, of which one must be given."""
+    owner = type(spec).__name__
+    if horizon is not None:
+        whole(owner, "horizon", horizon, 1)
+    elif failure is None:
+        raise invalid(owner, "horizon must be given, or failure", horizon)
+    if failure is not None and number(owner, "failure", failure, 0.0, 1.0) == 0.0:
+        raise invalid(owner, "failure must be above 0", failure)
 
 
 def satisfaction_unknown(told: Vector | None, model: KnownModel) -> str | None:

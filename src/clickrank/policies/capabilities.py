@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from clickrank.beta import Beta
 from clickrank.errors import invalid
@@ -109,6 +110,14 @@ class ExactLists(abc.ABC):
         """Return the distribution of the next list; None in a round in which it is not known."""
 
 
+class ReadsEarlierStates(abc.ABC):
+    """Had other state fields in an earlier version, whose saved rankers and stores must open."""
+
+    @abc.abstractmethod
+    def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return saved statistics under the names and in the shapes of today."""
+
+
 class HasCautions(abc.ABC):
     """Has something that people should know before they choose it."""
 
@@ -163,6 +172,7 @@ _ABILITIES: tuple[tuple[str, type], ...] = (
     ("dropped", DropsItems),
     ("walk_on", Walks),
     ("lists", ExactLists),
+    ("upgraded", ReadsEarlierStates),
     ("cautions", HasCautions),
     ("relabelled", KnowsItems),
 )

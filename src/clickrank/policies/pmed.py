@@ -8,24 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import kernel, lean_kernel
+from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank._select import top_k
 from clickrank.numerics.birkhoff import decompose
 from clickrank.numerics.exploration_program import exploration_amounts
-from clickrank.numerics.pbm_likelihood import PBMEstimates, estimate_pbm
+from clickrank.numerics.pbm_likelihood import PBMEstimates, estimate_pbm, explains, smallest_gap
+from clickrank.policies._shared.pmed_queue import PMEDQueue
 from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.capabilities import ExactLists
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Few, Lists, ListSource
-from clickrank.types import (
-    Floats,
-    FloatStatistic,
-    IntParticle,
-    Ints,
-    IntStatistic,
-    number,
-    switch,
-)
+from clickrank.types import Floats, FloatStatistic, IntParticle, Ints, IntStatistic, number, switch
 
 #: The amounts of exploration are computed to this relative error.
 TOLERANCE = 0.01
@@ -41,14 +32,10 @@ class State(NamedTuple):
     The plan speaks of ranks: the i-th best item at the k-th most examined position.
     """
 
-    rounds: IntStatistic  # (1,), t - 1
     clicks: IntStatistic  # (n_items, n_positions), clicks on item i at position k
     misses: IntStatistic  # (n_items, n_positions), views without a click; N_ik = clicks + misses
-    next_plan: IntStatistic  # (1,), the number of rounds at which the next plan is made
-    failures: IntStatistic  # (1,), plans that could not be made
-    n_lists: IntStatistic  # (1,), lists of the plan; -1 if it could not be made
     lists: IntStatistic  # (lists, n_positions), v: by rank of position, the item's rank
-    weights: FloatStatistic  # (lists,), c_v / log t: how much of each list
+    weights: FloatStatistic  # (lists,), c_v / log t; then 0. The first is -1 if there is no plan
 
 
 class Queue(NamedTuple):
@@ -56,8 +43,6 @@ class Queue(NamedTuple):
 
     size: IntParticle  # (1,), lists left in the queue
     queue: IntParticle  # (lists, n_positions), L_C
-    log_theta: Floats  # (n_items,), log θ̂ when the queue was filled
-    log_kappa: Floats  # (n_positions,), log κ̂ when the queue was filled
 
 
 class Params(NamedTuple):
@@ -71,7 +56,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PMED(Policy, ExactLists):
+class PMED(Policy, PMEDQueue):
     """PMED shows each item at each position as often as the regret's lower bound asks for.
 
     Neither attraction nor examination is known. Estimates of both (the likelihood's maximum)
@@ -108,9 +93,9 @@ class PMED(Policy, ExactLists):
     seen brings its rotation into the queue from the start; with delayed feedback, until it comes
     back. 8. ``hinge`` is the extra exploration only. The paper, for its proof, has hinges in the
     estimates and in the constraints too: divergences count from γ/√n upwards. 9. If the program
-    cannot be solved within bounds, all rotations are shown instead, and the statistic
-    ``failures`` counts it: not seen in simulations, and with attractions near 1 at many positions
-    in one of some thousand random tables of counts before the bounds were widened.
+    cannot be solved within bounds, all rotations are shown until the next plan: not seen in
+    simulations, and with attractions near 1 at many positions in one of some thousand random tables
+    of counts before the bounds were widened.
 
     **Complexity**: a queue costs one fit, O(n_items · n_positions²) a Newton step, about six of
     them. A plan costs some ten rounds of cuts, each with n_items + n_positions convex problems
@@ -160,52 +145,27 @@ class PMED(Policy, ExactLists):
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        return Params(
-            float(self.alpha),
-            self.hinge,
-            float(self.beta),
-            float(self.gamma),
-            float(self.renewal),
-        )
+        beta, gamma = float(self.beta), float(self.gamma)
+        return Params(float(self.alpha), self.hinge, beta, gamma, float(self.renewal))
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
         # Birkhoff's steps empty one entry each: those of items at positions, and of items left out.
         lists = n_items * n_positions + 2 * n_items
         return State(
-            rounds=np.zeros(1, dtype=np.int64),
             clicks=np.zeros((n_items, n_positions), dtype=np.int64),
             misses=np.zeros((n_items, n_positions), dtype=np.int64),
-            next_plan=np.full(1, n_items, dtype=np.int64),
-            failures=np.zeros(1, dtype=np.int64),
-            n_lists=np.zeros(1, dtype=np.int64),
             lists=np.zeros((lists, n_positions), dtype=np.int64),
             weights=np.zeros(lists),
         )
-
-    def lists(self, source: ListSource) -> Lists | None:
-        """Return the lists of the queue; None if it is empty and items or positions are tied."""
-        cache = source.cache
-        if cache.size[0] > 0:
-            return Few(cache.queue[: cache.size[0]].copy())
-        shown, _ = source.probe()
-        values = {*cache.log_theta.tolist()}, {*cache.log_kappa.tolist()}
-        if (len(values[0]), len(values[1])) == (source.n_items, source.n_positions):
-            return Few(np.concatenate([shown[None], cache.queue[: cache.size[0]]]))
-        source.keep("fitted", "x", "y")  # which the estimates, as they are rounded, do not show
-        return None
 
 
 def empty_queue(params: Params, state: State) -> Queue:
     """Return a queue of no lists."""
     n_items, n_positions = state.clicks.shape
     longest = 1 + n_items + n_items * n_positions
-    return Queue(
-        size=np.zeros(1, dtype=np.int64),
-        queue=np.zeros((longest, n_positions), dtype=np.int64),
-        log_theta=np.zeros(n_items),
-        log_kappa=np.zeros(n_positions),
-    )
+    queue = np.zeros((longest, n_positions), dtype=np.int64)
+    return Queue(np.zeros(1, dtype=np.int64), queue)
 
 
 def rank(
@@ -219,10 +179,7 @@ def rank(
 ) -> None:
     """Show any list of the queue; when it is empty, fill it first."""
     if cache.size[0] == 0:
-        estimates = estimate_pbm(state.clicks, state.misses)
-        cache.log_theta[:] = estimates.log_theta
-        cache.log_kappa[:] = estimates.log_kappa
-        cache.size[0] = _fill_queue(params, state, estimates, rng, cache.queue)
+        cache.size[0] = fill_queue(params, state, rng, cache.queue)
     last = cache.size[0] - 1
     chosen = int(rng.random() * (last + 1)) if last > 0 else 0
     ranking[:] = cache.queue[chosen]
@@ -230,131 +187,98 @@ def rank(
     cache.size[0] = last
 
 
-@kernel
-def _fill_queue(
-    params: Params, state: State, estimates: PBMEstimates, rng: np.random.Generator, queue: Ints
-) -> int:
+@array_kernel
+def fill_queue(params: Params, state: State, rng: np.random.Generator, queue: Ints) -> int:
     """Write the best list and those that were shown too rarely; returns how many there are."""
     n_items, n_positions = state.clicks.shape
+    estimates = estimate_pbm(state.clicks, state.misses)
     order = np.empty(n_items, dtype=np.int64)  # items, best first
     places = np.empty(n_positions, dtype=np.int64)  # positions, most examined first
     top_k(estimates.log_theta, rng, order)
     top_k(estimates.log_kappa, rng, places)
-    views = 1.0 * (state.clicks + state.misses)  # later: those that served no list yet
-    covered = np.zeros((n_items, n_positions), dtype=np.int64)  # 1 for pairs in the queue
-    for k in range(n_positions):
-        queue[0, places[k]] = order[k]
-    size = _cover(covered, queue, 0)
+    best, size = queue[0], 1
+    best[places] = order[:n_positions]
 
-    log_t = math.log(state.rounds[0] + 1.0)
+    views = (state.clicks + state.misses).astype(np.float64)  # later: that served no list yet
+    log_t = math.log(rounds_of(state) + 1.0)
     least = params.alpha * math.sqrt(log_t)
-    everything = state.n_lists[0] < 0
-    if params.hinge:
-        everything |= is_doubtful(params, state, estimates, order, places)
+    doubtful = params.hinge and is_doubtful(params, state, estimates, log_t)
     for first in range(n_items):
-        needed = everything
-        for k in range(n_positions):
-            item = (first + k) % n_items
-            needed |= views[item, k] == 0 or views[item, k] < least
-            queue[size, k] = item
-        if needed:
-            size = _cover(covered, queue, size)
+        queue[size] = (first + np.arange(n_positions)) % n_items
+        fewest = along(views, queue[size]).min()
+        if doubtful or state.weights[0] < 0.0 or fewest == 0.0 or fewest < least:
+            size += 1
 
-    for v in range(state.n_lists[0]):
-        asked = state.weights[v] * log_t
-        had = math.inf
-        new = False
-        for k in range(n_positions):
-            item, position = order[state.lists[v, k]], places[k]
-            queue[size, position] = item
-            if state.lists[v, k] != k:
-                had = min(had, views[item, position])
-                new |= covered[item, position] == 0
-        for position in range(n_positions):  # views serve one list only
-            views[queue[size, position], position] -= min(asked, had)
-        if had < asked and new:
-            size = _cover(covered, queue, size)
+    for v in range(np.count_nonzero(state.weights > 0.0)):
+        shown, asked = queue[size], state.weights[v] * log_t
+        shown[places] = order[state.lists[v]]
+        others = shown != best
+        had = np.where(others, along(views, shown), math.inf).min()
+        for position, item in enumerate(shown):  # views serve one list only
+            views[item, position] -= min(asked, had)
+        new = others & (np.sum(queue[:size] == shown, axis=0) == 0)
+        if had < asked and np.any(new):
+            size += 1
     return size
 
 
-@lean_kernel
-def _cover(covered: Ints, queue: Ints, size: int) -> int:
-    """Take the list after the first ``size`` into the queue; returns how many there are then."""
-    for position in range(queue.shape[1]):
-        covered[queue[size, position], position] = 1
-    return size + 1
+@array_kernel
+def along(table: Floats, ranking: Ints) -> Floats:
+    """Return the entries of a list's pairs of item and position."""
+    return np.array([table[ranking[k], k] for k in range(ranking.shape[0])])
 
 
-@lean_kernel
-def _close(logarithms: Floats, shift: float, order: Ints, closest: float) -> bool:
-    """Return whether two estimates that follow each other in their order are too close."""
-    for i in range(1, order.shape[0]):
-        larger = math.exp(logarithms[order[i - 1]] + shift)
-        if larger - math.exp(logarithms[order[i]] + shift) < closest:
-            return True
-    return False
-
-
-@lean_kernel
-def is_doubtful(
-    params: Params, state: State, estimates: PBMEstimates, order: Ints, places: Ints
-) -> bool:
+@array_kernel
+def is_doubtful(params: Params, state: State, estimates: PBMEstimates, log_t: float) -> bool:
     """Return whether estimates are too close to each other, or too far from the clicks."""
-    n_items, n_positions = state.clicks.shape
-    log_t = math.log(state.rounds[0] + 1.0)
-    shift = estimates.log_kappa[places[0]]  # so that the most examined position has κ = 1
-    if log_t > 1.0:
-        closest = params.beta / math.log(log_t)
-        if _close(estimates.log_theta, shift, order, closest):
-            return True
-        if _close(estimates.log_kappa, -shift, places, closest):
-            return True
-    for i in range(n_items):
-        for k in range(n_positions):
-            clicks, misses = state.clicks[i, k], state.misses[i, k]
-            n = clicks + misses
-            expected = math.exp(estimates.x[i] + estimates.y[k])
-            d = 0.0  # N_ik d(μ̂_ik, θ̂_i κ̂_k)
-            if clicks > 0:
-                d += clicks * math.log(clicks / (n * expected))
-            if misses > 0:
-                d += misses * math.log(misses / (n * (1.0 - expected)))
-            if d > params.gamma * math.sqrt(n):
-                return True
-    return False
+    closest = params.beta / math.log(log_t) if log_t > 1.0 else 0.0
+    scale = estimates.log_kappa.max()  # so that the most examined position has κ = 1
+    gap = min(smallest_gap(estimates.log_theta, scale), smallest_gap(estimates.log_kappa, -scale))
+    return gap < closest or not explains(estimates, state.clicks, state.misses, params.gamma)
 
 
 def update(
     params: Params, state: State, cache: Queue, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count clicks and misses, and make another plan if it is time."""
-    state.rounds[0] += 1
-    for position in range(ranking.shape[0]):
-        item = ranking[position]
+    planned = next_plan(params, state.clicks.shape[0], rounds_of(state))
+    for position, item in enumerate(ranking):
         state.clicks[item, position] += clicks[position]
         state.misses[item, position] += 1 - clicks[position]
-    if state.rounds[0] >= state.next_plan[0]:
-        _plan(state, estimate_pbm(state.clicks, state.misses))
-        later = math.ceil(state.rounds[0] * (1.0 + params.renewal))
-        state.next_plan[0] = max(state.rounds[0] + 1, later)
+    if rounds_of(state) == planned:
+        make_plan(state)
 
 
-@kernel
-def _plan(state: State, estimates: PBMEstimates) -> None:
+@array_kernel
+def rounds_of(state: State) -> int:
+    """Return the number of rounds, t - 1: each has shown one item at the first position."""
+    return int(np.sum(state.clicks[:, 0] + state.misses[:, 0]))
+
+
+@lean_kernel
+def next_plan(params: Params, n_items: int, rounds: int) -> int:
+    """Return the number of rounds, more than these, after which the next plan is made."""
+    planned = n_items
+    while planned <= rounds:
+        planned = max(planned + 1, math.ceil(planned * (1.0 + params.renewal)))
+    return planned
+
+
+@array_kernel
+def make_plan(state: State) -> None:
     """Solve the program for the estimates, and write its amounts as lists with weights."""
+    estimates = estimate_pbm(state.clicks, state.misses)
     x, y = -np.sort(-estimates.log_theta), -np.sort(-estimates.log_kappa)
-    apart = max(1.0 / math.sqrt(state.rounds[0] + 1.0), CLOSEST)
+    apart = max(1.0 / math.sqrt(rounds_of(state) + 1.0), CLOSEST)
     for i in range(1, x.shape[0]):
         x[i] = min(x[i], x[min(i, y.shape[0]) - 1] - apart)
     for k in range(1, y.shape[0]):
         y[k] = min(y[k], y[k - 1] - apart)
     x -= max(0.0, x[0] + y[0] + 1e-6)  # rounding may have made the largest probability 1
     amounts, cost = exploration_amounts(x, y, TOLERANCE, MOST_ROUNDS)
+    decompose(amounts, state.lists, state.weights)
     if cost == math.inf:
-        state.failures[0] += 1
-        state.n_lists[0] = -1
-    else:
-        state.n_lists[0] = decompose(amounts, state.lists, state.weights)
+        state.weights[0] = -1.0
 
 
 register(PMED, State, rank, update, cache=Queue, build=empty_queue)

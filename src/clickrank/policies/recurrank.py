@@ -8,60 +8,40 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import array_kernel, lean_kernel
-from clickrank.errors import invalid
+from clickrank._compile.jit import array_kernel
 from clickrank.features import Features
-from clickrank.numerics.g_optimal import GOptimalDesign, support_limit
-from clickrank.policies._shared.designed_estimates import (
-    best_places,
-    chain_end,
-    estimate_items,
-    optimal_design,
-)
+from clickrank.numerics.g_optimal import TOLERANCE, optimal_design
+from clickrank.policies._shared.deck import draw_card
+from clickrank.policies._shared.designed_estimates import best_places, chain_end, estimate_items
 from clickrank.policies._shared.fisher_yates import fill_at_random
-from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.capabilities import DropsItems, ExactLists, HasFeatures, HasMemo
+from clickrank.policies._shared.intervals import begins, interval
+from clickrank.policies._shared.recurrank_items import PHASES, SALTS, RecurRankItems
+from clickrank.policies._shared.recurrank_program import add_past, program_views
+from clickrank.policies.base import Assumes, Policy, check_failure
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Few, Joined, Led, Lists, ListSource
-from clickrank.types import Floats, IntParticle, Ints, IntStatistic, number, whole
-
-#: After this many changes of the catalogue, no list from before is still on its way.
-EPOCHS = 16
-#: More phases than there will be: the 27th alone takes more rounds than can be counted.
-PHASES = 32
-#: How far the leverage of a design may exceed that of the best one, as a part of it.
-DESIGN = 1e-3
-#: Views that are as good as infinitely many.
-MOST_VIEWS = 2.0**53
-_SALTS = 2**16
+from clickrank.types import LARGEST, Floats, IntParticle, Ints, IntStatistic, one_of
 
 
 class State(NamedTuple):
-    """The intervals, each with the items it may show and a design of how often to measure which.
+    """The intervals of positions, and what was seen of their items.
 
-    An interval is known by its first position. Its items begin at the same place of `order`: all
-    but the last one have as many items as positions.
+    An interval is known by its first position, and ends where the next one begins. Its items begin
+    at the same place of `order`: all but the last one have as many items as positions.
     """
 
-    order: IntStatistic  # (n_items,), 𝒜 of all intervals; in each, the first are sorted, best first
-    alive: IntStatistic  # (1,), how many items are left
-    end: IntStatistic  # (n_positions,), the position after the interval that begins here
-    phase: IntStatistic  # (n_positions,), ℓ; 0 where no interval begins
-    epoch: IntStatistic  # (1,), how often the catalogue was changed
-    support: IntStatistic  # (n_positions,), items of the design; 0 if there is nothing to learn
-    chosen: IntStatistic  # (n_positions, most), these items
-    needed: IntStatistic  # (n_positions, most), T(a)
-    views: IntStatistic  # (n_positions, most), of them at the first position
-    clicks: IntStatistic  # (n_positions, most)
-    past: IntStatistic  # (2, n_items), views and clicks before this phase; empty as in the paper
+    order: IntStatistic  # (n_items,), 𝒜 of all intervals, each with the best first; then -1
+    phase: IntStatistic  # (n_positions,), ℓ of the interval that begins here; 0 if none does
+    views: IntStatistic  # (n_items,), in this phase, at the first position of the item's interval
+    clicks: IntStatistic  # (n_items,), at these views
+    past: IntStatistic  # (2, n_items), views and clicks of earlier phases; empty as in the paper
+    restarts: IntStatistic  # (1,), how often a change of the catalogue has made it begin again
 
 
 class Plan(NamedTuple):
-    """The views that were not handed out yet: a deck that is being dealt."""
+    """The views that were not handed out yet: a deck of each interval that is being dealt."""
 
-    planning: IntParticle  # (n_positions,), the instance that the next two are of, see `instance`
-    planned: IntParticle  # (n_positions, most), views to be handed out
-    unplanned: IntParticle  # (n_positions,), their sum
+    instance: IntParticle  # (n_positions,), the number of the instance whose deck it is
+    planned: IntParticle  # (n_items,), views to be handed out
 
 
 class Params(NamedTuple):
@@ -70,12 +50,12 @@ class Params(NamedTuple):
     features: Floats  # (n_items, d)
     failure: float  # δ
     printed: bool  # whether to eliminate as Algorithm 1 says, not as the proof does
-    stride: int  # d (d + 1) / 2, by which numbers of instances are told apart in a memo
     program: bool  # whether to do as the authors' program
+    most_measured: int  # d (d + 1) / 2: no design has more items
 
 
 @dataclass(frozen=True)
-class RecurRank(Policy, HasMemo, DropsItems, ExactLists, HasFeatures):
+class RecurRank(Policy, RecurRankItems):
     """RecurRank measures items in rounds of growing precision, and splits positions as it learns.
 
     Each interval of positions has its own items 𝒜, sorted by the last estimates, and a phase ℓ. In
@@ -114,9 +94,9 @@ class RecurRank(Policy, HasMemo, DropsItems, ExactLists, HasFeatures):
     at random (Appendix B); here they are those of the G-optimal design. What is shown below the
     first item of a list in the first phase is random in each list, and in their program the same.
 
-    **Complexity**: a round costs O(n_positions + d²), or O(n_positions² + d²) in the first phase,
-    whatever the number of items. The end of a phase costs some ten passes over the items of the
-    interval, O(d²) each.
+    **Complexity**: a design costs some ten passes over the items of its interval, O(d²) each. The
+    fast kernels find it once in a phase, and else take O(n_positions + d²) for a round, or
+    O(n_positions² + d²) in the first phase, whatever the number of items.
 
     **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1, with the proof's
     elimination; as printed it can be linear in T. Items that were dropped may be retired, and it
@@ -163,109 +143,32 @@ class RecurRank(Policy, HasMemo, DropsItems, ExactLists, HasFeatures):
     def __post_init__(self) -> None:
         """Check the parameters."""
         object.__setattr__(self, "features", Features(self.features))
-        if self.horizon is not None:
-            whole("RecurRank", "horizon", self.horizon, 1)
-        if self.failure is not None:
-            number("RecurRank", "failure", self.failure, 0.0, 1.0)
-            if self.failure == 0.0:
-                raise invalid("RecurRank", "failure must be above 0", self.failure)
-        elif self.horizon is None:
-            raise invalid("RecurRank", "horizon must be given, or failure", self.horizon)
-        if self.elimination not in ("proof", "printed"):
-            rule = "elimination must be 'proof' or 'printed'"
-            raise invalid("RecurRank", rule, self.elimination)
-        if self.variant not in ("paper", "program"):
-            raise invalid("RecurRank", "variant must be 'paper' or 'program'", self.variant)
+        check_failure(self, self.horizon, self.failure)
+        one_of("RecurRank", "elimination", self.elimination, ("proof", "printed"))
+        one_of("RecurRank", "variant", self.variant, ("paper", "program"))
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        failure = self.failure
-        if failure is None:
-            assert self.horizon is not None  # as checked
-            failure = 1.0 / math.sqrt(self.horizon)
-        features = self.features.for_items("RecurRank", n_items)
+        failure = 1.0 / math.sqrt(self.horizon or 1) if self.failure is None else self.failure
+        features, d = self.features.for_items("RecurRank", n_items), self.features.n_features
         printed, program = self.elimination == "printed", self.variant == "program"
-        return Params(features, float(failure), printed, self._stride(), program)
-
-    def _stride(self) -> int:
-        d = self.features.n_features
-        return d * (d + 1) // 2
+        return Params(features, float(failure), printed, program, d * (d + 1) // 2)
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round: one interval with all items."""
-        state, params = self.unstarted(n_items, n_positions), self.params(n_items, n_positions)
-        items, weights, leverage = state.order[:0], np.zeros(0), 0.0
-        if n_items > 1:
-            design = GOptimalDesign.of(self.features, DESIGN)
-            items, weights, leverage = design.items, design.weights, design.leverage
-        plan_phase(params, state, 0, n_positions, 1, items, weights, leverage)
-        return state
-
-    def unstarted(self, n_items: int, n_positions: int) -> State:
-        """Return a state without any interval."""
-        slots = n_positions, support_limit(n_items, self.features.n_features)
-        past = 2, n_items if self.variant == "program" else 0
         return State(
             order=np.arange(n_items),
-            alive=np.full(1, n_items, dtype=np.int64),
-            end=np.zeros(n_positions, dtype=np.int64),
-            phase=np.zeros(n_positions, dtype=np.int64),
-            epoch=np.zeros(1, dtype=np.int64),
-            support=np.zeros(n_positions, dtype=np.int64),
-            chosen=np.zeros(slots, dtype=np.int64),
-            needed=np.zeros(slots, dtype=np.int64),
-            views=np.zeros(slots, dtype=np.int64),
-            clicks=np.zeros(slots, dtype=np.int64),
-            past=np.zeros(past, dtype=np.int64),
+            phase=(np.arange(n_positions) == 0).astype(np.int64),
+            views=np.zeros(n_items, dtype=np.int64),
+            clicks=np.zeros(n_items, dtype=np.int64),
+            past=np.zeros((2, n_items * (self.variant == "program")), dtype=np.int64),
+            restarts=np.zeros(1, dtype=np.int64),
         )
-
-    def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number a position, what is measured there, and a random one."""
-        return n_positions + 1
-
-    def memo_limit(self, n_items: int) -> int:
-        """Return what both kinds of numbers are below."""
-        return max(_SALTS, EPOCHS * PHASES * self._stride())
-
-    def dropped(self, state: State) -> Ints:
-        """Return the items that are in no interval any more."""
-        return np.setdiff1d(np.arange(state.order.size), state.order[: state.alive[0]])
-
-    def lists(self, source: ListSource) -> Lists:
-        """Return the lists of intervals, each with what it measures first."""
-        state, plan = source.state, source.cache
-        parts: list[tuple[Lists, int]] = []
-        for first in np.flatnonzero(state.phase).tolist():
-            size = int(state.end[first]) - first
-            support = int(state.support[first])
-            if support == 0:
-                parts.append((Few([[state.order[first]]]), 1))
-                continue
-            views = plan.planned[first, :support]
-            number = state.epoch[0] * PHASES + state.phase[first]
-            if plan.unplanned[first] == 0 or plan.planning[first] != number:
-                views = state.needed[first, :support] - state.views[first, :support]
-            chances = views / views.sum()
-            measured = state.chosen[first, :support]
-            if state.phase[first] == 1:
-                led = np.bincount(measured, chances, source.n_items).astype(np.float64)
-                parts.append((Led(led, size), size))
-                continue
-            items = state.order[first : first + size]
-            rows = [[item, *items[items != item][: size - 1]] for item in measured.tolist()]
-            parts.append((Few(rows, chances), size))
-        return Joined(parts)
 
 
 def no_plan(params: Params, state: State) -> Plan:
-    """Return a plan that the next ranking will make."""
-    return Plan(np.zeros_like(state.end), np.zeros_like(state.needed), np.zeros_like(state.end))
-
-
-@lean_kernel
-def instance(state: State, first: int) -> int:
-    """Return the number of the instance that begins at a position: by its epoch and phase."""
-    return int(state.epoch[0] * PHASES + state.phase[first])
+    """Return decks that the next ranking will make."""
+    return Plan(np.zeros_like(state.phase), np.zeros_like(state.order))
 
 
 def rank(
@@ -278,152 +181,89 @@ def rank(
     memo: Ints,
 ) -> None:
     """Put an item to be measured at the first position of each interval, above the best others."""
-    n_positions = ranking.shape[0]
-    memo[n_positions] = int(rng.random() * _SALTS)
-    for first in range(n_positions):
-        memo[first] = 0
-        if state.phase[first] == 0:
+    memo[:] = 0
+    memo[-1] = int(rng.random() * SALTS)
+    for first in begins(state.phase):
+        items, end = interval(state.order, state.phase, first)
+        if items.shape[0] == 1:
+            ranking[first] = items[0]
             continue
-        if state.support[first] == 0:
-            ranking[first] = state.order[first]
-            continue
-        slot = draw_measured(state, cache, rng, first)
-        memo[first] = instance(state, first) * params.stride + slot
-        measured = state.chosen[first, slot]
-        ranking[first] = measured
+        number = state.restarts[0] * PHASES + state.phase[first]  # of the instance
+        measured, needed = designed(params, state, first)
+        if cache.instance[first] != number or not cache.planned[measured].any():
+            cache.instance[first] = number
+            cache.planned[items] = 0
+            cache.planned[measured] = needed - state.views[measured]
+        slot = draw_card(cache.planned, measured, rng)
+        memo[first] = number * params.most_measured + slot
+        ranking[first] = measured[slot]
         if state.phase[first] == 1:
-            fill_at_random(state.order.shape[0], rng, measured, ranking)
-            continue
-        place = first
-        for position in range(first + 1, state.end[first]):
-            place += state.order[place] == measured
-            ranking[position] = state.order[place]
-            place += 1
-
-
-@lean_kernel
-def draw_measured(state: State, plan: Plan, rng: np.random.Generator, first: int) -> int:
-    """Draw what to measure from the views that are planned, and take it off the plan."""
-    number = instance(state, first)
-    if plan.unplanned[first] == 0 or plan.planning[first] != number:
-        plan.planning[first] = number
-        plan.unplanned[first] = 0
-        for slot in range(state.support[first]):
-            plan.planned[first, slot] = state.needed[first, slot] - state.views[first, slot]
-            plan.unplanned[first] += plan.planned[first, slot]
-    left = int(rng.random() * plan.unplanned[first])
-    slot = 0
-    while left >= plan.planned[first, slot]:
-        left -= plan.planned[first, slot]
-        slot += 1
-    plan.planned[first, slot] -= 1
-    plan.unplanned[first] -= 1
-    return slot
+            fill_at_random(state.order.shape[0], rng, measured[slot], ranking)
+        else:
+            ranking[first + 1 : end] = items[items != measured[slot]][: end - first - 1]
 
 
 def update(
     params: Params, state: State, cache: Plan, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count what was measured; with the last view that a phase needs, it ends."""
-    n_positions = ranking.shape[0]
-    for first in range(n_positions):
-        # Below 0 for an earlier instance, or where there was none; too large for a later one.
-        slot = memo[first] - instance(state, first) * params.stride
-        if (
-            slot >= 0
-            and slot < state.support[first]
-            and state.chosen[first, slot] == ranking[first]
-            and state.views[first, slot] < state.needed[first, slot]
-        ):
-            state.views[first, slot] += 1
-            state.clicks[first, slot] += clicks[first]
-            complete = True
-            for other in range(state.support[first]):
-                complete &= state.views[first, other] == state.needed[first, other]
-            if complete:
-                end_phase(params, state, first, int(memo[n_positions]))
+    for first in begins(state.phase):
+        item, number = ranking[first], state.restarts[0] * PHASES + state.phase[first]
+        if memo[first] // params.most_measured == number:  # not of an instance that has ended
+            measured, needed = designed(params, state, first)
+            missing = needed - state.views[measured]
+            if np.any((measured == item) & (missing > 0)):
+                state.views[item] += 1
+                state.clicks[item] += clicks[first]
+                if missing.sum() == 1:
+                    end_phase(params, state, first, measured, memo[-1])
 
 
 @array_kernel
-def end_phase(params: Params, state: State, first: int, salt: int) -> None:
-    """Estimate the items of an interval, drop and sort them, split it, and begin new phases."""
-    n_positions, end, support = state.end.shape[0], state.end[first], state.support[first]
-    items = state.order[first : state.alive[0] if end == n_positions else end].copy()
-    measured = state.chosen[first, :support]
+def end_phase(params: Params, state: State, first: int, measured: Ints, salt: int) -> None:
+    """Estimate the items of an interval, drop and sort them, and split it: lines 5 to 8."""
+    items, end = interval(state.order, state.phase, first)
+    views, clicks = state.views[measured], state.clicks[measured]
     if params.program:
-        for slot in range(support):
-            state.past[0, measured[slot]] = state.views[first, slot]
-            state.past[1, measured[slot]] = state.clicks[first, slot]
-    views, clicks = state.views[first], state.clicks[first]
+        views, clicks = add_past(state.past, measured, views, clicks)
     estimates = estimate_items(params.features, measured, views, clicks, items)
+    state.views[items] = 0
+    state.clicks[items] = 0
 
-    size = end - first
-    gap = 2.0 * 2.0 ** -float(state.phase[first])
+    size, phase = end - first, state.phase[first]
+    gap = 2.0 * 2.0 ** -float(phase)  # 2Δ_ℓ
     best = best_places(estimates, items, salt, size)
     top = estimates[best]
-    floor = top[size - 1]
-    if params.printed:
-        floor = chain_end(estimates, floor, gap)
-    estimates[best] = math.inf
-    place = first
+    lowest = chain_end(estimates, top[-1], gap) if params.printed else top[-1]
+    stays = estimates > lowest - gap
+    stays[best] = False
+    state.order[first : first + items.shape[0]] = -1
+    state.order[first:end] = items[best]
+    state.order[end : end + stays.sum()] = items[stays]
     for i in range(size):
-        state.order[place] = items[best[i]]
-        place += 1
-    for i in range(items.shape[0]):
-        if floor - gap < estimates[i] < math.inf:
-            state.order[place] = items[i]
-            place += 1
-    if end == n_positions:
-        state.alive[0] = place
-
-    phase = state.phase[first] + 1
-    begin = first
-    for i in range(1, size + 1):
-        if i == size or (top[i - 1] - top[i] >= gap and not params.program):
-            begin_phase(params, state, begin, first + i, phase)
-            begin = first + i
+        splits = i == 0 or (top[i - 1] - top[i] >= gap and not params.program)
+        state.phase[first + i] = phase + 1 if splits else 0
 
 
 @array_kernel
-def begin_phase(params: Params, state: State, first: int, end: int, phase: int) -> None:
-    """Find a design of the items of an interval, and plan a phase; not of a single item."""
-    items = state.order[first : state.alive[0] if end == state.end.shape[0] else end]
-    chosen, weights, leverage = items[:0].copy(), np.zeros(0), 0.0
-    if items.shape[0] > 1:
-        chosen, weights, leverage = optimal_design(params.features, items, DESIGN)
-    _plan_kernel(params, state, first, end, phase, chosen, weights, leverage)
+def designed(params: Params, state: State, first: int) -> tuple[Ints, Ints]:
+    """Return the items that the phase of an interval measures, and how often, T(a)."""
+    items, _ = interval(state.order, state.phase, first)
+    measured, weights, _, leverage = optimal_design(params.features, items, TOLERANCE)
+    return measured, views_needed(params, state, first, items.shape[0], weights, leverage)
 
 
-def plan_phase(
-    params: Params,
-    state: State,
-    first: int,
-    end: int,
-    phase: int,
-    items: Ints,
-    weights: Floats,
-    leverage: float,
-) -> None:
-    """Begin a phase of an interval: write how often to measure each item of its design."""
-    n_positions, size = state.end.shape[0], items.shape[0]
-    n_items = (state.alive[0] if end == n_positions else end) - first
-    state.end[first], state.phase[first], state.support[first] = end, phase, size
-    parts = phase * (phase + 1.0) if params.program else 2.0**phase
-    failure = params.failure / (2.0 * n_positions * parts)  # δ_ℓ
-    dimension = max(leverage, float(params.features.shape[1]))
-    views = 0.5 * dimension * 4.0**phase * math.log(n_items / failure)
+@array_kernel
+def views_needed(
+    params: Params, state: State, first: int, n_items: int, weights: Floats, leverage: float
+) -> Ints:
+    """Return T(a) = ⌈d π(a) log(|𝒜| / δ_ℓ) / (2 Δ_ℓ²)⌉ for a design of weights π(a)."""
+    n_positions, d, phase = state.phase.shape[0], params.features.shape[1], state.phase[first]
     if params.program:
-        views = 4.0**phase * params.features.shape[1] * math.log(n_items / failure)
-    for slot in range(size):
-        state.chosen[first, slot] = items[slot]
-        state.views[first, slot] = state.past[0, items[slot]] if params.program else 0
-        state.clicks[first, slot] = state.past[1, items[slot]] if params.program else 0
-        more = int(min(MOST_VIEWS, math.ceil(views * weights[slot])))
-        if params.program:  # whole rounds, the remaining ones for the first items
-            more = int((min(MOST_VIEWS, math.floor(views)) + size - 1 - slot) // size)
-        state.needed[first, slot] = state.views[first, slot] + more
+        return program_views(params.failure, n_positions, d, phase, n_items, weights.shape[0])
+    share = params.failure / (2.0 * n_positions * 2.0**phase)  # δ_ℓ
+    views = 0.5 * max(leverage, float(d)) * 4.0**phase * math.log(n_items / share)
+    return np.ceil(min(views, float(LARGEST)) * weights).astype(np.int64)
 
 
-_plan_kernel = lean_kernel(plan_phase)
-
-register(RecurRank, State, rank, update, cache=Plan, build=no_plan, lean=True)
+register(RecurRank, State, rank, update, cache=Plan, build=no_plan)

@@ -26,6 +26,7 @@ from clickrank.policies import Policy
 from clickrank.policies.capabilities import (
     DropsItems,
     ItemsComeAndGo,
+    ReadsEarlierStates,
     Walks,
     memo_limit,
     memo_size,
@@ -281,6 +282,8 @@ class Learned:
         """
         other = self._copy(None)
         arrays = dict(arrays)
+        if isinstance(self.policy, ReadsEarlierStates):
+            arrays = self.policy.upgraded(arrays)
         if BEGAN_WITH in arrays and drops_items(self.policy):
             other._of = arrays.pop(BEGAN_WITH).astype(np.int64)
             other._learner = other._new_learner()

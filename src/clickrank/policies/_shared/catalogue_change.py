@@ -9,13 +9,9 @@ from numpy.typing import ArrayLike
 
 from clickrank.errors import invalid
 from clickrank.features import Features
-from clickrank.policies.recurrank import EPOCHS, RecurRank, State
+from clickrank.policies._shared.recurrank_items import RESTARTS
+from clickrank.policies.recurrank import RecurRank, State
 from clickrank.types import numbers_of, origin_of, shape
-
-# Statistics that do not say anything about the number of items.
-_KEPT = ("alive", "end", "phase", "epoch", "support")
-# Those with a column for each item of a design.
-_DESIGNS = ("chosen", "needed", "views", "clicks")
 
 
 def change_catalogue(
@@ -58,7 +54,7 @@ def change_catalogue(
     if changed.features.n_features != n_features:
         rule = f"features must have as many columns as before ({n_features})"
         raise invalid(owner, rule, changed.features.n_features)
-    n_positions = state.end.size
+    n_positions = state.phase.size
     n_items, _ = shape(owner, changed.features.n_items, n_positions)
     before = origin_of(owner, origin, policy.features.n_items)
     if before.size != n_items:
@@ -68,21 +64,15 @@ def change_catalogue(
     old, new = policy.features.values, changed.features.values
     same[same] = (old[before[same]] == new[same]).all(axis=1)
     number = numbers_of(np.where(same, before, -1), policy.features.n_items)
-    alive = int(state.alive[0])
-    order = number[state.order[:alive]]
-    if not same.all() or (order < 0).any():
-        begun = changed.init(n_items, n_positions)
-        begun.epoch[0] = (state.epoch[0] + 1) % EPOCHS
+    shown = state.order[state.order >= 0]
+    begun = changed.init(n_items, n_positions)
+    if not same.all() or (number[shown] < 0).any():
+        begun.restarts[0] = (state.restarts[0] + 1) % RESTARTS
         return changed, begun
-    gone = changed.unstarted(n_items, n_positions)
-    for name in _KEPT:
-        getattr(gone, name)[...] = getattr(state, name)
-    gone.order[:alive] = order
+    begun.order[:] = -1
+    begun.order[: shown.size] = number[shown]
+    begun.phase[:], begun.restarts[:] = state.phase, state.restarts
+    begun.views[:], begun.clicks[:] = state.views[before], state.clicks[before]
     if state.past.size:
-        gone.past[...] = state.past[:, before]
-    for first in np.flatnonzero(state.support):
-        size = state.support[first]
-        for name in _DESIGNS:
-            getattr(gone, name)[first, :size] = getattr(state, name)[first, :size]
-        gone.chosen[first, :size] = number[state.chosen[first, :size]]
-    return changed, gone
+        begun.past[...] = state.past[:, before]
+    return changed, begun

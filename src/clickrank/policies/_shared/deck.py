@@ -84,3 +84,21 @@ def deal(
         for i in range(dealt, shown):
             if deck[i] == ranking[position]:
                 memo[position] = 0
+
+
+@lean_kernel
+def draw_card(cards: Ints, kinds: Ints, rng: np.random.Generator) -> int:
+    """Take a random card from a deck with ``cards[kind]`` of each kind; returns its place in kinds.
+
+    Only these kinds are in the deck, and one of them at least has cards.
+    """
+    left = 0
+    for kind in kinds:
+        left += cards[kind]
+    left = int(rng.random() * left)
+    place = 0
+    while left >= cards[kinds[place]]:
+        left -= cards[kinds[place]]
+        place += 1
+    cards[kinds[place]] -= 1
+    return place

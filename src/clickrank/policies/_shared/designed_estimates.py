@@ -7,28 +7,10 @@ import numpy as np
 from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank.numerics.cholesky import invert_positive
 from clickrank.numerics.design_start import spread_items
-from clickrank.numerics.g_optimal import design_candidates, find_design, support_limit
 from clickrank.policies._shared.grid import on_grid
 from clickrank.types import Floats, Ints
 
 _PRIME = 2**31 - 1
-
-
-@array_kernel
-def optimal_design(features: Floats, items: Ints, tolerance: float) -> tuple[Ints, Floats, float]:
-    """Return the items of a G-optimal design, sorted, their weights, and the largest leverage.
-
-    See `clickrank.numerics.g_optimal`.
-    """
-    n_items, d = features.shape
-    most, candidates = support_limit(n_items, d), design_candidates(n_items, d)
-    squares, table = np.zeros((3, d, d)), np.zeros((most, most + 1))
-    points, scores = np.zeros((candidates, d)), np.zeros((3, max(candidates, d)))
-    marks = np.zeros((2, max(candidates, d)), dtype=np.int64)
-    size, _, leverage = find_design(
-        features, items, tolerance, squares, points, scores, marks, table
-    )
-    return marks[0, :size].copy(), scores[0, :size].copy(), leverage
 
 
 @array_kernel

@@ -1,0 +1,49 @@
+"""What PMED's queue says of its next list, and the states of earlier versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clickrank._compile.jit import interpreted
+from clickrank.numerics.pbm_likelihood import estimate_pbm
+from clickrank.policies.capabilities import ExactLists, ReadsEarlierStates
+from clickrank.rankings.lists import Few, Lists, ListSource
+
+
+class PMEDQueue(ExactLists, ReadsEarlierStates):
+    """The next list is one of the queue, each as likely as the others."""
+
+    def lists(self, source: ListSource) -> Lists | None:
+        """Return the lists of the queue; None if it is empty and items or positions are tied."""
+        cache = source.cache
+        if cache.size[0] > 0:
+            return Few(cache.queue[: cache.size[0]].copy())
+        shown, _ = source.probe()
+        estimates = cache  # of the fast kernels, which the probe has left there
+        if not hasattr(cache, "log_theta"):
+            with interpreted():
+                estimates = estimate_pbm(source.state.clicks, source.state.misses)
+        values = {*estimates.log_theta.tolist()}, {*estimates.log_kappa.tolist()}
+        if (len(values[0]), len(values[1])) == (source.n_items, source.n_positions):
+            return Few(np.concatenate([shown[None], cache.queue[: cache.size[0]]]))
+        source.keep("fitted", "x", "y")  # which the estimates, as they are rounded, do not show
+        return None
+
+    def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return statistics in which lists that are not of the plan have no weight.
+
+        Earlier versions counted the lists of the plan, -1 of them if it could not be made.
+        """
+        arrays = dict(arrays)
+        if "n_lists" in arrays:
+            found = int(arrays["n_lists"][0])
+            weights = arrays["weights"].copy()
+            weights[max(found, 0) :] = 0.0
+            if found < 0:
+                weights[0] = -1.0
+            arrays["weights"] = weights
+        return arrays

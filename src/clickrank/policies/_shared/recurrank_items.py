@@ -1,0 +1,92 @@
+"""What RecurRank says of its items and of its next list, and the states of earlier versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clickrank._compile.jit import interpreted
+from clickrank.policies._shared.intervals import interval
+from clickrank.policies.capabilities import (
+    DropsItems,
+    ExactLists,
+    HasFeatures,
+    HasMemo,
+    ReadsEarlierStates,
+)
+from clickrank.rankings.lists import Few, Joined, Led, Lists, ListSource
+from clickrank.types import Ints
+
+#: After this many changes of the catalogue, no list from before is still on its way.
+RESTARTS = 16
+#: More phases than there will be: the 27th alone takes more rounds than can be counted.
+PHASES = 32
+#: The random number of a memo is below this.
+SALTS = 2**16
+
+
+class RecurRankItems(HasMemo, DropsItems, ExactLists, HasFeatures, ReadsEarlierStates):
+    """Features follow their items, dropped items may go, and the next list's chances are known."""
+
+    def memo_size(self, n_items: int, n_positions: int) -> int:
+        """Return one whole number per position, what is measured there, and a random one."""
+        return n_positions + 1
+
+    def memo_limit(self: Any, n_items: int) -> int:
+        """Return what both kinds of numbers are below."""
+        d: int = self.features.n_features
+        return max(SALTS, RESTARTS * PHASES * (d * (d + 1) // 2))
+
+    def dropped(self, state: Any) -> Ints:
+        """Return the items that are in no interval any more."""
+        return np.setdiff1d(np.arange(state.order.size), state.order)
+
+    def lists(self, source: ListSource) -> Lists:
+        """Return the lists of intervals, each with what it measures first."""
+        shown, _ = source.probe()  # which leaves the decks without the cards of this list
+        state, planned = source.state, source.cache.planned.copy()
+        parts: list[tuple[Lists, int]] = []
+        for first in np.flatnonzero(state.phase).tolist():
+            with interpreted():
+                items, end = interval(state.order, state.phase, first)
+            if items.size == 1:
+                parts.append((Few([items]), 1))
+                continue
+            planned[shown[first]] += 1
+            measured = items[planned[items] > 0]
+            chances = planned[measured] / planned[measured].sum()
+            if state.phase[first] == 1:
+                led = np.bincount(measured, chances, source.n_items).astype(np.float64)
+                parts.append((Led(led, end - first), end - first))
+                continue
+            rows = [[item, *items[items != item][: end - first - 1]] for item in measured]
+            parts.append((Few(rows, chances), end - first))
+        return Joined(parts)
+
+    def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return statistics by item.
+
+        Earlier versions had them by interval and place in its design, which they kept too; the
+        views of earlier phases counted among those of the present one where they matter.
+        """
+        arrays = dict(arrays)
+        if "chosen" not in arrays:
+            return arrays
+        order, past = arrays["order"].copy(), arrays["past"]
+        order[arrays["alive"][0] :] = -1
+        found = {name: np.zeros_like(order) for name in ("views", "clicks", "planned")}
+        for first, size in enumerate(arrays["support"]):
+            measured = arrays["chosen"][first, :size]
+            for name in found.keys() & arrays.keys():
+                found[name][measured] = arrays[name][first, :size]
+            if past.size:
+                found["views"][measured] -= past[0, measured]
+                found["clicks"][measured] -= past[1, measured]
+        if "planned" not in arrays:
+            del found["planned"]
+        else:
+            found["instance"] = arrays["planning"]
+        return {**arrays, **found, "order": order, "restarts": arrays["epoch"]}

@@ -1,0 +1,32 @@
+"""What RecurRank's authors' public program does in place of their paper."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from clickrank._compile.jit import array_kernel
+from clickrank.types import LARGEST, Ints
+
+
+@array_kernel
+def program_views(
+    failure: float, n_positions: int, d: int, phase: int, n_items: int, n_measured: int
+) -> Ints:
+    """Return how often each item is measured: equally often, in d log(|𝒜| / δ_ℓ) / Δ_ℓ² rounds.
+
+    The rounds that are left over go to the first items.
+    """
+    share = failure / (2.0 * n_positions * (phase * (phase + 1.0)))  # δ_ℓ
+    rounds = int(min(float(LARGEST), 4.0**phase * d * math.log(n_items / share)))
+    return (rounds + n_measured - 1 - np.arange(n_measured)) // n_measured
+
+
+@array_kernel
+def add_past(past: Ints, measured: Ints, views: Ints, clicks: Ints) -> tuple[Ints, Ints]:
+    """Return views and clicks of this phase and all before, which become the past of the next."""
+    for slot in range(measured.shape[0]):
+        past[0, measured[slot]] += views[slot]
+        past[1, measured[slot]] += clicks[slot]
+    return past[0][measured], past[1][measured]

@@ -19,7 +19,7 @@ from clickrank.fast.uni_rank import _outsider, _uncertain, _weigh, build
 from clickrank.learning import Learner
 from clickrank.policies import TopRank, policy
 from clickrank.policies._shared import ordered_partition as plain
-from clickrank.policies._shared.leader_counts import hash_of_partition
+from clickrank.policies._shared.ordered_partition import hash_of_partition
 from clickrank.policies.top_rank import WIDTH
 from clickrank.policies.uni_rank import UniRank
 from tests import naive

@@ -151,6 +151,10 @@ class Policy(abc.ABC):
         """Return the state itself, or a copy in which `by_item` and `by_pair` hold everything."""
         return state
 
+    def convert_saved(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields that an earlier version saved, by the names and meanings of now."""
+        return arrays
+
     def relabelled_positions(self: P, order: Ints) -> P:
         """Return the spec for a page whose position k is this spec's position ``order[k]``."""
         changed: dict[str, Any] = {}

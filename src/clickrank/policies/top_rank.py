@@ -211,7 +211,7 @@ def rank(
 ) -> None:
     """Draw a list that respects the partition, which the memo has."""
     n_items = state.block.shape[0]
-    draw_compatible(by_subset(state.block + 1), state.block, rng, ranking)
+    draw_compatible(by_subset(state.block), state.block, rng, ranking)
     memo[:n_items] = state.block
     if params.guess > 0:
         memo[n_items] = state.epoch[0]

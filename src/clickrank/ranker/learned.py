@@ -271,7 +271,7 @@ class Learned:
         Fields that are no longer statistics, in files of earlier versions, are left out.
         """
         other = self._copy(None)
-        arrays = dict(arrays)
+        arrays = self.policy.convert_saved(dict(arrays))
         if BEGAN_WITH in arrays and drops_items(self.policy):
             other._of = arrays.pop(BEGAN_WITH).astype(np.int64)
             other._learner = other._new_learner()

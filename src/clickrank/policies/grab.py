@@ -43,7 +43,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GRAB(LeadingLists, Policy):
+class GRAB(Policy, LeadingLists):
     """GRAB plays the list that looks best, or one of n_items - 1 lists next to it.
 
     The leader ã has the largest Σ_k ρ̂_ik, with i = ã_k and ρ̂_ik the click rate of item i at
@@ -89,7 +89,6 @@ class GRAB(LeadingLists, Policy):
     name = "grab"
     assumes = Assumes(click_models=("pbm", "click-matrix"))
     rank_remembers = True
-    by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

@@ -42,7 +42,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SGRAB(LeadingLists, Policy):
+class SGRAB(Policy, LeadingLists):
     """S-GRAB plays the list that looks best, or any that differs from it by one exchange.
 
     It is GRAB on a fixed graph: the neighbours of a leader swap any two of its items, or replace
@@ -74,7 +74,6 @@ class SGRAB(LeadingLists, Policy):
     name = "s-grab"
     assumes = Assumes(click_models=("pbm", "click-matrix"))
     rank_remembers = True
-    by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

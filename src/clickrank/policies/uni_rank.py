@@ -48,7 +48,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class UniRank(LeadingPartitions, Policy):
+class UniRank(Policy, LeadingPartitions):
     """UniRank plays ordered partitions near the one that leads, to learn which items are better.
 
     The leader is the order that clicks suggest so far; items of two subsets in a row are mixed as
@@ -107,8 +107,6 @@ class UniRank(LeadingPartitions, Policy):
 
     name = "unirank"
     assumes = Assumes(click_models=("pbm", "cascade"), positions="decreasing")
-    by_item = ()
-    by_pair = ("wins",)
 
     slots: int = SLOTS
 

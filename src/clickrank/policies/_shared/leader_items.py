@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo, LayoutChanged
 from clickrank.types import Ints
 
 
@@ -26,8 +27,10 @@ def keep_labels(labels: Ints, numbers: Ints) -> None:
     labels[new] = numbers.size + np.arange(new.sum())
 
 
-class LeadingLists:
+class LeadingLists(HasMemo, ItemsComeAndGo, LayoutChanged):
     """How GRAB and S-GRAB go on with other items: the memo is the leader, a list."""
+
+    by_item = ("clicks", "misses")
 
     def name_items(self, cache: Any, numbers: Ints) -> None:
         """Let the counts of leaders go on under other numbers of the items."""
@@ -42,8 +45,11 @@ class LeadingLists:
         return {"lists_since_feedback" if k == "ahead" else k: v for k, v in arrays.items()}
 
 
-class LeadingPartitions:
+class LeadingPartitions(HasMemo, ItemsComeAndGo):
     """How UniRank goes on with other items: the memo has two partitions, one number per item."""
+
+    by_item = ()
+    by_pair = ("wins",)
 
     def name_items(self, cache: Any, numbers: Ints) -> None:
         """Let the counts of leaders go on under other numbers of the items."""

@@ -78,15 +78,3 @@ def hash_of_partition(subset: Ints, labels: Ints) -> int:
         if subset[item] > 0:
             total = (total + pair_hash(int(labels[item]), subset[item])) & HASH_BITS
     return total
-
-
-def cut(block: Ints) -> tuple[Ints, Ints]:
-    """Return the items by block, from 0, and by number within, and where each block begins.
-
-    There are as many beginnings as items and one more: all beyond the last block are its end.
-
-    >>> [array.tolist() for array in cut(np.array([1, 0, 1]))]
-    [[1, 0, 2], [0, 1, 3, 3]]
-    """
-    sizes = np.bincount(block, minlength=block.size)
-    return np.argsort(block, kind="stable"), np.append(0, np.cumsum(sizes))

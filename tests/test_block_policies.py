@@ -168,7 +168,7 @@ def test_top_rank_counts_pairs() -> None:
         pairs.update(*each)
     state = learner.state
     assert isinstance(learner.policy, TopRank)
-    w = learner.policy.unpacked(state).wins
+    w = learner.policy.before_change(state).wins
     assert np.array_equal(w - w.T, pairs.s)
     assert np.array_equal(w + w.T, pairs.n)
     edges = pairs.edges()
@@ -181,7 +181,7 @@ def test_top_rank_counts_pairs() -> None:
 
 @pytest.mark.parametrize("settings", [{"failure": 0.1}, {"doubling": True, "guess": 70}], ids=str)
 def test_top_rank_reads_what_was_saved_as_s_and_n(settings: dict[str, Any]) -> None:
-    """Once S and N of items in one block were saved less their clicks, and the rounds of an epoch."""
+    """Once S and N of items in one block were saved less their clicks, and rounds by epoch."""
     model = PBM(THETA * 3, KAPPA)
     learner, settled = play("toprank", settings, model, 1000, 3, seed=2)
     pairs = TopRankPairs(model.n_items, settings.get("failure"), settings.get("guess", 0))
@@ -199,7 +199,10 @@ def test_top_rank_reads_what_was_saved_as_s_and_n(settings: dict[str, Any]) -> N
         "beats": state.beats,
         "block": block,
         "wins": state.beats.sum(axis=1),  # which was another thing then
-        "crowd": np.zeros(2, dtype=np.int64), "log": none, "superiors": c, "traces": none,
+        "crowd": np.zeros(2, dtype=np.int64),
+        "log": none,
+        "superiors": c,
+        "traces": none,
     }
     assert isinstance(learner.policy, TopRank)
     found = learner.policy.convert_saved(saved)

@@ -128,7 +128,7 @@ def test_lists_on_their_way_count_for_what_was_shown(name: str) -> None:
     elif name == "toprank":
         learner = ranker._contexts[""]._learner
         assert isinstance(learner.policy, TopRank)
-        assert np.array_equal(learner.policy.unpacked(learner.state).wins, wins)
+        assert np.array_equal(learner.policy.before_change(learner.state).wins, wins)
         assert found["beats"].sum() > 0
     elif name == "rba-kl-ucb":
         assert found["clicks"].sum() + found["misses"].sum() == 3 * 380

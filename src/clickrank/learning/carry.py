@@ -22,7 +22,7 @@ def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin:
     """
     assert isinstance(policy, ItemsComeAndGo), policy
     made = policy.init(origin.size, n_positions)
-    state = policy.unpacked(unpacked(policy, state))
+    state = policy.before_change(unpacked(policy, state))
     new, old = np.flatnonzero(origin >= 0), origin[origin >= 0]
     columns = slice(new.size) if new.size and new[-1] == new.size - 1 else new
     for name in statistic_fields(type(made)):

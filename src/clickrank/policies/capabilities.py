@@ -59,8 +59,8 @@ class ItemsComeAndGo:
     #: Names of the state fields with one row and one column per item.
     by_pair: ClassVar[tuple[str, ...]] = ()
 
-    def unpacked(self, state: Any) -> Any:
-        """Return the state itself, or a copy in which `by_item` and `by_pair` hold everything."""
+    def before_change(self, state: Any) -> Any:
+        """Return the state, or a copy whose fields say nothing about which items there are."""
         return state
 
     def mend(self, state: Any, numbers: Ints) -> None:

@@ -52,7 +52,7 @@ class TopRankItems(HasMemo, ItemsComeAndGo, ExactLists, LayoutChanged):
         order, starts = cut(peeled(source.state.beats))
         return partition(order, starts, source.n_positions)
 
-    def unpacked(self, state: Any) -> Any:
+    def before_change(self, state: Any) -> Any:
         """Return a copy with the W of all pairs, which do not depend on who shares a block."""
         copied = state._replace(wins=state.wins.copy())
         _add_clicks(copied, 1)

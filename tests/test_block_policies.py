@@ -19,7 +19,7 @@ from clickrank.fast.uni_rank import _outsider, _uncertain, _weigh, build
 from clickrank.learning import Learner
 from clickrank.policies import TopRank, policy
 from clickrank.policies._shared import ordered_partition as plain
-from clickrank.policies._shared.leader_counts import hash_of_partition
+from clickrank.policies._shared.ordered_partition import hash_of_partition
 from clickrank.policies.top_rank import WIDTH
 from clickrank.policies.uni_rank import UniRank
 from tests import naive
@@ -136,7 +136,7 @@ def test_many_items_like_the_reference(name: str, settings: dict[str, Any], kind
     rounds = {"toprank": 1200, "unirank": 200}[name]
     learner, _ = play(name, settings, model, rounds, 0, seed=1)
     if name == "toprank" and not settings.get("doubling"):
-        assert len(set(learner.state.block.tolist())) > 1  # it came to divide
+        assert len(set(learner.cache.block.tolist())) > 1  # it came to divide
 
 
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
@@ -167,19 +167,47 @@ def test_top_rank_counts_pairs() -> None:
     for each in settled:
         pairs.update(*each)
     state = learner.state
-    same = state.block[:, None] == state.block[None, :]
-    c = state.clicks
-    s = state.difference + same * (c[:, None] - c[None, :])
-    n = state.disagreement + same * (c[:, None] + c[None, :])
-    np.fill_diagonal(n, 0)
-    assert np.array_equal(s, pairs.s)
-    assert np.array_equal(n, pairs.n)
+    assert isinstance(learner.policy, TopRank)
+    w = learner.policy.before_change(state).wins
+    assert np.array_equal(w - w.T, pairs.s)
+    assert np.array_equal(w + w.T, pairs.n)
     edges = pairs.edges()
-    assert state.block.tolist() == pairs.memo()
+    assert learner.cache.block.tolist() == pairs.memo()
     assert edges == {(i, j) for i, j in np.argwhere(state.beats).tolist()}
     assert len(edges) > 10
-    assert learner.cache.wins.tolist() == state.beats.sum(axis=1).tolist()
+    assert learner.cache.inferiors.tolist() == state.beats.sum(axis=1).tolist()
     assert learner.cache.superiors.tolist() == state.beats.sum(axis=0).tolist()
+
+
+@pytest.mark.parametrize("settings", [{"failure": 0.1}, {"doubling": True, "guess": 70}], ids=str)
+def test_top_rank_reads_what_was_saved_as_s_and_n(settings: dict[str, Any]) -> None:
+    """Once S and N of items in one block were saved less their clicks, and rounds by epoch."""
+    model = PBM(THETA * 3, KAPPA)
+    learner, settled = play("toprank", settings, model, 1000, 3, seed=2)
+    pairs = TopRankPairs(model.n_items, settings.get("failure"), settings.get("guess", 0))
+    for each in settled:
+        pairs.update(*each)
+    state, block, c = learner.state, learner.cache.block, learner.state.clicks
+    together = (block == block[:, None]) & ~np.eye(block.size, dtype=bool)
+    none = np.zeros(0, dtype=np.int64)
+    saved = {
+        "epoch": np.array([pairs.epoch]),
+        "rounds": np.array([pairs.settled]),
+        "clicks": c,
+        "difference": pairs.s - together * (c[:, None] - c),
+        "disagreement": pairs.n - together * (c[:, None] + c),
+        "beats": state.beats,
+        "block": block,
+        "wins": state.beats.sum(axis=1),  # which was another thing then
+        "crowd": np.zeros(2, dtype=np.int64),
+        "log": none,
+        "superiors": c,
+        "traces": none,
+    }
+    assert isinstance(learner.policy, TopRank)
+    found = learner.policy.upgraded(saved)
+    for name, array in learner.statistics().items():
+        assert np.array_equal(found[name], array), name
 
 
 def test_top_rank_edge_as_soon_as_the_width_is_reached() -> None:
@@ -194,7 +222,7 @@ def test_top_rank_edge_as_soon_as_the_width_is_reached() -> None:
         while n < math.sqrt(2 * n * math.log(WIDTH / failure * math.sqrt(n))):
             n += 1
         assert rounds == n
-        assert learner.state.block.tolist() == [0, 1]
+        assert learner.cache.block.tolist() == [0, 1]
     assert pytest.approx(3.344, abs=1e-3) == WIDTH
 
 
@@ -212,11 +240,14 @@ def test_partition_of_random_graphs() -> None:
             order = rng.permutation(n)
             beats &= order[:, None] < order[None, :]
         state.beats[...] = beats
-        learner.drop_cache()
-        cache = learner.cache
+        cache = learner.cache  # of a state in which none beats another
+        cache.inferiors[:], cache.superiors[:] = beats.sum(axis=1), beats.sum(axis=0)
         top_rank.divide(state, cache)
+        learner.drop_cache()
+        for name in ("block", "order", "starts"):
+            assert np.array_equal(getattr(learner.cache, name), getattr(cache, name)), name
         blocks = peel(n, {j: set(np.flatnonzero(beats[:, j]).tolist()) for j in range(n)})
-        assert state.block.tolist() == [d - 1 for d in numbered(blocks, n)]
+        assert cache.block.tolist() == [d - 1 for d in numbered(blocks, n)]
         sizes = [len(block) for block in blocks]
         assert (
             cache.starts.tolist()
@@ -234,26 +265,25 @@ def test_partition_of_random_graphs() -> None:
 
 def test_doubling_doubles_and_forgets() -> None:
     learner = Learner(policy("toprank", doubling=True, guess=8), 3, 2, seed=0)
-    lengths, epoch, length = [], 0, 0
+    lengths, restarts, length = [], 0, 0
     first = learner.rank()
     for _ in range(8 + 16 + 32 + 1):
         ranking, memo = learner.rank()
-        assert memo[-1] == epoch
+        assert memo[-1] == restarts
         learner.update(ranking, memo, [1, 0])
         length += 1
-        if learner.state.epoch[0] != epoch:
-            epoch += 1
+        if learner.cache.restarts[0] != restarts:
+            restarts += 1
             lengths.append(length)
             length = 0
-            assert learner.cache.scale[0] == WIDTH / (1 / (8 * 2**epoch))
+            assert learner.cache.scale[0] == WIDTH / (1 / (8 * 2**restarts))
             assert not any(
-                learner.statistics()[field].any()
-                for field in ("clicks", "difference", "disagreement", "beats", "block", "rounds")
+                learner.statistics()[field].any() for field in ("clicks", "wins", "beats")
             )
             assert learner.cache.starts.tolist() == [0, 3, 3, 3]
     assert lengths == [8, 16, 32]
     before = learner.statistics()
-    learner.update(*first, [1, 1])  # shown in the first epoch
+    learner.update(*first, [1, 1])  # shown before the first restart
     for field, array in learner.statistics().items():
         assert np.array_equal(array, before[field]), field
 

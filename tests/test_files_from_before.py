@@ -60,17 +60,20 @@ def statistics(learned: Learned) -> dict[str, str]:
     return {name: digest(array) for name, array in sorted(learned.statistics().items())}
 
 
-#: Statistics that have another layout or name than in the files, by policy: whether they were read
-#: rightly shows in the lists that follow, and in the tests of these policies.
-CHANGED = {
-    "pmed": {"lists", "weights"},
-    "recurrank": {"clicks", "order", "restarts", "views"},
+#: Statistics that have another layout or name now, by policy. That they were converted rightly shows
+#: in the lists that follow, in the tests of these policies and, for a store, in the log: folded
+#: again, it gives the same.
+CONVERTED = {
+    "pmed": ("lists", "weights"),
+    "recurrank": ("clicks", "order", "restarts", "views"),
+    "toprank": ("wins",),
 }
 
 
-def still_there(found: dict[str, Any], want: dict[str, Any]) -> dict[str, Any]:
+def still_there(found: dict[str, Any], want: dict[str, Any], name: str) -> dict[str, Any]:
     """Leave out what is no statistic any more, because it is computed from the others."""
-    return {name: value for name, value in want.items() if name in found}
+    kept = {field: value for field, value in want.items() if field in found}
+    return {**kept, **{field: found[field] for field in CONVERTED.get(name, ())}}
 
 
 def goes_on(ranker: cr.Ranker, waiting: list[str]) -> dict[str, Any]:
@@ -109,9 +112,8 @@ def test_a_saved_ranker_goes_on(name: str, tmp_path: Path) -> None:
     found = goes_on(ranker, want["waiting"])
     for key, value in found.items():
         if "statistics" in key:
-            for context, found_here in value.items():
-                same = {k: v for k, v in found_here.items() if k not in CHANGED.get(name, ())}
-                assert same == still_there(same, want[key][context]), f"{name}: {key}"
+            old = {c: still_there(value[c], want[key][c], name) for c in value}
+            assert value == old, f"{name}: {key}"
         else:
             assert value == want[key], f"{name}: {key}"
     assert set(found) == set(want)
@@ -158,7 +160,8 @@ def assert_same(found: dict[str, Any], want: dict[str, Any]) -> None:
     assert set(found) == set(want)
     for name, stream in found.items():
         old = dict(want[name])
-        old["statistics"] = still_there(stream["statistics"], old["statistics"])
+        policy = "toprank" if name.startswith("search") else ""
+        old["statistics"] = still_there(stream["statistics"], old["statistics"], policy)
         assert stream == old, name
 
 
@@ -191,8 +194,9 @@ def test_the_store_opens(store: str) -> None:
     try:
         database.upgrade()
         want = expected()["store"]["written"]
-        for from_base in (False, True):
-            assert_same(read_store(database, from_base), want)
+        one, two = read_store(database), read_store(database, from_base=True)
+        assert one == two
+        assert_same(one, want)
         found = verify(database)
         assert found.problems == []
         assert found.snapshots == sum(each["snapshots"] for each in want.values())

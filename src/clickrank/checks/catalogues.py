@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from clickrank._rng import streams
 from clickrank.checks.playing import HORIZON, Make, assert_same, matched_model, play
@@ -11,7 +14,7 @@ from clickrank.learning import Learner
 from clickrank.learning.carry import carried, carry
 from clickrank.policies import Policy
 from clickrank.policies.capabilities import ItemsComeAndGo, memos_for, relabelled
-from clickrank.policies.contract import Request, scores_items
+from clickrank.policies.contract import Request, scores_items, unpacked
 from clickrank.ranker import Learned
 from clickrank.types import Ints, numbers_of, statistic_fields
 
@@ -36,23 +39,23 @@ def check_more_items(cls: type[Policy], make: Make) -> None:
     small = Learner(relabelled(large, keep), _SMALL, model.n_positions)
     small.fold(shown, memos, clicks)
     origin = np.append(keep, np.full(_LARGE - _SMALL, -1))
-    made = carried(large, model.n_positions, small.state, _SMALL, origin)
+    made = unpacked(large, carried(large, model.n_positions, small.state, _SMALL, origin))
     from_the_start = Learner(large, _LARGE, model.n_positions)
     called = memos_for(large, memos, keep, _LARGE)
     assert called is not None, f"{cls.__name__}: its memos must fit more items"
     from_the_start.fold(shown, called, clicks)
-    names = statistic_fields(type(made))
-    arrays = {name: getattr(made, name) for name in names}
-    assert_same(from_the_start.statistics(), arrays, f"{cls.__name__}: more items changed")
-    for name in names:
-        before, after = getattr(small.state, name).shape, getattr(made, name).shape
+    want = unpacked(large, from_the_start.state)
+    assert_same(_statistics(want), _statistics(made), f"{cls.__name__}: more items changed")
+    first = unpacked(large, small.state)
+    for name in statistic_fields(type(made)):
+        before, after = getattr(first, name).shape, getattr(made, name).shape
         if name in cls.by_item:
             rows, rest = divmod(before[0], _SMALL)
             fits = rest == 0 and after == (rows * _LARGE, *before[1:])
         elif name in cls.by_pair:
             fits = (before, after) == ((_SMALL, _SMALL), (_LARGE, _LARGE))
         else:
-            fits = before == after or name in cls.mended
+            fits = before == after
         assert fits, f"{cls.__name__}: by_item or by_pair is wrong about {name}"
 
 
@@ -76,9 +79,14 @@ def check_fewer_items(cls: type[Policy], make: Make) -> None:
         called = memos_for(policy, memo[None], numbers, left.size)
         assert called is not None, f"{cls.__name__}: its memos must fit fewer items"
         alone.fold([numbers[ranking]], called, [clicks])
-    made = carried(some, model.n_positions, learned._learner.state, _LARGE, left)
-    arrays = {name: getattr(made, name) for name in statistic_fields(type(made))}
-    assert_same(alone.statistics(), arrays, f"{cls.__name__}: of fewer items it learned another")
+    made = unpacked(some, carried(some, model.n_positions, learned._learner.state, _LARGE, left))
+    want = unpacked(some, alone.state)
+    rule = f"{cls.__name__}: of fewer items it learned another"
+    assert_same(_statistics(want), _statistics(made), rule)
+
+
+def _statistics(state: Any) -> dict[str, NDArray[Any]]:
+    return {name: getattr(state, name) for name in statistic_fields(type(state))}
 
 
 def check_candidates(cls: type[Policy], make: Make) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 from clickrank._compile.jit import lean_kernel
 from clickrank._select import copy, top_k
 from clickrank.fast._shared.unimodal import Cache, build, count_round, find_leader, play_best
+from clickrank.numerics.count_table import count_of
 from clickrank.numerics.kl_bounds import exploration_budget
-from clickrank.policies._shared.leader_counts import hash_of_leader, times_led
-from clickrank.policies._shared.unimodal import is_due
+from clickrank.policies._shared.unimodal import hash_of_list, is_due
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.grab import GRAB, Params, State
 from clickrank.types import Ints
@@ -32,12 +32,12 @@ def rank(
     """Play the leader in every n_items-th of its rounds, else the best list next to it."""
     find_leader(cache, rng)
     copy(cache.best, memo)
-    led = times_led(state.keys, state.times, hash_of_leader(cache.best, cache.labels))
-    if is_due(cache.ahead, led, params.degree + 1):
+    rounds_led = count_of(state.keys, state.times, hash_of_list(cache.best, cache.labels))
+    if is_due(cache.lists_since_feedback, rounds_led, params.degree + 1):
         copy(cache.best, ranking)
         return
     _list_neighbours(cache, rng)
-    play_best(state, cache, params.degree, exploration_budget(led + 1.0), rng, ranking)
+    play_best(state, cache, params.degree, exploration_budget(rounds_led + 1.0), rng, ranking)
 
 
 @lean_kernel

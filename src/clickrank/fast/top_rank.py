@@ -1,10 +1,10 @@
 """TopRank, fast: who beats whom is looked at only when a click may have decided it.
 
 A click may only make its own item beat another, and not before a number of clicks on it that is
-computed from S and N; so the pairs of an item are rarely looked at, and a click usually takes O(1).
-A round takes O(n_items) to remember the partition. The first list after items are added or retired
-takes O(n_items²) more; in the service, while items are retired, so does each first list after
-feedback.
+computed from the wins; so the pairs of an item are rarely looked at, and a click usually takes
+O(1). A round takes O(n_items) to remember the partition. The first list after items are added or
+retired takes O(n_items²) more; in the service, while items are retired, so does each first list
+after feedback.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank.fast._shared.ordered_partition import draw_compatible
-from clickrank.policies._shared.ordered_partition import cut
+from clickrank.policies._shared.top_rank_items import cut, peeled
 from clickrank.policies.contract import Request, register_fast
-from clickrank.policies.top_rank import Params, State, TopRank
+from clickrank.policies.top_rank import Params, State, TopRank, count_restarts
 from clickrank.types import Floats, Ints
 
 FAR = 2**40  # clicks that no item will get
@@ -28,29 +28,35 @@ class Cache(NamedTuple):
     """The partition as a sorted list, and which clicks need a closer look."""
 
     scale: Floats  # (1,), c/δ
-    wins: Ints  # (n_items,), items that i beats
-    superiors: Ints  # (n_items,), items that beat j
+    restarts: Ints  # (1,), how often all was forgotten
+    inferiors: Ints  # (n_items,), how many items i beats
+    superiors: Ints  # (n_items,), how many items beat j
+    block: Ints  # (n_items,), d with i in P_d, from 0
     order: Ints  # (n_items,), the items by block
     starts: Ints  # (n_items + 1,), where each block begins in it; n_items beyond the last
-    due: Ints  # (n_items,), clicks on i before which it cannot beat another one
+    due: Ints  # (n_items,), clicks on i before which it cannot beat an item of its block
     depth_buffer: Ints  # (n_items,), the next partition
     item_buffer: Ints  # (n_items,)
     clicked_buffer: Ints  # (n_items,), 0 between calls
 
 
 def build(params: Params, state: State) -> Cache:
-    """Sort the items by block; how soon they may beat others is not known."""
-    return cache_of(params, state, state.beats.sum(axis=1), state.beats.sum(axis=0))
+    """Divide the items; how soon they may beat others is not known."""
+    block = peeled(state.beats)
+    return cache_of(params, state, block, state.beats.sum(axis=1), state.beats.sum(axis=0))
 
 
-def cache_of(params: Params, state: Any, wins: Ints, superiors: Ints) -> Cache:
+def cache_of(params: Params, state: Any, block: Ints, inferiors: Ints, superiors: Ints) -> Cache:
     """Return a cache of a state in which each item beats, and is beaten by, that many others."""
-    n_items = state.block.size
-    order, starts = cut(state.block)
+    n_items = block.size
+    order, starts = cut(block)
+    restarts = count_restarts(params.guess, int(state.rounds[0]))
     return Cache(
-        scale=np.full(1, params.scale * 2.0 ** int(state.epoch[0])),
-        wins=wins,
+        scale=np.full(1, params.scale * 2.0**restarts),
+        restarts=np.full(1, restarts),
+        inferiors=inferiors,
         superiors=superiors,
+        block=block,
         order=order,
         starts=starts,
         due=np.zeros(n_items, dtype=np.int64),
@@ -71,29 +77,28 @@ def rank(
 ) -> None:
     """Draw a list that respects the partition, which the memo has."""
     draw_compatible(cache.order, cache.starts, rng, cache.item_buffer, ranking)
-    n_items = state.block.shape[0]
+    n_items = cache.block.shape[0]
     for item in range(n_items):
-        memo[item] = state.block[item]
+        memo[item] = cache.block[item]
     if params.guess > 0:
-        memo[n_items] = state.epoch[0]
+        memo[n_items] = cache.restarts[0]
 
 
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count the clicks, and divide the items again if one beats another."""
-    n_items = state.block.shape[0]
-    if params.guess > 0 and memo[n_items] != state.epoch[0]:
+    if params.guess > 0 and memo[cache.block.shape[0]] != cache.restarts[0]:
         return
     clicked = 0
     for position in range(clicks.shape[0]):
         clicked += clicks[position]
-    if clicked > 0 and learn(state, cache, ranking, memo, clicks, is_present(state.block, memo)):
+    if clicked > 0 and learn(state, cache, ranking, memo, clicks, is_present(cache.block, memo)):
         divide(state, cache)
     state.rounds[0] += 1
-    if params.guess > 0 and state.rounds[0] == params.guess << state.epoch[0]:
+    if params.guess > 0 and count_restarts(params.guess, state.rounds[0]) > cache.restarts[0]:
         forget_pairs(state)
-        begin_epoch(state, cache)
+        restart(state, cache)
 
 
 @inline_kernel
@@ -110,7 +115,7 @@ def learn(state: Any, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints, pre
     """Count the clicks on a list, and say whether to divide the items again."""
     if not present:
         return _count_late(state, cache, ranking, memo, clicks)
-    _count(state.clicks, state.block, state.disagreement, ranking, clicks)
+    _count(state.clicks, cache.block, state.wins, ranking, clicks)
     changed = False
     for position in range(ranking.shape[0]):
         item = ranking[position]
@@ -119,15 +124,8 @@ def learn(state: Any, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints, pre
     return changed
 
 
-@inline_kernel
-def divide(state: Any, cache: Cache) -> None:
-    """Compute the partition from who beats whom."""
-    _peel(state, cache)
-    sort_items(state.block, cache)
-
-
 @lean_kernel
-def _count(counts: Ints, block: Ints, disagreement: Ints, ranking: Ints, clicks: Ints) -> None:
+def _count(counts: Ints, block: Ints, wins: Ints, ranking: Ints, clicks: Ints) -> None:
     """Count the clicks on a list of the present partition."""
     for position in range(ranking.shape[0]):
         if clicks[position] == 0:
@@ -136,10 +134,10 @@ def _count(counts: Ints, block: Ints, disagreement: Ints, ranking: Ints, clicks:
         counts[item] += 1
         for above in range(position):
             other = ranking[above]
-            # |U| = 0, where counting both clicks makes 2.
+            # Neither wins, where counting the clicks makes both win.
             if clicks[above] == 1 and block[other] == block[item]:
-                disagreement[item, other] -= 2
-                disagreement[other, item] -= 2
+                wins[item, other] -= 1
+                wins[other, item] -= 1
 
 
 @lean_kernel
@@ -148,14 +146,20 @@ def _compare(state: Any, cache: Cache, item: int) -> bool:
     own = state.clicks[item]
     scale = cache.scale[0]
     least_log = 2.0 * math.log(scale)
+    nearest = clicks_needed(own, own, FAR, scale, least_log)
+    if nearest > 0:  # even if it had won all of its clicks, and never lost
+        cache.due[item] = own + nearest
+        return False
     nearest = FAR
     nearest_s, nearest_n = -FAR, FAR
     found = False
-    block = state.block[item]
+    block = cache.block[item]
     for place in range(cache.starts[block], cache.starts[block + 1]):
         other = cache.order[place]
-        s = own - state.clicks[other] + state.difference[item, other]
-        n = own + state.clicks[other] + state.disagreement[item, other]
+        won = own + state.wins[item, other]
+        lost = state.clicks[other] + state.wins[other, item]
+        s = won - lost
+        n = won + lost
         if other == item or (s <= nearest_s and n >= nearest_n):
             continue  # it needs no fewer clicks than the nearest
         need = clicks_needed(s, n, nearest, scale, least_log)
@@ -202,7 +206,7 @@ def width(scale: float, n: int) -> float:
 def _add_edge(state: Any, cache: Cache, item: int, other: int) -> None:
     """Note that an item beats another one."""
     state.beats[item, other] = 1
-    cache.wins[item] += 1
+    cache.inferiors[item] += 1
     cache.superiors[other] += 1
 
 
@@ -210,7 +214,7 @@ def _add_edge(state: Any, cache: Cache, item: int, other: int) -> None:
 def _count_late(state: Any, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
     """Count the clicks on a list of another partition, pair by pair; say whether to divide again.
 
-    A click is counted for its item too: what the fields hold follows from S, N and all clicks.
+    A click is counted for its item too: what the wins hold follows from W and all clicks.
     """
     changed = False
     for position in range(ranking.shape[0]):
@@ -220,51 +224,39 @@ def _count_late(state: Any, cache: Cache, ranking: Ints, memo: Ints, clicks: Int
             continue
         item = ranking[position]
         state.clicks[item] += 1
-        for other in range(state.block.shape[0]):
+        for other in range(cache.block.shape[0]):
             if other == item:
                 continue
-            together = state.block[item] == state.block[other]
+            together = cache.block[item] == cache.block[other]
             counts = memo[other] == memo[item] and cache.clicked_buffer[other] == 0
-            if together != counts:  # else the matrices stay: the click tells, or it tells nothing
-                by = 1 if counts else -1
-                state.difference[item, other] += by
-                state.difference[other, item] -= by
-                state.disagreement[item, other] += by
-                state.disagreement[other, item] += by
+            if together != counts:  # else the wins stay: the click tells, or it tells nothing
+                state.wins[item, other] += 1 if counts else -1
             if not counts:
                 continue
-            s = state.difference[item, other]
-            n = state.disagreement[item, other]
+            won = state.wins[item, other]
+            lost = state.wins[other, item]
             if together:
-                s += state.clicks[item] - state.clicks[other]
-                n += state.clicks[item] + state.clicks[other]
-            if state.beats[item, other] == 0 and s >= width(cache.scale[0], n):
+                won += state.clicks[item]
+                lost += state.clicks[other]
+            if state.beats[item, other] == 0 and won - lost >= width(cache.scale[0], won + lost):
                 _add_edge(state, cache, item, other)
-                changed |= state.block[other] <= state.block[item]
+                changed |= cache.block[other] <= cache.block[item]
     for item in ranking:
         cache.clicked_buffer[item] = 0
     return changed
 
 
-@lean_kernel
-def sort_items(block: Ints, cache: Cache) -> None:
-    """Sort the items by block, and by number within."""
-    n_items = block.shape[0]
-    cache.starts[:] = 0
-    for item in range(n_items):
-        cache.starts[block[item] + 1] += 1
-    for number in range(n_items):
-        cache.starts[number + 1] += cache.starts[number]
-        cache.item_buffer[number] = cache.starts[number]
-    for item in range(n_items):
-        cache.order[cache.item_buffer[block[item]]] = item
-        cache.item_buffer[block[item]] += 1
+@inline_kernel
+def divide(state: Any, cache: Cache) -> None:
+    """Compute the partition from who beats whom."""
+    _peel(state, cache)
+    sort_items(cache)
 
 
 @lean_kernel
 def _peel(state: Any, cache: Cache) -> None:
     """Take off, again and again, the items that none beats of those left."""
-    n_items = state.block.shape[0]
+    n_items = cache.block.shape[0]
     missing = cache.clicked_buffer  # superiors not yet placed; borrowed, and all 0 in the end
     queue = cache.item_buffer
     size = 0
@@ -281,7 +273,7 @@ def _peel(state: Any, cache: Cache) -> None:
         item = queue[done]
         done += 1
         last = cache.depth_buffer[item]
-        if cache.wins[item] == 0:
+        if cache.inferiors[item] == 0:
             continue
         for other in range(n_items):
             if state.beats[item, other] == 1:
@@ -297,58 +289,63 @@ def _peel(state: Any, cache: Cache) -> None:
             if cache.depth_buffer[item] < 0:
                 cache.depth_buffer[item] = rest
     for item in range(n_items):
-        if cache.depth_buffer[item] != state.block[item]:
+        if cache.depth_buffer[item] != cache.block[item]:
             _move(state, cache, item)
 
 
 @lean_kernel
 def _move(state: Any, cache: Cache, item: int) -> None:
-    """Move an item to its new block; S and N of its pairs stay what they are."""
-    old = state.block[item]
+    """Move an item to its new block; W of its pairs stays what it is."""
+    old = cache.block[item]
     new = cache.depth_buffer[item]
-    own = state.clicks[item]
-    for other in range(state.block.shape[0]):
+    for other in range(cache.block.shape[0]):
         if other == item:
             continue
-        if state.block[other] == old:
-            sign = 1
-        elif state.block[other] == new:
-            sign = -1
+        if cache.block[other] == old:
+            state.wins[item, other] += state.clicks[item]
+            state.wins[other, item] += state.clicks[other]
+        elif cache.block[other] == new:
+            state.wins[item, other] -= state.clicks[item]
+            state.wins[other, item] -= state.clicks[other]
             cache.due[other] = 0
-        else:
-            continue
-        difference = sign * (own - state.clicks[other])
-        both = sign * (own + state.clicks[other])
-        state.difference[item, other] += difference
-        state.difference[other, item] -= difference
-        state.disagreement[item, other] += both
-        state.disagreement[other, item] += both
-    state.block[item] = new
+    cache.block[item] = new
     cache.due[item] = 0
+
+
+@lean_kernel
+def sort_items(cache: Cache) -> None:
+    """Sort the items by block, and by number within."""
+    n_items = cache.block.shape[0]
+    cache.starts[:] = 0
+    for item in range(n_items):
+        cache.starts[cache.block[item] + 1] += 1
+    for number in range(n_items):
+        cache.starts[number + 1] += cache.starts[number]
+        cache.item_buffer[number] = cache.starts[number]
+    for item in range(n_items):
+        cache.order[cache.item_buffer[cache.block[item]]] = item
+        cache.item_buffer[cache.block[item]] += 1
 
 
 @lean_kernel
 def forget_pairs(state: Any) -> None:
     """Clear the matrices."""
-    state.difference[:, :] = 0
-    state.disagreement[:, :] = 0
+    state.wins[:, :] = 0
     state.beats[:, :] = 0
 
 
 @lean_kernel
-def begin_epoch(state: Any, cache: Cache) -> None:
-    """Begin the next epoch: twice as long, half the δ, and nothing known; pairs are cleared."""
-    n_items = state.block.shape[0]
-    state.epoch[0] += 1
-    state.rounds[0] = 0
-    cache.scale[0] *= 2.0
+def restart(state: Any, cache: Cache) -> None:
+    """Forget everything else."""
     state.clicks[:] = 0
-    cache.wins[:] = 0
+    cache.restarts[0] += 1
+    cache.scale[0] *= 2.0
+    cache.inferiors[:] = 0
     cache.superiors[:] = 0
-    state.block[:] = 0
-    for item in range(n_items):
+    cache.block[:] = 0
+    for item in range(cache.order.shape[0]):
         cache.order[item] = item
-    cache.starts[1:] = n_items
+    cache.starts[1:] = cache.order.shape[0]
     cache.due[:] = 0
 
 

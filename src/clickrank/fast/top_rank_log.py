@@ -1,6 +1,6 @@
 """TopRank with a log of clicks: many items, whose pairs are not written to matrices.
 
-See `clickrank.policies._shared.click_log` for what the log holds: one number per click, and a table
+See `clickrank.fast._shared.click_log` for what the log holds: one number per click, and a table
 of n_items²/16 once fewer than a quarter of the items are in the first block; n_items²/4 in all at
 most. The rest is reserved, but not written to. When the log ends, or the catalogue has changed, all
 pairs are in the matrices, and it goes on as `clickrank.fast.top_rank` does.
@@ -13,10 +13,24 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank.fast._shared.click_log import (
+    FIRST,
+    ITEM,
+    LATEST,
+    LEFT,
+    PLACE,
+    LoggedState,
+    blocks_in,
+    forget_log,
+    pack,
+    table_entry,
+    table_side,
+    unpack,
+    write_pairs,
+)
 from clickrank.fast.top_rank import (
     FAR,
     Cache,
-    begin_epoch,
     cache_of,
     clicks_needed,
     divide,
@@ -24,71 +38,59 @@ from clickrank.fast.top_rank import (
     is_present,
     learn,
     rank,
+    restart,
     sort_items,
 )
-from clickrank.policies._shared.click_log import (
-    FIRST,
-    ITEM,
-    LoggedState,
-    forget_log,
-    table_entry,
-    table_side,
-    write_pairs,
-)
-from clickrank.policies.contract import register
-from clickrank.policies.top_rank import Params, TopRank
+from clickrank.policies._shared.top_rank_items import peeled
+from clickrank.policies.contract import register, register_packing
+from clickrank.policies.top_rank import Params, TopRank, count_restarts
 from clickrank.types import Ints
-
-#: Columns of the traces. The first ones of row i are the items that beat i; then
-PLACE = -3  # row and column of i in the table, from 1; 0 for those that had left before;
-LATEST = -2  # 1 + the last entry of the log that is a click on i in a list with several;
-LEFT = -1  # the item that left the first block as number i, of as many as are no longer in it.
 
 
 def build(params: Params, state: LoggedState) -> Cache:
     """Sort the items by block; the matrices are not looked at while there is a log."""
     if state.crowd[0] > 0:
-        wins, superiors = np.zeros((2, state.block.size), dtype=np.int64)
-        return cache_of(params, state, wins, superiors)
-    return cache_of(params, state, state.beats.sum(axis=1), state.beats.sum(axis=0))
+        inferiors, superiors = np.zeros((2, state.clicks.size), dtype=np.int64)
+        return cache_of(params, state, blocks_in(state), inferiors, superiors)
+    block = peeled(state.beats)
+    return cache_of(params, state, block, state.beats.sum(axis=1), state.beats.sum(axis=0))
 
 
 def update(
     params: Params, state: LoggedState, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count the clicks, in the log if they can be, and divide the items if one beats another."""
-    n_items = state.block.shape[0]
-    if params.guess > 0 and memo[n_items] != state.epoch[0]:
+    if params.guess > 0 and memo[cache.block.shape[0]] != cache.restarts[0]:
         return
     clicked = 0
     for position in range(clicks.shape[0]):
         clicked += clicks[position]
     if clicked > 0:
-        present = is_present(state.block, memo)
-        if state.crowd[0] > 0 and not (present and _fits(state, ranking, clicks)):
+        present = is_present(cache.block, memo)
+        if state.crowd[0] > 0 and not (present and _fits(state, cache.block, ranking, clicks)):
             _end_log(state, cache)
         if state.crowd[0] == 0:
             if learn(state, cache, ranking, memo, clicks, present):
                 divide(state, cache)
         elif _learn_from_log(state, cache, ranking, clicks):
             _leave(state, cache)
-            sort_items(state.block, cache)
+            sort_items(cache)
     state.rounds[0] += 1
-    if params.guess > 0 and state.rounds[0] == params.guess << state.epoch[0]:
+    if params.guess > 0 and count_restarts(params.guess, state.rounds[0]) > cache.restarts[0]:
         if state.crowd[0] == 0:
             forget_pairs(state)
         forget_log(state)
         state.crowd[0] = 1
-        begin_epoch(state, cache)
+        restart(state, cache)
 
 
 @lean_kernel
 def _end_log(state: LoggedState, cache: Cache) -> None:
     """Write all pairs to the matrices, and count who beats whom there."""
-    write_pairs(state, cache.depth_buffer, cache.item_buffer)
-    for item in range(state.block.shape[0]):
-        for other in range(state.block.shape[0]):
-            cache.wins[item] += state.beats[item, other]
+    write_pairs(state, cache.block, cache.depth_buffer, cache.item_buffer)
+    for item in range(cache.block.shape[0]):
+        for other in range(cache.block.shape[0]):
+            cache.inferiors[item] += state.beats[item, other]
             cache.superiors[other] += state.beats[item, other]
 
 
@@ -105,13 +107,13 @@ def _learn_from_log(state: LoggedState, cache: Cache, ranking: Ints, clicks: Int
 
 
 @inline_kernel
-def _fits(state: LoggedState, ranking: Ints, clicks: Ints) -> bool:
+def _fits(state: LoggedState, block: Ints, ranking: Ints, clicks: Ints) -> bool:
     """Say whether clicks on a list of the present partition can be written to the log."""
     lower = 0
     for position in range(ranking.shape[0]):
-        lower += clicks[position] * state.block[ranking[position]]
+        lower += clicks[position] * block[ranking[position]]
     room = table_entry(state, 0, 0) - state.crowd[1]
-    fits = room >= ranking.shape[0] + state.block.shape[0]
+    fits = room >= ranking.shape[0] + block.shape[0]
     return bool(lower == 0 and fits)
 
 
@@ -151,11 +153,11 @@ def _count_together(state: LoggedState, at: int) -> None:
 
 
 @lean_kernel
-def _begin_table(state: LoggedState) -> None:
+def _begin_table(state: LoggedState, block: Ints) -> None:
     """Count all pairs of the first block; those of others share row and column 0, never read."""
     place = 0
-    for item in range(state.block.shape[0]):
-        if state.block[item] == 0:
+    for item in range(block.shape[0]):
+        if block[item] == 0:
             place += 1
             state.traces[item, PLACE] = place
     for at in range(state.crowd[1]):
@@ -225,7 +227,7 @@ def _note_superior(state: LoggedState, item: int, other: int) -> None:
 @lean_kernel
 def _leave(state: LoggedState, cache: Cache) -> None:
     """Let items that are beaten leave the first block, and find the depth of all that have left."""
-    n_items = state.block.shape[0]
+    n_items = cache.block.shape[0]
     left = n_items - cache.starts[1]
     for place in range(cache.starts[1]):
         item = cache.order[place]
@@ -234,7 +236,7 @@ def _leave(state: LoggedState, cache: Cache) -> None:
             at = left
             while at > 0:
                 other = state.traces[at - 1, LEFT]
-                if state.block[other] > 0 or state.clicks[other] <= state.clicks[item]:
+                if cache.block[other] > 0 or state.clicks[other] <= state.clicks[item]:
                     break
                 state.traces[at, LEFT] = other
                 at -= 1
@@ -252,11 +254,12 @@ def _leave(state: LoggedState, cache: Cache) -> None:
             deepest = max(deepest, cache.depth_buffer[state.traces[item, i]])
         cache.depth_buffer[item] = deepest + 1
     for item in range(n_items):
-        if state.block[item] != cache.depth_buffer[item]:
-            state.block[item] = cache.depth_buffer[item]
+        if cache.block[item] != cache.depth_buffer[item]:
+            cache.block[item] = cache.depth_buffer[item]
             cache.due[item] = 0
     if state.crowd[0] == 1 and n_items - left < table_side(state):
-        _begin_table(state)
+        _begin_table(state, cache.block)
 
 
 register(TopRank, LoggedState, rank, update, cache=Cache, build=build, lean=True)
+register_packing(TopRank, pack, unpack)

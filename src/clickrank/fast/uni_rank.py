@@ -17,8 +17,9 @@ import numpy as np
 from clickrank._compile.jit import lean_kernel
 from clickrank.fast._shared.dominance import elicit, expire, no_dominance, rebuild, weigh_pair
 from clickrank.fast._shared.ordered_partition import draw_compatible
+from clickrank.numerics.count_table import count_of, count_once_more
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower
-from clickrank.policies._shared.leader_counts import hash_of_partition, lead, times_led
+from clickrank.policies._shared.ordered_partition import hash_of_partition
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.uni_rank import Params, State, UniRank
 from clickrank.types import Floats, IntParticle, Ints
@@ -87,9 +88,9 @@ def rank(
         expire(state.wins, cache, loglog)
     if cache.stale[0] == 1:
         elicit(cache, params.n_positions, cache.item_buffer)
-    led = times_led(state.keys, state.times, cache.key[0])
+    rounds_led = count_of(state.keys, state.times, cache.key[0])
     # An index of -1 for all pairs before the leader has led, which any budget of ∞ gives.
-    budget = exploration_budget(float(led)) if led > 0 else math.inf
+    budget = exploration_budget(float(rounds_led)) if rounds_led > 0 else math.inf
 
     n_blocks = cache.n_blocks[0]
     shown = cache.starts[n_blocks]
@@ -276,7 +277,7 @@ def update(
         changed |= memo[item] ^ cache.leader[item]
     # The key belongs to the leader last elicited, even where that is stale.
     key = cache.key[0] if changed == 0 else hash_of_partition(memo[:n_items], cache.labels)
-    lead(state.keys, state.times, key)
+    count_once_more(state.keys, state.times, key)
     state.rounds[0] += 1
     total = 0
     for position in range(ranking.shape[0]):

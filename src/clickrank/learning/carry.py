@@ -9,6 +9,7 @@ import numpy as np
 from clickrank.learning.learner import Learner
 from clickrank.policies.base import Policy
 from clickrank.policies.capabilities import ItemsComeAndGo
+from clickrank.policies.contract import packed, unpacked
 from clickrank.types import Ints, numbers_of, statistic_fields
 
 
@@ -21,7 +22,7 @@ def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin:
     """
     assert isinstance(policy, ItemsComeAndGo), policy
     made = policy.init(origin.size, n_positions)
-    state = policy.unpacked(state)
+    state = policy.before_change(unpacked(policy, state))
     new, old = np.flatnonzero(origin >= 0), origin[origin >= 0]
     columns = slice(new.size) if new.size and new[-1] == new.size - 1 else new
     for name in statistic_fields(type(made)):
@@ -36,7 +37,7 @@ def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin:
         elif ours.shape == theirs.shape:
             ours[...] = theirs
     policy.mend(made, numbers_of(origin, n_before))
-    return made
+    return packed(policy, made, n_positions)
 
 
 def carry(learner: Learner, state: Any, n_before: int, origin: Ints) -> None:

@@ -32,6 +32,7 @@ from clickrank.policies.contract import (
     code_of,
     kernels_of,
     new_cache,
+    packed,
     plain_kernels,
     scores_items,
     update,
@@ -75,7 +76,8 @@ class Learner:
         self.n_items, self.n_positions = shape(type(policy).__name__, n_items, n_positions)
         self.params = policy.params(self.n_items, self.n_positions)
         tell_apart(type(self.params))
-        self._state = policy.init(self.n_items, self.n_positions)
+        first = policy.init(self.n_items, self.n_positions)
+        self._state = packed(policy, first, self.n_positions)
         self._cache = self._new_cache()
         self.memo_size = memo_size(policy, self.n_items, self.n_positions)
 

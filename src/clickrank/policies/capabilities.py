@@ -51,19 +51,17 @@ class ItemsComeAndGo:
     """Can be given more items, fewer items, or candidates for one list, and keeps its statistics.
 
     Only for policies in which the statistics of an item, or of a pair of items, mean the same
-    whatever other items there are. All other fields of the state must be of the same shape for all
-    catalogues, or be `mended`.
+    whatever other items there are. All other fields of the state must be the same for all
+    catalogues, or are set by `mend`.
     """
 
     #: Names of the state fields with one row per item, or with several consecutive rows per item.
     by_item: ClassVar[tuple[str, ...]]
     #: Names of the state fields with one row and one column per item.
     by_pair: ClassVar[tuple[str, ...]] = ()
-    #: Names of the state fields whose shape depends on the items in another way: `mend` fills them.
-    mended: ClassVar[tuple[str, ...]] = ()
 
-    def unpacked(self, state: Any) -> Any:
-        """Return the state itself, or a copy in which `by_item` and `by_pair` hold everything."""
+    def before_change(self, state: Any) -> Any:
+        """Return the state, or a copy whose fields say nothing about which items there are."""
         return state
 
     def mend(self, state: Any, numbers: Ints) -> None:
@@ -115,7 +113,10 @@ class ReadsEarlierStates(abc.ABC):
 
     @abc.abstractmethod
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return saved statistics under the names and in the shapes of today."""
+        """Return saved statistics by the names and with the meanings that they have now.
+
+        ``arrays`` may be of this version or of an earlier one.
+        """
 
 
 class HasCautions(abc.ABC):

@@ -68,6 +68,7 @@ _FAST: dict[type, Kernels] = {}
 _BY_TYPES: dict[tuple[type, type | None], Kernels] = {}
 _STATES: dict[type[Policy], list[type]] = {}
 _SOURCES: dict[type[Policy], str | None] = {}
+_PACKING: dict[type[Policy], tuple[Callable[[Any, int], Any], Callable[[Any], Any]]] = {}
 
 
 def register(
@@ -146,6 +147,29 @@ def register_fast(
     draw_ties = _PLAIN[state].draw_ties
     _FAST[state] = _known(state, Kernels(rank, score, update, build, cache, lean, draw_ties))
     _code_of.cache_clear()
+
+
+def register_packing(
+    cls: type[Policy], pack: Callable[[Any, int], Any], unpack: Callable[[Any], Any]
+) -> None:
+    """Let the fast kernels of a policy run on another state than the plain one, if that is smaller.
+
+    ``pack`` makes it from a plain state and the number of positions, and ``unpack`` is the way
+    back. Its class must be registered too.
+    """
+    _PACKING[cls] = pack, unpack
+
+
+def packed(policy: Policy, state: Any, n_positions: int) -> Any:
+    """Return the state that a policy is run on, from a plain one; this itself for most policies."""
+    if policy.reference or type(policy) not in _PACKING:
+        return state
+    return _PACKING[type(policy)][0](state, n_positions)
+
+
+def unpacked(policy: Policy, state: Any) -> Any:
+    """Return the plain state of one that a policy is run on."""
+    return _PACKING[type(policy)][1](state) if type(policy) in _PACKING else state
 
 
 _PARAMETERS = {

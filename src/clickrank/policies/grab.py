@@ -10,23 +10,19 @@ import numpy as np
 from clickrank._compile.jit import kernel
 from clickrank._select import top_k
 from clickrank.numerics.assignment import best_assignment
+from clickrank.numerics.count_table import count_of, no_counts
 from clickrank.numerics.kl_bounds import exploration_budget, kl_upper_table
-from clickrank.policies._shared.leader_counts import (
-    hash_of_leader,
-    lead,
-    name_leaders,
-    no_leaders,
-    times_led,
-)
+from clickrank.policies._shared.leader_items import LeadingLists
 from clickrank.policies._shared.unimodal import (
-    Particle,
+    Bookkeeping,
+    build,
     click_rates,
+    count_list,
+    hash_of_list,
     is_due,
-    new_particle,
     play_best,
 )
 from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, Ints, IntStatistic
 
@@ -36,7 +32,7 @@ class State(NamedTuple):
 
     clicks: IntStatistic  # (n_items, n_positions), clicks on item i at position k
     misses: IntStatistic  # (n_items, n_positions), views without a click; T_ik = clicks + misses
-    keys: IntStatistic  # (slots,), hashes of the lists that have led: see `leader_counts`
+    keys: IntStatistic  # (slots,), hashes of the lists that have led: see `count_table`
     times: IntStatistic  # (slots,), T̃_a, the number of rounds that each of them led
 
 
@@ -47,7 +43,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GRAB(Policy, HasMemo, ItemsComeAndGo):
+class GRAB(Policy, LeadingLists):
     """GRAB plays the list that looks best, or one of n_items - 1 lists next to it.
 
     The leader ã has the largest Σ_k ρ̂_ik, with i = ã_k and ρ̂_ik the click rate of item i at
@@ -69,7 +65,7 @@ class GRAB(Policy, HasMemo, ItemsComeAndGo):
     count as tied: for the leader, random bonuses of that size, by item and by position, decide. 4.
     With delayed feedback all counts are of rounds that have come back; only the rule which rounds
     play the leader also counts the lists made since the last feedback. 5. How often a leader led is
-    kept for 8,192 leaders; see `clickrank.policies._shared.leader_counts`. 6. Items may come and
+    kept for 8,192 leaders; see `clickrank.numerics.count_table`. 6. Items may come and
     go, or be given for one list alone. A click rate of an item at a position does not depend on the
     other items, so all counts are kept; a leader is a list, and its count is kept too. An item that
     is new has no views, so its index is 1. Each set of items is then a bandit of its own that
@@ -93,7 +89,6 @@ class GRAB(Policy, HasMemo, ItemsComeAndGo):
     name = "grab"
     assumes = Assumes(click_models=("pbm", "click-matrix"))
     rank_remembers = True
-    by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -101,29 +96,18 @@ class GRAB(Policy, HasMemo, ItemsComeAndGo):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(
-            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
-            misses=np.zeros((n_items, n_positions), dtype=np.int64),
-            **no_leaders(),
-        )
+        clicks, misses = np.zeros((2, n_items, n_positions), dtype=np.int64)
+        return State(clicks, misses, *no_counts())
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
         """Return the size of the leader."""
         return n_positions
 
-    def name_items(self, cache: Particle, numbers: Ints) -> None:
-        """Let the counts of leaders go on under other numbers of the items."""
-        name_leaders(cache.labels, numbers)
-
-    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos with the leader's items called by other numbers."""
-        return numbers[memos]
-
 
 def rank(
     params: Params,
     state: State,
-    cache: Particle,
+    cache: Bookkeeping,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
@@ -133,11 +117,11 @@ def rank(
     leader = memo
     rates = click_rates(state.clicks, state.misses)
     best_assignment(rates, rng, leader)
-    led = times_led(state.keys, state.times, hash_of_leader(leader, cache.labels))
-    if is_due(cache.ahead, led, params.degree + 1):
+    rounds_led = count_of(state.keys, state.times, hash_of_list(leader, cache.labels))
+    if is_due(cache.lists_since_feedback, rounds_led, params.degree + 1):
         ranking[:] = leader
     else:
-        indices = kl_upper_table(state.clicks, state.misses, exploration_budget(led + 1.0))
+        indices = kl_upper_table(state.clicks, state.misses, exploration_budget(rounds_led + 1.0))
         play_best(_neighbourhood(leader, rates, rng), indices, rng, ranking)
 
 
@@ -165,15 +149,10 @@ def _neighbourhood(leader: Ints, rates: Floats, rng: np.random.Generator) -> Int
 
 
 def update(
-    params: Params, state: State, cache: Particle, ranking: Ints, memo: Ints, clicks: Ints
+    params: Params, state: State, cache: Bookkeeping, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count the clicks, and one more round for the list that led when the ranking was made."""
-    cache.ahead[0] = 0
-    lead(state.keys, state.times, hash_of_leader(memo, cache.labels))
-    for position in range(ranking.shape[0]):
-        item = ranking[position]
-        state.clicks[item, position] += clicks[position]
-        state.misses[item, position] += 1 - clicks[position]
+    count_list(state, cache, ranking, memo, clicks)
 
 
-register(GRAB, State, rank, update, cache=Particle, build=new_particle)
+register(GRAB, State, rank, update, cache=Bookkeeping, build=build)

@@ -9,23 +9,19 @@ import numpy as np
 
 from clickrank._compile.jit import kernel
 from clickrank.numerics.assignment import best_assignment
+from clickrank.numerics.count_table import count_of, no_counts
 from clickrank.numerics.kl_bounds import exploration_budget, kl_upper_table
-from clickrank.policies._shared.leader_counts import (
-    hash_of_leader,
-    lead,
-    name_leaders,
-    no_leaders,
-    times_led,
-)
+from clickrank.policies._shared.leader_items import LeadingLists
 from clickrank.policies._shared.unimodal import (
-    Particle,
+    Bookkeeping,
+    build,
     click_rates,
+    count_list,
+    hash_of_list,
     is_due,
-    new_particle,
     play_best,
 )
 from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Ints, IntStatistic
 
@@ -35,7 +31,7 @@ class State(NamedTuple):
 
     clicks: IntStatistic  # (n_items, n_positions), clicks on item i at position k
     misses: IntStatistic  # (n_items, n_positions), views without a click; T_ik = clicks + misses
-    keys: IntStatistic  # (slots,), hashes of the lists that have led: see `leader_counts`
+    keys: IntStatistic  # (slots,), hashes of the lists that have led: see `count_table`
     times: IntStatistic  # (slots,), T̃_a, the number of rounds that each of them led
 
 
@@ -46,7 +42,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SGRAB(Policy, HasMemo, ItemsComeAndGo):
+class SGRAB(Policy, LeadingLists):
     """S-GRAB plays the list that looks best, or any that differs from it by one exchange.
 
     It is GRAB on a fixed graph: the neighbours of a leader swap any two of its items, or replace
@@ -78,7 +74,6 @@ class SGRAB(Policy, HasMemo, ItemsComeAndGo):
     name = "s-grab"
     assumes = Assumes(click_models=("pbm", "click-matrix"))
     rank_remembers = True
-    by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -86,29 +81,18 @@ class SGRAB(Policy, HasMemo, ItemsComeAndGo):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(
-            clicks=np.zeros((n_items, n_positions), dtype=np.int64),
-            misses=np.zeros((n_items, n_positions), dtype=np.int64),
-            **no_leaders(),
-        )
+        clicks, misses = np.zeros((2, n_items, n_positions), dtype=np.int64)
+        return State(clicks, misses, *no_counts())
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
         """Return the size of the leader."""
         return n_positions
 
-    def name_items(self, cache: Particle, numbers: Ints) -> None:
-        """Let the counts of leaders go on under other numbers of the items."""
-        name_leaders(cache.labels, numbers)
-
-    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos with the leader's items called by other numbers."""
-        return numbers[memos]
-
 
 def rank(
     params: Params,
     state: State,
-    cache: Particle,
+    cache: Bookkeeping,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
@@ -117,11 +101,11 @@ def rank(
     """Play the leader in every (γ + 1)-th of its rounds, else the best list next to it."""
     leader = memo
     best_assignment(click_rates(state.clicks, state.misses), rng, leader)
-    led = times_led(state.keys, state.times, hash_of_leader(leader, cache.labels))
-    if is_due(cache.ahead, led, params.degree + 1):
+    rounds_led = count_of(state.keys, state.times, hash_of_list(leader, cache.labels))
+    if is_due(cache.lists_since_feedback, rounds_led, params.degree + 1):
         ranking[:] = leader
     else:
-        indices = kl_upper_table(state.clicks, state.misses, exploration_budget(led + 1.0))
+        indices = kl_upper_table(state.clicks, state.misses, exploration_budget(rounds_led + 1.0))
         play_best(_neighbourhood(params, leader, indices.shape[0]), indices, rng, ranking)
 
 
@@ -146,15 +130,10 @@ def _neighbourhood(params: Params, leader: Ints, n_items: int) -> Ints:
 
 
 def update(
-    params: Params, state: State, cache: Particle, ranking: Ints, memo: Ints, clicks: Ints
+    params: Params, state: State, cache: Bookkeeping, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count the clicks, and one more round for the list that led when the ranking was made."""
-    cache.ahead[0] = 0
-    lead(state.keys, state.times, hash_of_leader(memo, cache.labels))
-    for position in range(ranking.shape[0]):
-        item = ranking[position]
-        state.clicks[item, position] += clicks[position]
-        state.misses[item, position] += 1 - clicks[position]
+    count_list(state, cache, ranking, memo, clicks)
 
 
-register(SGRAB, State, rank, update, cache=Particle, build=new_particle)
+register(SGRAB, State, rank, update, cache=Bookkeeping, build=build)

@@ -8,49 +8,47 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import kernel
+from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.errors import invalid
-from clickrank.policies._shared import click_log
-from clickrank.policies._shared.ordered_partition import by_subset, cut, draw_compatible, peel
-from clickrank.policies._shared.top_rank_items import mend_pairs
+from clickrank.policies._shared.ordered_partition import (
+    by_subset,
+    count_wins,
+    draw_compatible,
+    peel,
+)
+from clickrank.policies._shared.top_rank_items import TopRankItems
 from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.capabilities import ExactLists, HasMemo, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Lists, ListSource, partition
 from clickrank.types import Ints, IntStatistic, number, switch, whole
 
 #: c of the confidence width.
 WIDTH = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
-_EPOCHS = 64  # more than doubling reaches
 
 
 class State(NamedTuple):
-    """Click differences of pairs, what they prove, and the partition that follows.
+    """Who was clicked when who was not, and what that proves.
 
-    For items of one block S_ij = difference + clicks_i - clicks_j and
-    N_ij = disagreement + clicks_i + clicks_j; for others the two fields are S_ij and N_ij
-    themselves. So that a click changes one number instead of one per item of its block, it is
-    counted for its item, and pairs keep the rest; both kernels of the policy read this state.
+    W_ij is how often i was clicked and j was not, while both were in one block of the partition
+    played: S_ij = W_ij - W_ji and N_ij = W_ij + W_ji. Of two items that share a block now,
+    W_ij = wins_ij + clicks_i, so that a click changes one number instead of one per item of its
+    block; else W_ij = wins_ij.
     """
 
-    epoch: IntStatistic  # (1,), how often everything was forgotten
-    rounds: IntStatistic  # (1,), rounds of this epoch
-    clicks: IntStatistic  # (n_items,), all that were counted
-    difference: IntStatistic  # (n_items, n_items)
-    disagreement: IntStatistic  # (n_items, n_items)
+    rounds: IntStatistic  # (1,), lists whose clicks were counted
+    clicks: IntStatistic  # (n_items,), clicks on i that were counted
+    wins: IntStatistic  # (n_items, n_items)
     beats: IntStatistic  # (n_items, n_items), 1 at (i, j) where G has the edge (j, i)
-    block: IntStatistic  # (n_items,), d with i in P_d, from 0
 
 
 class Params(NamedTuple):
     """Constants."""
 
-    guess: int  # rounds of the first epoch; 0 for a single epoch without end
-    scale: float  # c/δ of the first epoch
+    guess: int  # rounds before the first restart; 0 if there is none
+    scale: float  # c/δ before the first restart
 
 
 @dataclass(frozen=True)
-class TopRank(Policy, HasMemo, ItemsComeAndGo, ExactLists):
+class TopRank(Policy, TopRankItems):
     """TopRank shows random lists that respect all it is sure of: which items beat which others.
 
     Items not told apart share a block; blocks fill the list from the top, each in random order.
@@ -73,18 +71,19 @@ class TopRank(Policy, HasMemo, ItemsComeAndGo, ExactLists):
     **Source**: lattimore2018, Algorithm 1; gauthier2022, Algorithm 4.
 
     **Differences**: 1. δ = 1/T unless `failure` is given. 2. If items beat each other in a circle,
-    which has probability δ n_items² at most, all items not yet placed form the last block;
-    the loop as printed would not end. 3. Clicks that come late count for the partition that was
-    played, which travels in the memo. 4. With `doubling` the horizon is a guess; when as many
-    rounds have come back, all is forgotten, lists still on their way included, and the next epoch
-    is twice as long, with δ = 1/guess. An epoch counts its own lists alone. 5. Items may come and
-    go, or be given for one list alone: S, N and who beats whom are kept, as they say nothing about
-    other items, and the partition follows for the items there are (see ``top_rank_items``). With
-    probability 1 - δ n_items², for all items that ever were, every edge stays right.
+    which has probability δ n_items² at most, all items not yet placed form the last block; the loop
+    as printed would not end. 3. Clicks that come late count for the partition that was played,
+    which travels in the memo. 4. With `doubling` the horizon is a guess; when that many rounds have
+    come back, all is forgotten, lists still on their way included, and the guess is doubled, with δ
+    = 1/guess. Only lists made since the last restart count. 5. Items may come and go, or be given
+    for one list alone: S, N and who beats whom are kept, as they say nothing about other items, and
+    the partition follows for the items there are (see ``top_rank_items``). With probability 1 - δ
+    n_items², for all items that ever were, every edge stays right.
 
-    **Complexity**: O(n_items³) a round at most, and memory for 3 n_items² numbers. The kernels of
+    **Complexity**: O(n_items³) a round at most, and memory for 2 n_items² numbers. The kernels of
     ``clickrank.fast.top_rank`` take O(n_items) a round to remember the partition, and usually O(1)
-    a click; those of ``top_rank_log``, from 2,048 items on, usually do without memory for pairs.
+    a click. From 1,024 items on those of ``clickrank.fast.top_rank_log`` begin with a log of the
+    clicks, and need no memory for pairs as long as only the first block is clicked.
 
     **Guarantee**: for δ = 1/T, regret O(n_items · n_positions · log T / Δ), and whatever the gaps
     O(√(n_positions³ · n_items · T log T)) (lattimore2018). With doubling, log² T
@@ -118,9 +117,6 @@ class TopRank(Policy, HasMemo, ItemsComeAndGo, ExactLists):
         positions="decreasing",
         equal_satisfaction=True,
     )
-    by_item = ("clicks", "block")
-    by_pair = ("difference", "disagreement", "beats")
-    mended = ("crowd", "log", "superiors", "traces")  # of `LoggedState`
 
     horizon: int | None = None
     failure: float | None = None
@@ -153,53 +149,18 @@ class TopRank(Policy, HasMemo, ItemsComeAndGo, ExactLists):
         assert self.horizon is not None  # as checked
         return Params(0, WIDTH / (1.0 / self.horizon))
 
-    def init(self, n_items: int, n_positions: int) -> State | click_log.LoggedState:
-        """Return the state before the first round; with a log of clicks for many items."""
-        pairs = (n_items, n_items)
-        state = State(
-            epoch=np.zeros(1, dtype=np.int64),
+    def init(self, n_items: int, n_positions: int) -> State:
+        """Return the state before the first round."""
+        return State(
             rounds=np.zeros(1, dtype=np.int64),
             clicks=np.zeros(n_items, dtype=np.int64),
-            difference=np.zeros(pairs, dtype=np.int64),
-            disagreement=np.zeros(pairs, dtype=np.int64),
-            beats=np.zeros(pairs, dtype=np.int64),
-            block=np.zeros(n_items, dtype=np.int64),
+            wins=np.zeros((n_items, n_items), dtype=np.int64),
+            beats=np.zeros((n_items, n_items), dtype=np.int64),
         )
-        if n_items < click_log.LARGE or self.reference:
-            return state
-        return click_log.with_log(state, n_positions)
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number per item, its block; with doubling, one more: the epoch."""
+        """Return one whole number per item, its block; with doubling, one more: the restarts."""
         return n_items + 1 if self.doubling else n_items
-
-    def memo_limit(self, n_items: int) -> int:
-        """Return what blocks and epochs are below; ``n_items`` itself stands for no block."""
-        return max(n_items + 1, _EPOCHS) if self.doubling else n_items + 1
-
-    def unpacked(self, state: State | click_log.LoggedState) -> click_log.LoggedState:
-        """Return a state whose matrices hold all pairs."""
-        return click_log.with_matrices(state)
-
-    def mend(self, state: State | click_log.LoggedState, numbers: Ints) -> None:
-        """Divide the items again by what is proved about those that are there."""
-        mend_pairs(state, numbers)
-
-    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos for another catalogue; further items that it has were in no block.
-
-        Nor do blocks from the number of items on count: lists end before them.
-        """
-        there = np.flatnonzero(numbers >= 0)
-        found = np.full((len(memos), n_items), n_items, dtype=np.int64)
-        blocks = memos[:, there]
-        found[:, numbers[there]] = np.where(blocks < min(numbers.size, n_items), blocks, n_items)
-        return np.column_stack([found, memos[:, numbers.size :]])
-
-    def lists(self, source: ListSource) -> Lists:
-        """Return the lists that respect the partition, which are equally likely."""
-        order, starts = cut(source.state.block)
-        return partition(order, starts, source.n_positions)
 
 
 def rank(
@@ -212,63 +173,66 @@ def rank(
     memo: Ints,
 ) -> None:
     """Draw a list that respects the partition, which the memo has."""
-    n_items = state.block.shape[0]
-    draw_compatible(by_subset(state.block + 1), state.block, rng, ranking)
-    memo[:n_items] = state.block
+    n_items = state.clicks.shape[0]
+    block = memo[:n_items]  # d with i in P_d, from 0
+    divide(state.beats, block)
+    draw_compatible(by_subset(block), block, rng, ranking)
     if params.guess > 0:
-        memo[n_items] = state.epoch[0]
+        memo[n_items] = count_restarts(params.guess, state.rounds[0])
 
 
 def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Compare the clicks on all pairs of one block of the partition played, and divide again."""
-    n_items = state.block.shape[0]
-    if params.guess > 0 and memo[n_items] != state.epoch[0]:
+    """Compare the clicks on all pairs of one block of the partition played."""
+    n_items = state.clicks.shape[0]
+    restarts = count_restarts(params.guess, state.rounds[0])
+    if params.guess > 0 and memo[n_items] != restarts:
         return
-    clicked = np.zeros(n_items, dtype=np.int64)
-    for position in range(ranking.shape[0]):
-        clicked[ranking[position]] = clicks[position]
-    _add_clicks(state, 1)  # now the two fields are S and N
-    for i in range(n_items):
+    block = np.empty(n_items, dtype=np.int64)
+    divide(state.beats, block)
+    add_clicks(state.wins, state.clicks, block, 1)  # now wins are W
+    count_wins(state.wins, memo[:n_items], ranking, clicks)
+    scale = params.scale * (1 << restarts)  # c/δ
+    for i in ranking[clicks == 1]:
         for j in range(n_items):
-            u = clicked[i] - clicked[j]
-            if memo[i] == memo[j] and u != 0:
-                state.difference[i, j] += u
-                state.disagreement[i, j] += 1
-                n = state.disagreement[i, j]
-                scale = params.scale * (1 << state.epoch[0])  # c/δ
-                if state.difference[i, j] >= math.sqrt(2.0 * n * math.log(scale * math.sqrt(n))):
-                    state.beats[i, j] = 1
-    state.clicks[:] += clicked
-    peel(state.beats, n_items, state.block)
-    state.block[:] -= 1  # from 0
-    _add_clicks(state, -1)
+            s = state.wins[i, j] - state.wins[j, i]
+            n = state.wins[i, j] + state.wins[j, i]
+            if n > 0 and s >= math.sqrt(2.0 * n * math.log(scale * math.sqrt(n))):
+                state.beats[i, j] = 1
+    state.clicks[ranking] += clicks
+    divide(state.beats, block)
+    add_clicks(state.wins, state.clicks, block, -1)
     state.rounds[0] += 1
-    if params.guess > 0 and state.rounds[0] == params.guess << state.epoch[0]:
-        _forget(state)
+    if count_restarts(params.guess, state.rounds[0]) > restarts:
+        state.clicks[:] = 0
+        state.wins[:] = 0
+        state.beats[:] = 0
 
 
 @kernel
-def _add_clicks(state: State, sign: int) -> None:
-    """Add to the pairs of each block what the clicks on their items say of S and N."""
-    for i in range(state.block.shape[0]):
-        for j in range(state.block.shape[0]):
-            if i != j and state.block[i] == state.block[j]:
-                state.difference[i, j] += sign * (state.clicks[i] - state.clicks[j])
-                state.disagreement[i, j] += sign * (state.clicks[i] + state.clicks[j])
+def divide(beats: Ints, block: Ints) -> None:
+    """Write the partition that follows from who beats whom."""
+    peel(beats, block.shape[0], block)
+    block -= 1  # from 0
 
 
 @kernel
-def _forget(state: State) -> None:
-    """Begin the next epoch: twice as long, half the δ, and nothing known."""
-    state.epoch[0] += 1
-    state.rounds[0] = 0
-    state.clicks[:] = 0
-    state.difference[:, :] = 0
-    state.disagreement[:, :] = 0
-    state.beats[:, :] = 0
-    state.block[:] = 0
+def add_clicks(wins: Ints, clicks: Ints, block: Ints, sign: int) -> None:
+    """Add the clicks on an item to its wins over the others of its block, or subtract them."""
+    for i in range(clicks.shape[0]):
+        for j in range(clicks.shape[0]):
+            if i != j and block[i] == block[j]:
+                wins[i, j] += sign * clicks[i]
+
+
+@lean_kernel
+def count_restarts(guess: int, rounds: int) -> int:
+    """Return how often all was forgotten: after guess rounds, 2 guess more, and so on."""
+    restarts = 0
+    while guess > 0 and rounds >= guess * ((2 << restarts) - 1):
+        restarts += 1
+    return restarts
 
 
 register(TopRank, State, rank, update)

@@ -10,20 +10,18 @@ import numpy as np
 
 from clickrank._compile.jit import kernel
 from clickrank.errors import invalid
+from clickrank.numerics.count_table import SLOTS, count_of, count_once_more, no_counts
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower
-from clickrank.policies._shared.leader_counts import (
-    SLOTS,
+from clickrank.policies._shared.leader_items import LeadingPartitions
+from clickrank.policies._shared.ordered_partition import (
+    count_wins,
+    draw_compatible,
     hash_of_partition,
-    lead,
-    name_leaders,
-    no_leaders,
-    times_led,
+    peel,
 )
-from clickrank.policies._shared.ordered_partition import by_subset, draw_compatible, peel
 from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.types import IntParticle, Ints, IntStatistic, whole
+from clickrank.types import Floats, IntParticle, Ints, IntStatistic, whole
 
 
 class State(NamedTuple):
@@ -33,7 +31,7 @@ class State(NamedTuple):
     # (n_items, n_items): i clicked, j not, while in one subset of the partition played;
     # T_ij = wins_ij + wins_ji and ŝ_ij = (wins_ij - wins_ji) / T_ij
     wins: IntStatistic
-    keys: IntStatistic  # (slots,), hashes of leaders; this and the next: see `leader_counts`
+    keys: IntStatistic  # (slots,), hashes of leaders; this and the next: see `count_table`
     times: IntStatistic  # (slots,), rounds that each has led, τ
 
 
@@ -50,7 +48,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class UniRank(Policy, HasMemo, ItemsComeAndGo):
+class UniRank(Policy, LeadingPartitions):
     """UniRank plays ordered partitions near the one that leads, to learn which items are better.
 
     The leader is the order that clicks suggest so far; items of two subsets in a row are mixed as
@@ -82,11 +80,11 @@ class UniRank(Policy, HasMemo, ItemsComeAndGo):
     dominate j. 7. t and τ count rounds whose feedback has come, and t one more. Leader and
     partition played travel in the memo. 8. Ties of the item that joins are broken at random. 9. The
     leaders' counts are kept by hash in a table of fixed size, and the least may be forgotten: see
-    ``leader_counts``. 10. Items may come and go, or be given for one list alone. Who wins of two
-    items that are exchanged at random does not depend on a third one, so all wins are kept; a
-    leader is the partition of the items that it shows, so its count is kept too. An item that is
-    new has met no other, and is in the leader's first subset. Each set of items is then a bandit of
-    its own that begins with what is known from the others.
+    ``clickrank.numerics.count_table``. 10. Items may come and go, or be given for one list alone.
+    Who wins of two items that are exchanged at random does not depend on a third one, so all wins
+    are kept; a leader is the partition of the items that it shows, so its count is kept too. An
+    item that is new has met no other, and is in the leader's first subset. Each set of items is
+    then a bandit of its own that begins with what is known from the others.
 
     **Complexity**: O(n_items³) a round at most, and O(n_items²) memory; the kernels of
     ``clickrank.fast.uni_rank`` usually take O(n_items) a round and O(n_items) a click.
@@ -109,8 +107,6 @@ class UniRank(Policy, HasMemo, ItemsComeAndGo):
 
     name = "unirank"
     assumes = Assumes(click_models=("pbm", "cascade"), positions="decreasing")
-    by_item = ()
-    by_pair = ("wins",)
 
     slots: int = SLOTS
 
@@ -126,33 +122,12 @@ class UniRank(Policy, HasMemo, ItemsComeAndGo):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        return State(
-            rounds=np.zeros(1, dtype=np.int64),
-            wins=np.zeros((n_items, n_items), dtype=np.int64),
-            **no_leaders(int(self.slots)),
-        )
+        rounds, wins = np.zeros(1, dtype=np.int64), np.zeros((n_items, n_items), dtype=np.int64)
+        return State(rounds, wins, *no_counts(int(self.slots)))
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
         """Return two numbers per item: its subset of the leader, then of the partition played."""
         return 2 * n_items
-
-    def memo_limit(self, n_items: int) -> int:
-        """Return what subsets are below: they count from 1."""
-        return n_items + 1
-
-    def name_items(self, cache: Labels, numbers: Ints) -> None:
-        """Let the counts of leaders go on."""
-        name_leaders(cache.labels, numbers)
-
-    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos for another catalogue; further items that it has were in no subset."""
-        n_before = numbers.size
-        found = np.zeros((len(memos), 2 * n_items), dtype=np.int64)
-        there = np.flatnonzero(numbers >= 0)
-        for half in (0, 1):
-            part = memos[:, half * n_before : (half + 1) * n_before]
-            found[:, half * n_items + numbers[there]] = part[:, there]
-        return found
 
 
 def build(params: Params, state: State) -> Labels:
@@ -174,72 +149,50 @@ def rank(
     leader = memo[:n_items]  # c with i in P̃_c, from 1; 0 for the last subset
     played = memo[n_items:]  # d with i in P_d, from 1; 0 for the last subset
     n_subsets = peel(_dominance(state), params.n_positions, leader)  # Algorithm 11
-    led = times_led(state.keys, state.times, hash_of_partition(leader, cache.labels))
+    rounds_led = count_of(state.keys, state.times, hash_of_partition(leader, cache.labels))
 
     played[:] = 0
-    places = leader.copy()  # the item that joins comes after those of the leader
+    order = np.empty(0, dtype=np.int64)  # the items by subset played
     d = 0
     c = 0
     while c < n_subsets:
         c += 1
         d += 1
-        end = c  # P_d are the subsets c … end of the leader
-        for j in range(n_items):
-            if leader[j] == c + 1 and _least(state, leader, c, j, led) <= 0.5:
-                end = c + 1
-        for i in range(n_items):
-            if c <= leader[i] <= end:
-                played[i] = d
-        if c == n_subsets:
-            joins = _joins(state, leader, c, led, rng)
-            if joins >= 0:
-                played[joins] = d
-                places[joins] = c + 1
-        c = end
-    draw_compatible(by_subset(places), played, rng, ranking)
+        subset = np.flatnonzero(leader == c)
+        next_subset = np.flatnonzero(leader == (c + 1 if c < n_subsets else 0))
+        f = _least_f(state, subset, next_subset, rounds_led)
+        if (f <= 0.5).any():  # an index s̲_ij = 2f - 1 is at most 0
+            if c == n_subsets:  # only the item of the least index joins, ties at random
+                tied = np.flatnonzero(f == f.min())
+                chosen = int(rng.random() * tied.size) if tied.size > 1 else 0
+                next_subset = next_subset[tied[chosen : chosen + 1]]
+            subset = np.append(subset, next_subset)
+            c += 1
+        played[subset] = d
+        order = np.append(order, subset)
+    draw_compatible(order, played, rng, ranking)
 
 
 @kernel
 def _dominance(state: State) -> Ints:
     """Return 1 at (i, j) where ŝ_ij ≥ √(log log t / T_ij)."""
-    n_items = state.wins.shape[0]
     t = state.rounds[0] + 1.0
     loglog = math.log(math.log(t)) if t > math.e else 0.0
-    dominates = np.zeros((n_items, n_items), dtype=np.int64)
-    for i in range(n_items):
-        for j in range(n_items):
-            ahead = state.wins[i, j] - state.wins[j, i]
-            trials = state.wins[i, j] + state.wins[j, i]
-            if trials > 0 and ahead >= 0 and float(ahead * ahead) >= trials * loglog:
-                dominates[i, j] = 1
-    return dominates
+    difference = state.wins - state.wins.T
+    trials = state.wins + state.wins.T
+    proved = (trials > 0) & (difference >= 0) & (difference * difference >= trials * loglog)
+    return proved.astype(np.int64)
 
 
 @kernel
-def _least(state: State, leader: Ints, c: int, j: int, led: int) -> float:
-    """Return the least f of an item i of a subset and j; s̲_ij = 2f - 1 is at most 0 if f ≤ 1/2."""
-    if led == 0:
-        return 0.0
-    budget = exploration_budget(float(led))
-    least = 1.0
-    for i in range(leader.shape[0]):
-        if leader[i] == c:
-            least = min(least, kl_lower(state.wins[i, j], state.wins[j, i], budget))
-    return least
-
-
-@kernel
-def _joins(state: State, leader: Ints, c: int, led: int, rng: np.random.Generator) -> int:
-    """Return the item outside that joins subset c, ties at random; -1 if none may be better."""
-    n_items = leader.shape[0]
-    values = np.full(n_items, np.inf)
-    for j in range(n_items):
-        if leader[j] == 0:
-            values[j] = _least(state, leader, c, j, led)
-    if values.min() > 0.5:
-        return -1
-    tied = np.flatnonzero(values == values.min())
-    return int(tied[int(rng.random() * tied.size) if tied.size > 1 else 0])
+def _least_f(state: State, subset: Ints, others: Ints, rounds_led: int) -> Floats:
+    """Return for each other item j the least f of s̲_ij, over the items i of the subset."""
+    f = np.zeros(others.size)
+    budget = exploration_budget(float(max(rounds_led, 1)))
+    for n in range(others.size if rounds_led > 0 else 0):
+        j = others[n]
+        f[n] = min([kl_lower(state.wins[i, j], state.wins[j, i], budget) for i in subset])
+    return f
 
 
 def update(
@@ -247,16 +200,9 @@ def update(
 ) -> None:
     """Count the leader, and each click as a win over the items of its subset without one."""
     n_items = state.wins.shape[0]
-    leader, played = memo[:n_items], memo[n_items:]
-    lead(state.keys, state.times, hash_of_partition(leader, cache.labels))
+    count_once_more(state.keys, state.times, hash_of_partition(memo[:n_items], cache.labels))
     state.rounds[0] += 1
-    clicked = np.zeros(n_items, dtype=np.int64)
-    for position in range(ranking.shape[0]):
-        clicked[ranking[position]] = clicks[position]
-    for i in range(n_items):
-        for j in range(n_items):
-            if clicked[i] == 1 and clicked[j] == 0 and played[i] == played[j]:
-                state.wins[i, j] += 1
+    count_wins(state.wins, memo[n_items:], ranking, clicks)
 
 
 register(UniRank, State, rank, update, cache=Labels, build=build)

@@ -33,7 +33,14 @@ from clickrank.policies.capabilities import (
     memos_for,
     relabelled,
 )
-from clickrank.policies.contract import ANY_ITEMS, Request, code_of, kernels_of, scores_items
+from clickrank.policies.contract import (
+    ANY_ITEMS,
+    Request,
+    code_of,
+    kernels_of,
+    packed,
+    scores_items,
+)
 from clickrank.ranker.abilities import (
     allowed_of,
     drops_items,
@@ -287,8 +294,13 @@ class Learned:
         if BEGAN_WITH in arrays and drops_items(self.policy):
             other._of = arrays.pop(BEGAN_WITH).astype(np.int64)
             other._learner = other._new_learner()
-        state = other._learner.state
-        everything = {**state._asdict(), **particle_of(other._learner.cache)}
+        learner = other._learner
+        state = learner.state
+        if not {*statistic_fields(type(state))} <= set(
+            arrays
+        ):  # they may be those of the plain one
+            state = learner.policy.init(learner.n_items, learner.n_positions)
+        everything = {**state._asdict(), **particle_of(learner.cache)}
         # With all the work space, or none of it.
         names = everything if set(everything) <= set(arrays) else statistic_fields(type(state))
         wanted = {name: everything[name] for name in names}
@@ -302,7 +314,10 @@ class Learned:
                 rule = f"{name} must be {own.dtype} of shape {own.shape}"
                 raise invalid(self._owner, rule, (str(given.dtype), given.shape))
             own[...] = given
-        other._learner.drop_cache()
+        if state is learner.state:
+            learner.drop_cache()
+        else:
+            learner.state = packed(learner.policy, state, learner.n_positions)
         return other
 
     def with_tally(self, arrays: Mapping[str, NDArray[Any]]) -> Learned:
@@ -456,7 +471,8 @@ class Learned:
         other._active_learner = None
         other.views, other.clicks = self.views.copy(), self.clicks.copy()
         other._learner = learner = copy.copy(self._learner)
-        made = learner.policy.init(learner.n_items, learner.n_positions)
+        first = learner.policy.init(learner.n_items, learner.n_positions)
+        made = packed(learner.policy, first, learner.n_positions)
         if former is not None:
             for name in statistic_fields(type(made)):
                 getattr(made, name)[...] = getattr(former.state, name)

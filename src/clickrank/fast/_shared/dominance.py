@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._compile.jit import lean_kernel
-from clickrank.policies._shared.leader_counts import hash_of_partition
+from clickrank.policies._shared.ordered_partition import hash_of_partition
 from clickrank.types import Ints
 
 _BITS = 32  # in a word

@@ -17,8 +17,8 @@ from clickrank._select import copy
 from clickrank.fast._shared.kl_cells import NEVER, SLACK, KLCells, cell_bound, cell_index, no_cells
 from clickrank.numerics.assignment import TIE, assign, no_assignment
 from clickrank.policies import grab, s_grab
-from clickrank.policies._shared.leader_counts import hash_of_leader, lead
-from clickrank.policies._shared.unimodal import new_particle
+from clickrank.policies._shared.unimodal import build as build_bookkeeping
+from clickrank.policies._shared.unimodal import count_list
 from clickrank.types import Floats, IntParticle, Ints
 
 State: TypeAlias = grab.State | s_grab.State
@@ -27,8 +27,8 @@ State: TypeAlias = grab.State | s_grab.State
 class Cache(NamedTuple):
     """The leader, click rates, and indices where they are known."""
 
-    ahead: IntParticle  # (1,), lists made since feedback last came back
-    labels: IntParticle  # (n_items,), what hashes of leaders call the items
+    lists_since_feedback: IntParticle  # (1,), this and the next: as of the plain kernels
+    labels: IntParticle  # (n_items,)
     mean: Floats  # (n_items, n_positions), ρ̂_ik
     cells: KLCells  # b_ik when last computed
     best: Ints  # (n_positions,), the leader ã when last found
@@ -47,7 +47,7 @@ def build(params: grab.Params | s_grab.Params, state: State) -> Cache:
     n_items, n_positions = state.clicks.shape
     work = no_assignment(n_items, n_positions)
     return Cache(
-        **new_particle(params, state)._asdict(),
+        **build_bookkeeping(params, state)._asdict(),
         mean=state.clicks / np.maximum(state.clicks + state.misses, 1),
         cells=no_cells(n_items, n_positions),
         best=work["best"],
@@ -154,14 +154,11 @@ def _exchange(position: int, other: int, ranking: Ints) -> None:
 
 @lean_kernel
 def count_round(state: State, cache: Cache, ranking: Ints, leader: Ints, clicks: Ints) -> None:
-    """Count a settled round: its clicks, and who was the leader."""
-    cache.ahead[0] = 0
-    lead(state.keys, state.times, hash_of_leader(leader, cache.labels))
+    """Count a settled round, and by how much another list may have come closer to the leader."""
+    count_list(state, cache, ranking, leader, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]
         before = cache.mean[item, position]
-        state.clicks[item, position] += clicks[position]
-        state.misses[item, position] += 1 - clicks[position]
         cache.cells.delta[item, position] = NEVER
         views = state.clicks[item, position] + state.misses[item, position]
         after = state.clicks[item, position] / views

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._compile.jit import kernel
+from clickrank._compile.jit import kernel, lean_kernel
+from clickrank.numerics.count_table import HASH_BITS, pair_hash
 from clickrank.types import Ints
 
 
@@ -19,40 +20,20 @@ def peel(beats: Ints, needed: int, subset: Ints) -> int:
     0. Where all items left are beaten, as in a circle, they are the last subset. Returns the number
     of subsets.
     """
-    n_items = beats.shape[0]
     subset[:] = 0
     number = 0
-    placed = 0
-    while placed < needed:
+    while np.count_nonzero(subset) < needed:
         number += 1
         left = subset == 0
-        free = left.copy()
-        for item in range(n_items):
-            for other in range(n_items):
-                if left[other] and beats[other, item] == 1:
-                    free[item] = False
-        if not free.any():
-            free = left
-        for item in range(n_items):
-            if free[item]:
-                subset[item] = number
-                placed += 1
+        free = left & (beats[left].sum(axis=0) == 0)
+        subset[free if free.any() else left] = number
     return number
 
 
 @kernel
 def by_subset(subset: Ints) -> Ints:
-    """Return the items by subset, and by number within; those of no subset last."""
-    n_items = subset.shape[0]
-    order = np.empty(n_items, dtype=np.int64)
-    size = 0
-    for number in range(1, n_items + 2):
-        wanted = number if number <= n_items else 0
-        for item in range(n_items):
-            if subset[item] == wanted:
-                order[size] = item
-                size += 1
-    return order
+    """Return the items by subset, and by number within."""
+    return np.argsort(subset, kind="mergesort")  # which is stable
 
 
 @kernel
@@ -75,13 +56,25 @@ def draw_compatible(order: Ints, subset: Ints, rng: np.random.Generator, ranking
         pool[chosen] = pool[position]
 
 
-def cut(block: Ints) -> tuple[Ints, Ints]:
-    """Return the items by block, from 0, and by number within, and where each block begins.
+@kernel
+def count_wins(wins: Ints, subset: Ints, ranking: Ints, clicks: Ints) -> None:
+    """Count each click as a win of its item over all of its subset that were not clicked."""
+    clicked = np.zeros(subset.shape[0], dtype=np.int64)
+    clicked[ranking] = clicks
+    for i in ranking:
+        for j in range(subset.shape[0]):
+            if clicked[i] == 1 and clicked[j] == 0 and subset[i] == subset[j]:
+                wins[i, j] += 1
 
-    There are as many beginnings as items and one more: all beyond the last block are its end.
 
-    >>> [array.tolist() for array in cut(np.array([1, 0, 1]))]
-    [[1, 0, 2], [0, 1, 3, 3]]
+@lean_kernel
+def hash_of_partition(subset: Ints, labels: Ints) -> int:
+    """Return the key under which the rounds that a partition has led are counted.
+
+    Each item is called by its label. Items of no subset do not matter.
     """
-    sizes = np.bincount(block, minlength=block.size)
-    return np.argsort(block, kind="stable"), np.append(0, np.cumsum(sizes))
+    total = 0
+    for item in range(subset.shape[0]):
+        if subset[item] > 0:
+            total = (total + pair_hash(int(labels[item]), subset[item])) & HASH_BITS
+    return total

@@ -1,4 +1,4 @@
-"""TopRank's pairs when items come and go.
+"""TopRank when items come and go, the distribution of its lists, and its older files.
 
 S and N of two items, and whether one beats the other for good, say nothing about a third item: in
 each round their clicks differ by a fair coin or one that favours the better, whatever else is in
@@ -10,33 +10,90 @@ move up.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clickrank.policies._shared.click_log import LoggedState
+from clickrank.errors import invalid
+from clickrank.policies.capabilities import ExactLists, HasMemo, ItemsComeAndGo, ReadsEarlierStates
+from clickrank.rankings.lists import Lists, ListSource, partition
 from clickrank.types import Ints
 
+_RESTARTS = 64  # more than doubling reaches
 
-def mend_pairs(state: Any, numbers: Ints) -> None:
-    """Divide the items again, and write S and N as the fields have them for these blocks.
 
-    The fields are those of old items and their old blocks, see `Policy.mend`; a pair with a new
-    item has S = N = 0.
-    """
-    n_items = state.block.size
-    old = np.zeros(n_items, dtype=bool)
-    old[numbers[numbers >= 0]] = True
-    before = np.where(old, state.block, -1 - np.arange(n_items))  # new items were in no block
-    state.block[:] = peeled(state.beats)
-    for item in range(n_items):
-        _write_row(state, item, before)
-    if isinstance(state, LoggedState):  # it begins with a log if it has no past
-        state.crowd[:] = not state.clicks.any(), 0
+class TopRankItems(HasMemo, ItemsComeAndGo, ExactLists, ReadsEarlierStates):
+    """How TopRank goes on with other items."""
+
+    by_item = ("clicks",)
+    by_pair = ("wins", "beats")
+
+    doubling: bool
+    guess: int
+    reference: bool
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what blocks and restarts are below; ``n_items`` itself stands for no block."""
+        return max(n_items + 1, _RESTARTS) if self.doubling else n_items + 1
+
+    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
+        """Return memos for another catalogue; further items that it has were in no block.
+
+        Nor do blocks from the number of items on count: lists end before them.
+        """
+        there = np.flatnonzero(numbers >= 0)
+        found = np.full((len(memos), n_items), n_items, dtype=np.int64)
+        blocks = memos[:, there]
+        found[:, numbers[there]] = np.where(blocks < min(numbers.size, n_items), blocks, n_items)
+        return np.column_stack([found, memos[:, numbers.size :]])
+
+    def lists(self, source: ListSource) -> Lists:
+        """Return the lists that respect the partition, which are equally likely."""
+        order, starts = cut(peeled(source.state.beats))
+        return partition(order, starts, source.n_positions)
+
+    def before_change(self, state: Any) -> Any:
+        """Return a copy with the W of all pairs, which do not depend on who shares a block."""
+        copied = state._replace(wins=state.wins.copy())
+        _add_clicks(copied, 1)
+        return copied
+
+    def mend(self, state: Any, numbers: Ints) -> None:
+        """Take from the W of a state just carried what the clicks on items of one block tell."""
+        _add_clicks(state, -1)
+
+    def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return what was saved, with wins and all rounds instead of S, N and those of an epoch.
+
+        A file of many items has a log of clicks that only the fast kernels read.
+        """
+        if self.reference and "crowd" in arrays and arrays["crowd"][0] > 0:
+            raise invalid("TopRank", "reference must be False for this file", True)
+        if "difference" not in arrays:
+            return dict(arrays)
+        # Less the clicks on both, S and N were half a win each.
+        wins = (arrays["difference"] + arrays["disagreement"]) // 2
+        before = self.guess * (2 ** int(arrays["epoch"][0]) - 1)
+        found = {**arrays, "wins": wins, "rounds": arrays["rounds"] + before}
+        if arrays["crowd"][0] == 0:  # there is no log, or no more
+            for name in ("crowd", "log", "superiors", "traces"):
+                del found[name]
+        return found
+
+
+def _add_clicks(state: Any, sign: int) -> None:
+    """Add the clicks on items to their wins over others of their block, one row at a time."""
+    block = peeled(state.beats)
+    for item in np.flatnonzero(state.clicks):
+        together = block == block[item]
+        together[item] = False
+        state.wins[item] += sign * state.clicks[item] * together
 
 
 def peeled(beats: Ints) -> Ints:
-    """Return each item's block: who is beaten by none, then by none of the rest, and so on.
+    """Return each item's block, from 0: who is beaten by none, then by none of the rest, and so on.
 
     Items that beat each other in circles, and those below them, are the last block.
     """
@@ -53,12 +110,13 @@ def peeled(beats: Ints) -> Ints:
     return block
 
 
-def _write_row(state: Any, item: int, before: Ints) -> None:
-    """Change an item's row from the old blocks to the new ones: many rows stay as they are."""
-    together = (state.block == state.block[item]).astype(np.int64)
-    sign = (before == before[item]) - together
-    others = np.flatnonzero(sign)  # not the item itself
-    if others.size:
-        own, clicks, sign = state.clicks[item], state.clicks[others], sign[others]
-        state.difference[item, others] += sign * (own - clicks)
-        state.disagreement[item, others] += sign * (own + clicks)
+def cut(block: Ints) -> tuple[Ints, Ints]:
+    """Return the items by block, from 0, and by number within, and where each block begins.
+
+    There are as many beginnings as items and one more: all beyond the last block are its end.
+
+    >>> [array.tolist() for array in cut(np.array([1, 0, 1]))]
+    [[1, 0, 2], [0, 1, 3, 3]]
+    """
+    sizes = np.bincount(block, minlength=block.size)
+    return np.argsort(block, kind="stable"), np.append(0, np.cumsum(sizes))

@@ -8,42 +8,47 @@ import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.numerics.assignment import TIE
+from clickrank.numerics.count_table import HASH_BITS, count_once_more, pair_hash
 from clickrank.types import Floats, IntParticle, Ints
 
 
-class Particle(NamedTuple):
-    """What is neither a statistic nor can be computed from them."""
+class Bookkeeping(NamedTuple):
+    """What rankings depend on although feedback does not tell it, so that it is no statistic."""
 
-    ahead: IntParticle  # (1,), lists made since feedback last came back
-    labels: IntParticle  # (n_items,), what hashes of leaders call the items: see `name_leaders`
+    lists_since_feedback: IntParticle  # (1,), lists made since feedback last came back
+    labels: IntParticle  # (n_items,), what hashes of leaders call the items: see `leader_items`
 
 
-def new_particle(params: Any, state: Any) -> Particle:
-    """Return the particle when no list waits for feedback, and items have their own numbers."""
-    return Particle(ahead=np.zeros(1, dtype=np.int64), labels=np.arange(state.clicks.shape[0]))
+def build(params: Any, state: Any) -> Bookkeeping:
+    """Return what is true when no list waits for feedback, and items have their own numbers."""
+    return Bookkeeping(np.zeros(1, dtype=np.int64), np.arange(state.clicks.shape[0]))
 
 
 @lean_kernel
-def is_due(ahead: Ints, led: int, period: int) -> bool:
-    """Return whether to play a leader that has led ``led`` rounds, and count one more list made.
+def hash_of_list(leader: Ints, labels: Ints) -> int:
+    """Return the key under which the rounds that a list has led are counted."""
+    total = 0
+    for position in range(leader.shape[0]):
+        total = (total + pair_hash(position, int(labels[leader[position]]))) & HASH_BITS
+    return total
+
+
+@lean_kernel
+def is_due(lists_since_feedback: Ints, rounds_led: int, period: int) -> bool:
+    """Return whether it is the leader's turn to be played, and count one more list made.
 
     Lists made since the last feedback count too: with feedback in batches, the number of rounds
     that have come back might be a multiple of the period for the whole batch, or never.
     """
-    due = bool((led + ahead[0]) % period == 0)
-    ahead[0] += 1
+    due = bool((rounds_led + lists_since_feedback[0]) % period == 0)
+    lists_since_feedback[0] += 1
     return due
 
 
 @kernel
 def click_rates(clicks: Ints, misses: Ints) -> Floats:
     """Return ρ̂_ik: clicks per view of each item at each position, 0 without a view."""
-    rates = np.zeros(clicks.shape)
-    for item in range(clicks.shape[0]):
-        for position in range(clicks.shape[1]):
-            views = clicks[item, position] + misses[item, position]
-            if views > 0:
-                rates[item, position] = clicks[item, position] / views
+    rates: Floats = clicks / np.maximum(clicks + misses, 1)
     return rates
 
 
@@ -57,3 +62,14 @@ def play_best(lists: Ints, indices: Floats, rng: np.random.Generator, ranking: I
     tied = np.flatnonzero(sums >= sums.max() - TIE)
     chosen = int(rng.random() * tied.size) if tied.size > 1 else 0
     ranking[:] = lists[tied[chosen]]
+
+
+@lean_kernel
+def count_list(state: Any, cache: Any, ranking: Ints, leader: Ints, clicks: Ints) -> None:
+    """Count the clicks, and one more round for the list that led when the ranking was made."""
+    cache.lists_since_feedback[0] = 0
+    count_once_more(state.keys, state.times, hash_of_list(leader, cache.labels))
+    for position in range(ranking.shape[0]):
+        item = ranking[position]
+        state.clicks[item, position] += clicks[position]
+        state.misses[item, position] += 1 - clicks[position]

@@ -1,4 +1,4 @@
-"""The dictionary of leaders against a Python one, its evictions, and its hash."""
+"""The dictionary of counts against a Python one, its evictions, and the hash of leaders."""
 
 import itertools
 import math
@@ -6,16 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from clickrank.policies._shared.leader_counts import (
+from clickrank.numerics.count_table import (
+    HASH_BITS,
     SLOTS,
-    hash_of,
-    lead,
-    mixed,
-    no_leaders,
-    times_led,
+    count_of,
+    count_once_more,
+    no_counts,
+    pair_hash,
 )
+from clickrank.policies._shared.unimodal import hash_of_list
+from clickrank.types import Ints
 
-MASK = 2**62 - 1
+LABELS = np.arange(1000)
+
+
+def hash_of(values: Ints) -> int:
+    """Return the hash of a list of items that are called by their numbers."""
+    return hash_of_list(values, LABELS)
 
 
 def pure(function: Any) -> Any:
@@ -25,39 +32,38 @@ def pure(function: Any) -> Any:
 
 def test_counts_like_a_dictionary() -> None:
     rng = np.random.default_rng(0)
-    fields = no_leaders()
+    keys, counts = no_counts()
     exact: dict[int, int] = {}
     leaders = [hash_of(rng.permutation(10)) for _ in range(500)]
     for pick in (rng.random(20_000) ** 3 * len(leaders)).astype(int):
         key = leaders[pick]
-        assert times_led(fields["keys"], fields["times"], key) == exact.get(key, 0)
-        lead(fields["keys"], fields["times"], key)
+        assert count_of(keys, counts, key) == exact.get(key, 0)
+        count_once_more(keys, counts, key)
         exact[key] = exact.get(key, 0) + 1
-    assert fields["times"].sum() == 20_000
+    assert counts.sum() == 20_000
 
 
 def test_key_zero_is_a_key() -> None:
-    fields = no_leaders(8)
-    assert times_led(fields["keys"], fields["times"], 0) == 0
-    lead(fields["keys"], fields["times"], 0)
-    lead(fields["keys"], fields["times"], 0)
-    assert times_led(fields["keys"], fields["times"], 0) == 2
+    keys, counts = no_counts(8)
+    assert count_of(keys, counts, 0) == 0
+    count_once_more(keys, counts, 0)
+    count_once_more(keys, counts, 0)
+    assert count_of(keys, counts, 0) == 2
 
 
 def test_the_least_of_a_full_bucket_is_forgotten() -> None:
-    fields = no_leaders(16)
-    keys, times = fields["keys"], fields["times"]
+    keys, counts = no_counts(16)
     same = [2 * i for i in range(9)]  # even hashes: the first of two buckets
     for key, count in zip(same, (5, 4, 3, 2, 2, 6, 7, 8), strict=False):
         for _ in range(count):
-            lead(keys, times, key)
-    lead(keys, times, 1)  # the other bucket
-    lead(keys, times, same[8])
-    assert [times_led(keys, times, key) for key in same] == [5, 4, 3, 0, 2, 6, 7, 8, 1]
-    assert times_led(keys, times, 1) == 1
-    lead(keys, times, same[3])  # takes the place of the newcomer
-    assert times_led(keys, times, same[3]) == 1
-    assert times_led(keys, times, same[8]) == 0
+            count_once_more(keys, counts, key)
+    count_once_more(keys, counts, 1)  # the other bucket
+    count_once_more(keys, counts, same[8])
+    assert [count_of(keys, counts, key) for key in same] == [5, 4, 3, 0, 2, 6, 7, 8, 1]
+    assert count_of(keys, counts, 1) == 1
+    count_once_more(keys, counts, same[3])  # takes the place of the newcomer
+    assert count_of(keys, counts, same[3]) == 1
+    assert count_of(keys, counts, same[8]) == 0
 
 
 def test_overflow_is_as_rare_as_said() -> None:
@@ -71,14 +77,14 @@ def test_hash_in_machine_code_and_in_python() -> None:
     rng = np.random.default_rng(2)
     for _ in range(200):
         values = rng.integers(0, 1000, rng.integers(1, 30))
-        want = sum(pure(mixed)(i, int(v)) for i, v in enumerate(values)) & MASK
+        want = sum(pure(pair_hash)(i, int(v)) for i, v in enumerate(values)) & HASH_BITS
         assert hash_of(values) == want
-        assert 0 <= want <= MASK
+        assert 0 <= want <= HASH_BITS
 
 
 def test_hashes_spread() -> None:
     """No two of 10^5 neighbouring inputs collide, and each bit is set half of the time."""
-    found = np.array([mixed(i, j) for i in range(100) for j in range(1000)])
+    found = np.array([pair_hash(i, j) for i in range(100) for j in range(1000)])
     assert np.unique(found).size == found.size
     share = np.array([(found >> bit & 1).mean() for bit in range(62)])
     assert np.abs(share - 0.5).max() < 5 * 0.5 / math.sqrt(found.size)

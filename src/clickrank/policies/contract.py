@@ -20,7 +20,7 @@ import numpy as np
 
 from clickrank._compile.jit import code_of as key_of_code
 from clickrank._compile.jit import generic, named_tuple_class, source_key, tell_apart
-from clickrank._select import drawn_top_k, place, renew_top_k, renew_top_k_of
+from clickrank._select import drawn_top_k, place, renew_order, renew_top_k, renew_top_k_of
 from clickrank.errors import invalid
 from clickrank.policies.base import POLICIES, Policy
 from clickrank.types import Floats, Ints, particle_fields, statistic_fields
@@ -301,7 +301,7 @@ def _rank_scored(
         renew_top_k(cache.items, rng, cache.best)
     else:
         renew_top_k_of(request.candidates, cache.items, rng, cache.best)
-    renew_top_k(cache.positions, rng, cache.order)
+    renew_order(cache.positions, rng, cache.order)
     place(cache.best, cache.order, ranking)
 
 
@@ -317,7 +317,7 @@ def _rank_scored_drawing_ties(
     """Sort the items by their scores, and draw tied ones position by position."""
     score(params, state, cache.cache, request, rng, cache.items, cache.positions)
     drawn_top_k(request.candidates, cache.items, rng, cache.best)
-    renew_top_k(cache.positions, rng, cache.order)
+    renew_order(cache.positions, rng, cache.order)
     place(cache.best, cache.order, ranking)
 
 

@@ -14,6 +14,7 @@ from clickrank.checks.playing import by_name
 from clickrank.checks.positions import check_relabelling_positions
 from clickrank.clickmodels import MNL, PBM, Cascade, ClickModel
 from clickrank.policies import Assumes, Uniform
+from clickrank.policies.capabilities import relabelled_positions
 
 PAGE = PBM([0.6, 0.4, 0.3, 0.1], [0.3, 0.9, 0.5])
 
@@ -74,7 +75,7 @@ def test_users_and_regret_are_those_of_the_page(counted: int | None) -> None:
 
 def test_what_a_policy_is_given_of_positions_is_shuffled_with_them() -> None:
     order = np.array([2, 0, 1])
-    spec = cr.policy("pbm-ts", model=PAGE).relabelled_positions(order)
+    spec = relabelled_positions(cr.policy("pbm-ts", model=PAGE), order)
     assert spec == cr.policy("pbm-ts", examination=[0.5, 0.3, 0.9])
     assert cr.simulate("oracle", PAGE, 10, runs=5).regret.max() == 0.0
 

@@ -135,6 +135,17 @@ def switch(owner: str, name: str, value: object) -> bool:
     return bool(value)
 
 
+def one_of(owner: str, name: str, value: object, known: Sequence[str]) -> None:
+    """Check that a setting is one of the names that are known.
+
+    >>> one_of("PBMHB", "start", "cold", ("warm", "random"))
+    Traceback (most recent call last):
+    clickrank.errors.InvalidValue: PBMHB: start must be one of warm, random, got 'cold'.
+    """
+    if value not in known:
+        raise invalid(owner, f"{name} must be one of {', '.join(known)}", value)
+
+
 def shape(owner: str, n_items: object, n_positions: object) -> tuple[int, int]:
     """Check the number of items and of positions: 1 ≤ n_positions ≤ n_items."""
     items = whole(owner, "n_items", n_items, 1)

@@ -12,8 +12,8 @@ import clickrank as cr
 from clickrank._compile.jit import kernel_for
 from clickrank.errors import InvalidValue
 from clickrank.learning.chooser import draw_lists
-from clickrank.policies import Assumes, HasMemo, Policy, Request, capabilities
-from clickrank.policies.contract import code_of, register_fast
+from clickrank.policies import POLICIES, Assumes, HasMemo, Policy, Request, capabilities
+from clickrank.policies.contract import code_of, register_fast, scores_items
 from clickrank.policies.pbm_ucb import PBMUCB, State
 from clickrank.ranker import Learned
 from clickrank.types import IntParticle, Ints
@@ -28,6 +28,34 @@ def test_only_scorers_take_candidates_in_a_request() -> None:
     for wrong in ([3, 1], [1], [1, 5], [-1, 2], [2, 2]):
         with pytest.raises(InvalidValue, match="candidates must be 2 or more items"):
             ucb.rank(request=Request(np.array(wrong)))
+
+
+SCORERS = [
+    name
+    for name, cls in POLICIES.items()
+    if cls.__module__.startswith("clickrank.") and scores_items(cls) and not cls.rank_remembers
+]
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_lists_of_candidates_are_those_of_a_catalogue_without_the_other_items(name: str) -> None:
+    """A policy that drew random numbers for other items would have other draws left for these."""
+    features = np.column_stack([np.ones(6), np.linspace(0.0, 1.0, 6)])
+    attraction = cr.clickmodels.LinearAttraction(features, [0.5, -0.45])
+    settings: dict[str, Any] = {"scores": [0.5] * 6} if name == "ensemble" else {}
+    model = cr.clickmodels.PBM(attraction, [1.0, 0.5])
+    policy = cr.policy(name, model=model, horizon=100, **settings)
+    candidates = np.array([1, 3, 4])
+    many = cr.Learner(policy, 6, 2, seed=0)
+    few = cr.Learner(capabilities.relabelled(policy, candidates), 3, 2, seed=0)
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        shown, memo = many.rank(request=Request(candidates))
+        alone, own_memo = few.rank()
+        assert shown.tolist() == candidates[alone].tolist()
+        clicks = rng.integers(0, 2, 2)
+        many.update(shown, memo, clicks)
+        few.update(alone, own_memo, clicks)
 
 
 def test_lists_of_candidates_are_compiled_when_a_ranker_is_made() -> None:

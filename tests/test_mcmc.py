@@ -16,6 +16,7 @@ from clickrank.learning import Learner
 from clickrank.numerics.pbm_likelihood import PRIOR
 from clickrank.policies import PBLB, PBMHB, Policy, pb_lb, pb_mhb
 from clickrank.policies._shared.particle import Particle, no_particle
+from clickrank.policies._shared.particle_start import start_langevin, start_metropolis
 from clickrank.simulate import simulate
 from clickrank.types import Floats, Ints, statistic_fields
 
@@ -320,14 +321,14 @@ def statistics_of(policy: Policy, clicks: Ints, misses: Ints) -> Learner:
 def start_mhb(
     params: pb_mhb.Params, state: pb_mhb.State, particle: Particle, rng: np.random.Generator
 ) -> None:
-    pb_mhb.start(params, state, particle, rng)
+    start_metropolis(params, state, particle, rng)
 
 
 @kernel
 def start_lb(
     params: pb_lb.Params, state: pb_lb.State, particle: Particle, rng: np.random.Generator
 ) -> None:
-    pb_lb.start(state, particle, rng)
+    start_langevin(state, particle, rng)
 
 
 def started(learner: Learner, seed: int = 0) -> tuple[Floats, Floats]:

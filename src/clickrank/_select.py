@@ -48,6 +48,18 @@ def renew_top_k(values: Floats, rng: np.random.Generator, best: Ints) -> None:
     top_k(values, rng, best)
 
 
+@inline_kernel
+def renew_order(values: Floats, rng: np.random.Generator, order: Ints) -> None:
+    """Sort all by decreasing value, ties at random, where ``order`` holds all: mostly it is right.
+
+    `renew_top_k` does the same, but also looks for others that belong into the list.
+    """
+    for i in range(1, order.shape[0]):
+        if not values[order[i - 1]] > values[order[i]]:
+            top_k(values, rng, order)
+            return
+
+
 @array_kernel
 def renew_top_k_of(candidates: Ints, values: Floats, rng: np.random.Generator, best: Ints) -> None:
     """Write the candidates with the largest values into ``best``, best first, ties at random."""

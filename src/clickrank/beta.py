@@ -142,10 +142,27 @@ class Beta:
             raise invalid(owner, f"prior must be of {count} items, or of all", self.n_items)
         return np.full(count, self.alpha, dtype=np.float64), np.full(count, self.beta)
 
+    def counts(self, n_items: int, owner: str = "Beta") -> tuple[Ints, Ints]:
+        """Return the clicks α - 1 and misses β - 1 with which a uniform prior becomes this one."""
+        alpha, beta = self.for_items(n_items, owner)
+        return (alpha - 1.0).astype(np.int64), (beta - 1.0).astype(np.int64)
+
     def sample(self, n_items: int, rng: np.random.Generator | int) -> Floats:
         """Draw an attraction for each item."""
         drawn: Floats = np.random.default_rng(rng).beta(*self.for_items(n_items))
         return drawn
+
+
+def check_counts(owner: str, prior: object) -> None:
+    """Raise unless a prior is a Beta whose α and β are whole numbers of at least 1."""
+    if not isinstance(prior, Beta):
+        raise invalid(owner, "prior must be a clickrank.priors.Beta", prior)
+    for name in ("alpha", "beta"):
+        values = np.atleast_1d(getattr(prior, name))
+        wrong = (values < 1) | (values != np.floor(values))
+        if wrong.any():
+            rule = f"prior must have whole numbers of at least 1 for {name}"
+            raise invalid(owner, rule, float(values[int(np.argmax(wrong))]))
 
 
 def _positive(name: str, value: ArrayLike) -> Floats:

@@ -143,7 +143,8 @@ def one_of(owner: str, name: str, value: object, choices: Sequence[str]) -> None
     clickrank.errors.InvalidValue: RecurRank: variant must be 'paper' or 'program', got 'authors'.
     """
     if value not in choices:
-        raise invalid(owner, f"{name} must be {' or '.join(map(repr, choices))}", value)
+        *others, last = map(repr, choices)
+        raise invalid(owner, f"{name} must be {', '.join(others)} or {last}", value)
 
 
 def shape(owner: str, n_items: object, n_positions: object) -> tuple[int, int]:

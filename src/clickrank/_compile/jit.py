@@ -307,14 +307,17 @@ def generic(
     stub: Callable[..., Any],
     dispatch: Callable[..., Callable[..., Any] | None],
     lean: bool = False,
+    inline: bool = False,
 ) -> None:
     """Let compiled code call ``stub``: ``dispatch`` picks the kernel from the argument types.
 
-    It returns None for what it does not know. For ``lean``, see `lean_kernel`.
+    It returns None for what it does not know. For ``lean``, see `lean_kernel`, for ``inline``
+    `inline_kernel`.
     """
     DISPATCHED.setdefault(stub, []).append(dispatch.__code__)
     # Not strict: the dispatcher has no annotations, the kernels have.
-    options: Any = {**_OPTIONS, "_nrt": not lean, "pipeline_class": _PartCompiler}
+    how = {"_nrt": not lean, "forceinline": inline, "pipeline_class": _PartCompiler}
+    options: Any = {**_OPTIONS, **how}
     overload(stub, jit_options=options, strict=False)(dispatch)
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import inline_kernel
+from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._select import copy
 from clickrank.numerics.assignment import assign, no_assignment
 from clickrank.policies._shared.epochs import ends_epoch, goes_on
@@ -55,8 +55,15 @@ def rank(
     memo: Ints,
 ) -> None:
     """Show the epoch's list, or begin an epoch with the list of the largest sum of indices."""
-    if goes_on(state.epoch, state.begun, state.current, ranking, memo):
-        return
+    if not goes_on(state.epoch, state.begun, state.current, ranking, memo):
+        _begin_epoch(params, state, cache, rng, ranking)
+
+
+@lean_kernel
+def _begin_epoch(
+    params: Params, state: State, cache: Cache, rng: np.random.Generator, ranking: Ints
+) -> None:
+    """Write the list of the largest sum of indices."""
     number = state.epoch[0] + 1.0
     level = params.exploration * max(0.0, math.log(params.half * number * number))
     root = math.sqrt(level)

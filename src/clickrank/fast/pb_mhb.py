@@ -14,10 +14,12 @@ import numpy as np
 
 from clickrank._compile.jit import array_kernel, inline_kernel, lean_kernel
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
+from clickrank.policies._shared.crossing import cross_to, propose_crossing
 from clickrank.policies._shared.particle import Particle, no_particle
+from clickrank.policies._shared.particle_start import start_metropolis
 from clickrank.policies._shared.proposals import TRUNCATED, propose
 from clickrank.policies.contract import Request, register_fast
-from clickrank.policies.pb_mhb import PBMHB, Params, State, start
+from clickrank.policies.pb_mhb import PBMHB, Params, State
 from clickrank.types import FloatParticle, Floats, IntParticle, Ints
 
 _LOG_2 = math.log(2.0)
@@ -79,7 +81,7 @@ def _begin(params: Params, state: State, cache: Cache, rng: np.random.Generator)
     """Start a particle if there is none, and compute its logarithms."""
     theta, kappa = cache.attraction, cache.examination
     if cache.started[0] == 0 or params.random_start == 1:
-        start(params, state, Particle(cache.started, theta, kappa), rng)
+        start_metropolis(params, state, Particle(cache.started, theta, kappa), rng)
     for i in range(theta.shape[0]):
         for k in range(kappa.shape[0]):
             cache.miss_logs[i, k] = math.log(1.0 - theta[i] * kappa[k])
@@ -93,78 +95,79 @@ def _step(
     """Move each θ_i and then each κ_k but that which is 1, once."""
     theta, kappa, logs = cache.attraction, cache.examination, cache.miss_logs
     clicks, misses = state.clicks, state.misses
-    n_items, n_positions = logs.shape
-    proposal = params.proposal
     # A bound of the truncated Gaussian's correction, which is needed itself for few candidates: a
     # mean at the edge loses half of the mass, and the logarithm of the mass has a slope of at most
     # 1/2 in μ/σ², as the mean of the truncated distribution is between μ and 1/2.
     most = min(_LOG_2, 0.5 / (deviation * deviation))
-    for i in range(n_items):
-        now, missed, weighted = 0.0, 0, 0.0
-        more = params.prior_misses[i]
-        if more > 0:
-            now, missed, weighted = more * math.log(1.0 - theta[i]), more, float(more)
-        for k in range(n_positions):
-            now += misses[i, k] * logs[i, k]
-            missed += misses[i, k]
-            weighted += misses[i, k] * kappa[k]
-        total = cache.item_clicks[i] + params.prior_clicks[i]
-        other, correction = 0.0, most
-        if proposal == TRUNCATED:
-            other = sample_truncated_normal(theta[i], deviation, rng)
-        else:
-            other, correction = propose(
-                proposal, theta[i], clicks[i], misses[i], kappa,
-                params.prior_clicks[i], more, deviation, rng,
-            )  # fmt: skip
-        luck = _luck_needed(theta[i], other, total, now, missed, weighted, correction, rng)
-        if luck <= 0.0:
-            if proposal == TRUNCATED:
-                correction = log_mass_ratio(theta[i], other, deviation)
-            then = more * math.log(1.0 - other) if more > 0 else 0.0
-            for k in range(n_positions):
-                cache.logs_buffer[k] = math.log(1.0 - other * kappa[k])
-                then += misses[i, k] * cache.logs_buffer[k]
-            gain = total * (math.log(other) - math.log(theta[i])) + (then - now)
-            if luck < gain + correction:
-                theta[i] = other
-                for k in range(n_positions):
-                    logs[i, k] = cache.logs_buffer[k]
+    for i in range(theta.shape[0]):
+        prior = params.prior_clicks[i], params.prior_misses[i]
+        total = cache.item_clicks[i] + prior[0]
+        theta[i] = _move(
+            params, theta[i], total, clicks[i], misses[i], logs[i], kappa, prior, deviation, most,
+            cache.logs_buffer, rng,
+        )  # fmt: skip
     crossing = -1
-    if params.largest == 1 and n_positions > 1:
-        crossing = int(rng.random() * n_positions)
-    for k in range(n_positions):
+    if params.largest == 1 and kappa.shape[0] > 1:
+        crossing = int(rng.random() * kappa.shape[0])
+    for k in range(kappa.shape[0]):
         if k == crossing:
             _cross(k, deviation, params, state, cache, rng)
-            continue
-        if kappa[k] == 1.0:
-            continue
-        now, missed, weighted = 0.0, 0, 0.0
-        for i in range(n_items):
-            now += misses[i, k] * logs[i, k]
-            missed += misses[i, k]
-            weighted += misses[i, k] * theta[i]
-        total = cache.position_clicks[k]
-        other, correction = 0.0, most
-        if proposal == TRUNCATED:
-            other = sample_truncated_normal(kappa[k], deviation, rng)
-        else:
-            other, correction = propose(
-                proposal, kappa[k], clicks[:, k], misses[:, k], theta, 0, 0, deviation, rng
-            )
-        luck = _luck_needed(kappa[k], other, total, now, missed, weighted, correction, rng)
-        if luck <= 0.0:
-            if proposal == TRUNCATED:
-                correction = log_mass_ratio(kappa[k], other, deviation)
-            then = 0.0
-            for i in range(n_items):
-                cache.logs_buffer[i] = math.log(1.0 - theta[i] * other)
-                then += misses[i, k] * cache.logs_buffer[i]
-            gain = total * (math.log(other) - math.log(kappa[k])) + (then - now)
-            if luck < gain + correction:
-                kappa[k] = other
-                for i in range(n_items):
-                    logs[i, k] = cache.logs_buffer[i]
+        elif kappa[k] < 1.0:
+            total = cache.position_clicks[k]
+            kappa[k] = _move(
+                params, kappa[k], total, clicks[:, k], misses[:, k], logs[:, k], theta, (0, 0),
+                deviation, most, cache.logs_buffer, rng,
+            )  # fmt: skip
+
+
+@inline_kernel
+def _move(
+    params: Params,
+    x: float,
+    total: int,
+    clicks: Ints,
+    misses: Ints,
+    logs: Floats,
+    weights: Floats,
+    prior: tuple[int, int],
+    deviation: float,
+    most: float,
+    logs_buffer: Floats,
+    rng: np.random.Generator,
+) -> float:
+    """Return x or, if it is accepted, a candidate; then ``logs`` become log(1 - x' w_j).
+
+    ``total`` are all clicks, the prior's too.
+    """
+    now, missed, weighted = 0.0, prior[1], float(prior[1])
+    if prior[1] > 0:
+        now = prior[1] * math.log(1.0 - x)
+    for j in range(weights.shape[0]):
+        now += misses[j] * logs[j]
+        missed += misses[j]
+        weighted += misses[j] * weights[j]
+    if params.proposal == TRUNCATED:
+        other = sample_truncated_normal(x, deviation, rng)
+        correction = most
+    else:
+        other, correction = propose(
+            params.proposal, x, clicks, misses, weights, prior, deviation, rng
+        )
+    luck = _luck_needed(x, other, total, now, missed, weighted, correction, rng)
+    if luck > 0.0:
+        return x
+    if params.proposal == TRUNCATED:
+        correction = log_mass_ratio(x, other, deviation)
+    then = prior[1] * math.log(1.0 - other) if prior[1] > 0 else 0.0
+    for j in range(weights.shape[0]):
+        logs_buffer[j] = math.log(1.0 - other * weights[j])
+        then += misses[j] * logs_buffer[j]
+    gain = total * (math.log(other) - math.log(x)) + (then - now)
+    if luck >= gain + correction:
+        return x
+    for j in range(weights.shape[0]):
+        logs[j] = logs_buffer[j]
+    return other
 
 
 @lean_kernel
@@ -211,20 +214,12 @@ def _cross(
     cache: Cache,
     rng: np.random.Generator,
 ) -> None:
-    """Move κ_k over the largest of the others: see `clickrank.policies._shared.crossing`."""
+    """Do what `cross` does, with the logarithms that are kept."""
     theta, kappa, logs = cache.attraction, cache.examination, cache.miss_logs
     misses = state.misses
     n_items, n_positions = logs.shape
-    second = 0.0  # m
-    for j in range(n_positions):
-        if j != k:
-            second = max(second, kappa[j])
-    value = kappa[k] / second
-    place = value if value <= 1.0 else 2.0 - second
-    other_place = 2.0 * sample_truncated_normal(0.5 * place, 0.5 * deviation, rng)
-    other = other_place if other_place <= 1.0 else 1.0 / (2.0 - other_place)
+    second, value, other, place, other_place = propose_crossing(k, kappa, deviation, rng)
     before, after = max(value, 1.0), max(other, 1.0)
-
     now, missed, weighted = 0.0, 0, 0.0
     power = float(n_items - n_positions + 2)
     prior_now = 0.0
@@ -255,18 +250,12 @@ def _cross(
     gain = total * (math.log(other) - math.log(value)) + growth + (prior_then - prior_now)
     if luck >= gain + (then - now) + correction:
         return
-    kappa[k] = min(other, 1.0)
-    first, last = k, k + 1  # the positions whose logarithms change
-    if before > 1.0 or after > 1.0:
-        first, last = 0, n_positions
-        for j in range(n_positions):
-            if j != k:
-                kappa[j] = kappa[j] / second / after
-        for i in range(n_items):
-            theta[i] = theta[i] * second * after
-    for i in range(n_items):
-        for j in range(first, last):
-            logs[i, j] = math.log(1.0 - theta[i] * kappa[j])
+    cross_to(k, second, value, other, theta, kappa)
+    crossed = value > 1.0 or other > 1.0
+    for j in range(n_positions):
+        if crossed or j == k:
+            for i in range(n_items):
+                logs[i, j] = math.log(1.0 - theta[i] * kappa[j])
 
 
 def update(

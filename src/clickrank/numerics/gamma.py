@@ -46,6 +46,15 @@ def sample_gamma(d: float, c: float, rng: np.random.Generator) -> float:
 
 
 @lean_kernel
+def sample_beta(a: float, b: float, rng: np.random.Generator) -> float:
+    """Draw from Beta(a, b), a and b of at least 1."""
+    d, c = gamma_constants(a)
+    win = sample_gamma(d, c, rng)
+    d, c = gamma_constants(b)
+    return win / (win + sample_gamma(d, c, rng))
+
+
+@lean_kernel
 def set_beta_constants(alpha: float, beta: float, constants: Floats, item: int) -> None:
     """Write what draws of Beta(α, β) odds need into row ``item`` of ``constants``.
 

@@ -13,7 +13,7 @@ from clickrank.errors import invalid
 from clickrank.numerics.beta_quantile import beta_upper_quantile
 from clickrank.policies._shared.attraction_posterior import page_upper_quantile
 from clickrank.policies._shared.bayesian import CLICK_MODELS, KNOWN, BayesianPolicy
-from clickrank.policies._shared.candidates import candidates_or_all
+from clickrank.policies._shared.candidates import candidate, n_candidates
 from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
@@ -180,7 +180,8 @@ def score(
     positions: Floats,
 ) -> None:
     """Write U_i for each candidate."""
-    for item in candidates_or_all(request.candidates, items.shape[0]):
+    for i in range(n_candidates(request.candidates, items.shape[0])):
+        item = candidate(request.candidates, i)
         alpha = params.alpha[item] + state.clicks[item]
         beta = params.beta[item] + state.misses[item]
         items[item] = beta_upper_quantile(alpha, beta, params.log_failure, params.normal)
@@ -208,7 +209,8 @@ def score_page(
 ) -> None:
     """Write U_i for each candidate, where positions may go unseen."""
     level = params.log_failure, params.normal
-    for item in candidates_or_all(request.candidates, items.shape[0]):
+    for i in range(n_candidates(request.candidates, items.shape[0])):
+        item = candidate(request.candidates, i)
         alpha = params.alpha[item] + state.clicks[item]
         beta = params.beta[item]
         items[item] = page_upper_quantile(

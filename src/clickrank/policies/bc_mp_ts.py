@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._select import copy, visibility
-from clickrank.numerics.gamma import gamma_constants, sample_gamma
+from clickrank.numerics.gamma import sample_beta
+from clickrank.policies._shared.candidates import candidate, n_candidates
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
@@ -94,12 +95,11 @@ def score(
     items: Floats,
     positions: Floats,
 ) -> None:
-    """Draw θ_k for each item; the largest draw goes to the most examined position."""
-    for item in range(items.shape[0]):
+    """Draw θ_k for each candidate; the largest draw goes to the most examined position."""
+    for i in range(n_candidates(request.candidates, items.shape[0])):
+        item = candidate(request.candidates, i)
         misses = max(state.seen[item] - state.clicks[item], 0.0)
-        win = sample_gamma(*gamma_constants(1.0 + state.clicks[item]), rng)
-        loss = sample_gamma(*gamma_constants(1.0 + misses), rng)
-        items[item] = win / (win + loss)  # Beta
+        items[item] = sample_beta(1.0 + state.clicks[item], 1.0 + misses, rng)
     copy(params.visibility, positions)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from clickrank._compile.jit import code_of as key_of_code
 from clickrank._compile.jit import generic, named_tuple_class, source_key, tell_apart
-from clickrank._select import drawn_top_k, place, renew_top_k, renew_top_k_of
+from clickrank._select import drawn_top_k, place, renew_order, renew_top_k, renew_top_k_of
 from clickrank.errors import invalid
 from clickrank.policies.base import POLICIES, Policy
 from clickrank.policies.capabilities import check_abilities
@@ -327,7 +327,7 @@ def _rank_scored(
         renew_top_k(cache.items, rng, cache.best)
     else:
         renew_top_k_of(request.candidates, cache.items, rng, cache.best)
-    renew_top_k(cache.positions, rng, cache.order)
+    renew_order(cache.positions, rng, cache.order)
     place(cache.best, cache.order, ranking)
 
 
@@ -343,7 +343,7 @@ def _rank_scored_drawing_ties(
     """Sort the items by their scores, and draw tied ones position by position."""
     score(params, state, cache.cache, request, rng, cache.items, cache.positions)
     drawn_top_k(request.candidates, cache.items, rng, cache.best)
-    renew_top_k(cache.positions, rng, cache.order)
+    renew_order(cache.positions, rng, cache.order)
     place(cache.best, cache.order, ranking)
 
 
@@ -373,27 +373,37 @@ def _inner_class(cache: Any) -> type | None:
     return _numba_class(cache.types[Scores._fields.index("cache")])
 
 
-def _make_generic(lean: bool) -> None:
+def _make_generic(lean: bool, scorer: bool) -> None:
+    """Dispatch to kernels of one kind.
+
+    Those of a scorer are inlined into their caller: to hand state and cache on, to what sorts and
+    from there to what scores, takes up to a fifth of a round. Other kernels are mostly longer.
+    """
+
+    def is_meant(kernels: Kernels) -> bool:
+        return kernels.lean == lean and (kernels.score is not None) == scorer
+
     def rank_for(params, state, cache, request, rng, ranking, memo):  # type: ignore[no-untyped-def]
         inner = _inner_class(cache)
-        if _BY_TYPES[named_tuple_class(state), inner].lean != lean:
+        if not is_meant(_BY_TYPES[named_tuple_class(state), inner]):
             return None
         return _rank_kernel(named_tuple_class(state), _numba_class(cache), inner)
 
     def score_for(params, state, cache, request, rng, items, positions):  # type: ignore[no-untyped-def]
         kernels = _BY_TYPES[named_tuple_class(state), _numba_class(cache)]
-        return kernels.score if kernels.lean == lean else None
+        return kernels.score if is_meant(kernels) else None
 
     def update_for(params, state, cache, ranking, memo, clicks):  # type: ignore[no-untyped-def]
         kernels = _BY_TYPES[named_tuple_class(state), _inner_class(cache)]
-        if kernels.lean != lean:
+        if not is_meant(kernels):
             return None
         return _update_scored if _numba_class(cache) is Scores else kernels.update
 
-    generic(rank, rank_for, lean)
-    generic(score, score_for, lean)
-    generic(update, update_for, lean)
+    generic(rank, rank_for, lean, inline=scorer)
+    generic(score, score_for, lean, inline=scorer)
+    generic(update, update_for, lean, inline=scorer)
 
 
-_make_generic(lean=False)
-_make_generic(lean=True)
+for _lean in (False, True):
+    _make_generic(_lean, scorer=False)
+    _make_generic(_lean, scorer=True)

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, lean_kernel
-from clickrank.policies._shared.particle import EDGE, Particle, most_likely, no_particle, take_over
+from clickrank.policies._shared.particle import Particle, no_particle, take_over
+from clickrank.policies._shared.particle_start import EDGE, start_langevin
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ItemsComeAndGo, Walks
 from clickrank.policies.contract import Request, register
@@ -115,10 +116,8 @@ class PBLB(Policy, ItemsComeAndGo, Walks):
         )
 
     def walk_on(self, learner: Any, former: Any) -> None:
-        """Take over the particle; new items begin at the mean of their posterior."""
-        wins, losses = learner.state.item_clicks, learner.state.misses.sum(axis=1)
-        means = (1.0 + wins) / (2.0 + wins + losses)
-        take_over(learner.cache.cache, former.cache.cache, means)
+        """Take over the particle."""
+        take_over(learner, former, learner.state.item_clicks)
 
 
 def score(
@@ -132,7 +131,7 @@ def score(
 ) -> None:
     """Let the particle take m steps, and write θ and κ with the final noise."""
     if cache.started[0] == 0:
-        start(state, cache, rng)
+        start_langevin(state, cache, rng)
     t = state.rounds[0] + 1.0
     for _ in range(params.steps):
         step(params.step_size / t, state, cache, rng)
@@ -170,46 +169,6 @@ def reflected(x: float) -> float:
     if x > 1.0:
         x = 2.0 - x
     return min(max(x, EDGE), 1.0 - EDGE)
-
-
-@array_kernel
-def start(state: State, particle: Particle, rng: np.random.Generator) -> None:
-    """Start a particle: uniform before the first round, later at the maximum of the likelihood."""
-    theta, kappa = particle.attraction, particle.examination
-    if state.rounds[0] == 0:
-        for i in range(theta.shape[0]):
-            theta[i] = reflected(rng.random())
-        for k in range(kappa.shape[0]):
-            kappa[k] = reflected(rng.random())
-    else:
-        _start_at_maximum(state, theta, kappa, rng)
-    particle.started[0] = 1
-
-
-@array_kernel
-def _start_at_maximum(state: State, theta: Floats, kappa: Floats, rng: np.random.Generator) -> None:
-    """Write the maximum that has the same largest value in θ and in κ, away from the edges.
-
-    An item that was never shown has its maximum everywhere, and a uniform draw.
-    """
-    n_items, n_positions = state.misses.shape
-    clicks = np.empty((n_items, n_positions))  # any with these sums
-    total = max(1, state.position_clicks.sum())
-    for i in range(n_items):
-        for k in range(n_positions):
-            clicks[i, k] = state.item_clicks[i] * (state.position_clicks[k] / total)
-    most_likely(clicks, state.misses, theta, kappa)
-    largest = 0.0
-    for i in range(n_items):
-        if state.item_clicks[i] + state.misses[i].sum() > 0:
-            largest = max(largest, theta[i])
-    scale = math.sqrt(largest)  # the largest κ is 1
-    for i in range(n_items):
-        shown = state.item_clicks[i] + state.misses[i].sum() > 0
-        theta[i] = theta[i] / scale if shown else rng.random()
-        theta[i] = min(max(theta[i], EDGE), 1.0 - EDGE)
-    for k in range(n_positions):
-        kappa[k] = min(max(kappa[k] * scale, EDGE), 1.0 - EDGE)
 
 
 def update(

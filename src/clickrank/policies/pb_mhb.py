@@ -9,24 +9,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import array_kernel, lean_kernel
-from clickrank.beta import UNIFORM, Beta
-from clickrank.errors import invalid
-from clickrank.numerics.pbm_likelihood import PRIOR
+from clickrank._compile.jit import lean_kernel
+from clickrank.beta import UNIFORM, Beta, check_counts
 from clickrank.policies._shared.crossing import cross
-from clickrank.policies._shared.particle import (
-    EDGE,
-    Particle,
-    most_likely,
-    no_particle,
-    open_uniform,
-    take_over,
-)
-from clickrank.policies._shared.proposals import PROPOSALS, draw_beta, propose
+from clickrank.policies._shared.particle import Particle, no_particle, take_over
+from clickrank.policies._shared.particle_start import start_metropolis
+from clickrank.policies._shared.proposals import PROPOSALS, propose
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasPrior, ItemsComeAndGo, Walks
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, Ints, IntStatistic, number, whole
+from clickrank.types import Floats, Ints, IntStatistic, number, one_of, whole
 
 STARTS = ("warm", "random")
 UNIT_POSITIONS = ("first", "largest")
@@ -143,40 +135,28 @@ class PBMHB(Policy, ItemsComeAndGo, Walks, HasPrior):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        for field, known in (
-            ("proposal", PROPOSALS),
-            ("start", STARTS),
-            ("unit_position", UNIT_POSITIONS),
-        ):
-            if getattr(self, field) not in known:
-                rule = f"{field} must be one of {', '.join(known)}"
-                raise invalid("PBMHB", rule, getattr(self, field))
+        one_of("PBMHB", "proposal", self.proposal, PROPOSALS)
+        one_of("PBMHB", "start", self.start, STARTS)
+        one_of("PBMHB", "unit_position", self.unit_position, UNIT_POSITIONS)
         # A smaller step would be lost in rounding: the walk would stand still.
         number("PBMHB", "width", self.width, 1e-9)
         whole("PBMHB", "steps", self.steps, 1)
-        if not isinstance(self.prior, Beta):
-            raise invalid("PBMHB", "prior must be a clickrank.priors.Beta", self.prior)
-        for name in ("alpha", "beta"):
-            values = np.atleast_1d(getattr(self.prior, name))
-            wrong = (values < 1) | (values != np.floor(values))
-            if wrong.any():
-                rule = f"prior must have whole numbers of at least 1 for {name}"
-                raise invalid("PBMHB", rule, float(values[int(np.argmax(wrong))]))
+        check_counts("PBMHB", self.prior)
         if self.unit_position == "first":
             assumes = dataclasses.replace(type(self).assumes, positions="first")
             object.__setattr__(self, "assumes", assumes)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        alpha, beta = self.prior.for_items(n_items, "PBMHB")
+        prior_clicks, prior_misses = self.prior.counts(n_items, "PBMHB")
         return Params(
             proposal=PROPOSALS.index(self.proposal),
             width=float(self.width),
             steps=int(self.steps),
             random_start=STARTS.index(self.start),
             largest=UNIT_POSITIONS.index(self.unit_position),
-            prior_clicks=(alpha - 1.0).astype(np.int64),
-            prior_misses=(beta - 1.0).astype(np.int64),
+            prior_clicks=prior_clicks,
+            prior_misses=prior_misses,
         )
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -188,11 +168,8 @@ class PBMHB(Policy, ItemsComeAndGo, Walks, HasPrior):
         )
 
     def walk_on(self, learner: Any, former: Any) -> None:
-        """Take over the particle; new items begin at the mean of their posterior."""
-        clicks, misses = learner.state.clicks, learner.state.misses
-        alpha, beta = self.prior.for_items(clicks.shape[0], "PBMHB")
-        wins, losses = alpha + clicks.sum(axis=1), beta + misses.sum(axis=1)
-        take_over(learner.cache.cache, former.cache.cache, wins / (wins + losses))
+        """Take over the particle."""
+        take_over(learner, former, learner.state.clicks.sum(axis=1), self.prior)
 
 
 def score(
@@ -206,7 +183,7 @@ def score(
 ) -> None:
     """Let the particle take m steps, and write its θ and κ."""
     if cache.started[0] == 0 or params.random_start == 1:
-        start(params, state, cache, rng)
+        start_metropolis(params, state, cache, rng)
     deviation = params.width / math.sqrt(state.rounds[0] + 1.0)
     for _ in range(params.steps):
         step(params, deviation, state, cache, rng)
@@ -231,14 +208,11 @@ def step(
     if params.largest == 1 and kappa.shape[0] > 1:
         crossing = int(rng.random() * kappa.shape[0])
     for k in range(kappa.shape[0]):
+        counts = clicks[:, k], misses[:, k]
         if k == crossing:
-            counts = clicks[:, k], misses[:, k]
-            prior_counts = params.prior_clicks, params.prior_misses
-            cross(k, deviation, *counts, *prior_counts, theta, kappa, rng)
+            cross(params, k, *counts, theta, kappa, deviation, rng)
         elif kappa[k] < 1.0:
-            kappa[k] = move(
-                params, kappa[k], clicks[:, k], misses[:, k], theta, (0, 0), deviation, rng
-            )
+            kappa[k] = move(params, kappa[k], *counts, theta, (0, 0), deviation, rng)
 
 
 @lean_kernel
@@ -257,94 +231,18 @@ def move(
     The posterior density π is Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j} in x: for a θ_i the j are the
     positions and w is κ, and the other way round. ``prior`` are clicks and misses where w is 1.
     """
-    other, correction = propose(
-        params.proposal, x, clicks, misses, weights, prior[0], prior[1], deviation, rng
-    )
+    other, correction = propose(params.proposal, x, clicks, misses, weights, prior, deviation, rng)
     if other <= 0.0:
         return x
     luck = math.log(1.0 - rng.random())
     total = prior[0]
-    now, then = 0.0, 0.0
-    if prior[1] > 0:
-        now, then = prior[1] * math.log(1.0 - x), prior[1] * math.log(1.0 - other)
+    now, then = prior[1] * math.log(1.0 - x), prior[1] * math.log(1.0 - other)
     for j in range(weights.shape[0]):
         total += clicks[j]
         now += misses[j] * math.log(1.0 - x * weights[j])
         then += misses[j] * math.log(1.0 - other * weights[j])
     gain = total * (math.log(other) - math.log(x)) + (then - now)
     return other if luck < gain + correction else x
-
-
-@array_kernel
-def start(params: Params, state: State, particle: Particle, rng: np.random.Generator) -> None:
-    """Start a particle: drawn from the prior, or in later rounds where the posterior is largest."""
-    theta, kappa = particle.attraction, particle.examination
-    if params.random_start == 0 and state.rounds[0] > 0:
-        _start_at_maximum(params, state, theta, kappa, rng)
-    else:
-        for i in range(theta.shape[0]):
-            theta[i] = _draw_prior(params, i, rng)
-        # Uniform draws divided by the largest: each is as likely to be it, the others are uniform.
-        kappa[0] = 1.0 if params.largest == 0 else open_uniform(rng)
-        for k in range(1, kappa.shape[0]):
-            kappa[k] = open_uniform(rng)
-        if params.largest == 1:
-            kappa[:] /= kappa.max()
-    particle.started[0] = 1
-
-
-@lean_kernel
-def _draw_prior(params: Params, item: int, rng: np.random.Generator) -> float:
-    """Draw θ_i from its prior; uniformly for a walk that starts at random in each round."""
-    wins, losses = params.prior_clicks[item], params.prior_misses[item]
-    if params.random_start == 1 or wins + losses == 0:
-        return open_uniform(rng)
-    x = 0.0
-    while not 0.0 < x < 1.0:
-        x = draw_beta(1.0 + wins, 1.0 + losses, rng)
-    return x
-
-
-@array_kernel
-def _start_at_maximum(
-    params: Params, state: State, theta: Floats, kappa: Floats, rng: np.random.Generator
-) -> None:
-    """Write the θ and κ of the largest likelihood.
-
-    An item with a prior has the θ of the largest posterior given κ. For an item that was never
-    shown the maximum is everywhere: its θ is drawn.
-    """
-    most_likely(state.clicks, state.misses, theta, kappa)
-    if params.largest == 0:
-        first = kappa[0]
-        kappa[0] = 1.0
-        for k in range(1, kappa.shape[0]):
-            kappa[k] = min(kappa[k] / first, 1.0 - EDGE)
-        for i in range(theta.shape[0]):
-            theta[i] = max(theta[i] * first, EDGE)
-    for i in range(theta.shape[0]):
-        if params.prior_clicks[i] + params.prior_misses[i] > 0:
-            theta[i] = _mode(params, state, i, kappa)
-        elif state.clicks[i].sum() + state.misses[i].sum() == 0:
-            theta[i] = open_uniform(rng)
-
-
-@lean_kernel
-def _mode(params: Params, state: State, item: int, kappa: Floats) -> float:
-    """Return where the posterior of θ_i given κ is largest, by bisection of its slope's sign."""
-    n_positions = kappa.shape[0]
-    clicks = params.prior_clicks[item] + state.clicks[item].sum() + n_positions * PRIOR
-    low, high = 0.0, 1.0
-    for _ in range(40):
-        x = 0.5 * (low + high)
-        slope = clicks / x - params.prior_misses[item] / (1.0 - x)
-        for k in range(n_positions):
-            slope -= (state.misses[item, k] + PRIOR) * kappa[k] / (1.0 - x * kappa[k])
-        if slope > 0.0:
-            low = x
-        else:
-            high = x
-    return min(max(low, EDGE), 1.0 - EDGE)
 
 
 def update(

@@ -9,7 +9,7 @@ import numpy as np
 
 from clickrank._select import visibility
 from clickrank.numerics.posterior import HAT_SIZE, build_hat, sample_posterior
-from clickrank.policies._shared.candidates import candidates_or_all
+from clickrank.policies._shared.candidates import candidate, n_candidates
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
@@ -101,7 +101,8 @@ def score(
 ) -> None:
     """Draw θ_k for each item; the largest draw goes to the most examined position."""
     hat = np.empty(HAT_SIZE)
-    for item in candidates_or_all(request.candidates, items.shape[0]):
+    for i in range(n_candidates(request.candidates, items.shape[0])):
+        item = candidate(request.candidates, i)
         clicks, misses = state.clicks[item], state.misses[item]
         estimate = clicks / state.seen[item] if clicks > 0 else 0.0
         build_hat(clicks, misses, params.examination, estimate, hat)

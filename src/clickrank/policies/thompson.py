@@ -9,7 +9,7 @@ import numpy as np
 
 from clickrank.policies._shared.attraction_posterior import sample_beta_odds, sample_page_odds
 from clickrank.policies._shared.bayesian import CLICK_MODELS, KNOWN, BayesianPolicy
-from clickrank.policies._shared.candidates import candidates_or_all
+from clickrank.policies._shared.candidates import candidate, n_candidates
 from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
@@ -147,7 +147,8 @@ def score(
     positions: Floats,
 ) -> None:
     """Write the odds of one draw of θ_i for each candidate."""
-    for item in candidates_or_all(request.candidates, items.shape[0]):
+    for i in range(n_candidates(request.candidates, items.shape[0])):
+        item = candidate(request.candidates, i)
         alpha = params.alpha[item] + state.clicks[item]
         beta = params.beta[item] + state.misses[item]
         items[item] = sample_beta_odds(alpha, beta, rng)
@@ -174,7 +175,8 @@ def score_page(
     positions: Floats,
 ) -> None:
     """Write the odds of one draw of θ_i for each candidate, where positions may go unseen."""
-    for item in candidates_or_all(request.candidates, items.shape[0]):
+    for i in range(n_candidates(request.candidates, items.shape[0])):
+        item = candidate(request.candidates, i)
         alpha = params.alpha[item] + state.clicks[item]
         beta = params.beta[item]
         items[item] = sample_page_odds(alpha, beta, state.misses, item, params.examination, rng)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from clickrank._compile.jit import kernel
+from clickrank._compile.jit import inline_kernel
 from clickrank.types import Ints
 
 
-@kernel
-def candidates_or_all(candidates: Ints, n_items: int) -> Ints:
-    """Return the candidates of a request, or all items if it names none, in increasing order.
+@inline_kernel
+def n_candidates(candidates: Ints, n_items: int) -> int:
+    """Return how many items a request lets a policy show: all, if it names none."""
+    return candidates.shape[0] if candidates.shape[0] > 0 else n_items
+
+
+@inline_kernel
+def candidate(candidates: Ints, i: int) -> int:
+    """Return the i-th item that a request lets a policy show, in increasing order.
 
     A policy that draws random numbers for each item must draw for these alone, so that its lists
     are those of a catalogue without the other items.
     """
-    return candidates if candidates.shape[0] > 0 else np.arange(n_items)
+    return candidates[i] if candidates.shape[0] > 0 else i

@@ -1,7 +1,7 @@
 """Proposals of Metropolis-Hastings for x, a θ or κ of density Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j}.
 
 Each draws a candidate x' from some q(· | x) and returns it with log(q(x | x') / q(x' | x)). A
-candidate of 0 is to be refused.
+candidate of 0 is to be refused. ``prior`` are clicks and misses where w is 1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
-from clickrank.numerics.gamma import gamma_constants, sample_gamma
+from clickrank.numerics.gamma import sample_beta
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
 from clickrank.types import Floats, Ints
 
@@ -32,8 +32,7 @@ def propose(
     clicks: Ints,
     misses: Ints,
     weights: Floats,
-    prior_clicks: int,
-    prior_misses: int,
+    prior: tuple[int, int],
     deviation: float,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
@@ -44,9 +43,9 @@ def propose(
     if proposal == LOGIT:
         return logit_walk(value, deviation, rng)
     if proposal == PSEUDO_VIEW:
-        return pseudo_view(value, clicks, misses, weights, prior_clicks, prior_misses, rng)
+        return pseudo_view(value, clicks, misses, weights, prior, rng)
     if proposal == MAX_POS:
-        return max_pos(value, clicks, misses, weights, prior_clicks, prior_misses, rng)
+        return max_pos(value, clicks, misses, weights, prior, rng)
     return logit_walk(value, deviation, rng)[0], 0.0  # as printed: the ratio is taken for 1
 
 
@@ -66,18 +65,17 @@ def pseudo_view(
     clicks: Ints,
     misses: Ints,
     weights: Floats,
-    prior_clicks: int,
-    prior_misses: int,
+    prior: tuple[int, int],
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Draw from the Beta distribution that counts Σ_j N_j w_j views, and the prior's in full."""
-    total = prior_clicks
-    seen = float(prior_clicks + prior_misses)
+    total = prior[0]
+    seen = float(prior[0] + prior[1])
     for j in range(weights.shape[0]):
         total += clicks[j]
         seen += weights[j] * (clicks[j] + misses[j])
     unclicked = max(seen - total, 0.0)
-    other = draw_beta(1.0 + total, 1.0 + unclicked, rng)
+    other = sample_beta(1.0 + total, 1.0 + unclicked, rng)
     if not 0.0 < other < 1.0:
         return 0.0, 0.0
     gain = total * (math.log(value) - math.log(other))
@@ -90,8 +88,7 @@ def max_pos(
     clicks: Ints,
     misses: Ints,
     weights: Floats,
-    prior_clicks: int,
-    prior_misses: int,
+    prior: tuple[int, int],
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Draw from the posterior of x w_j, where j has the most views, and divide by w_j.
@@ -100,7 +97,7 @@ def max_pos(
     """
     most = -1  # the prior
     ties = 1
-    views = prior_clicks + prior_misses
+    views = prior[0] + prior[1]
     if views == 0:
         views = -1
     for j in range(weights.shape[0]):
@@ -113,20 +110,11 @@ def max_pos(
             ties += 1
             if rng.random() * ties < 1.0:
                 most = j
-    s, f, weight = prior_clicks, prior_misses, 1.0
+    s, f, weight = prior[0], prior[1], 1.0
     if most >= 0:
         s, f, weight = clicks[most], misses[most], weights[most]
-    other = draw_beta(1.0 + s, 1.0 + f, rng) / weight
+    other = sample_beta(1.0 + s, 1.0 + f, rng) / weight
     if not 0.0 < other < 1.0:
         return 0.0, 0.0
     gain = s * (math.log(value) - math.log(other))
     return other, gain + f * (math.log(1.0 - value * weight) - math.log(1.0 - other * weight))
-
-
-@lean_kernel
-def draw_beta(a: float, b: float, rng: np.random.Generator) -> float:
-    """Draw from Beta(a, b), a and b of at least 1."""
-    d, c = gamma_constants(a)
-    win = sample_gamma(d, c, rng)
-    d, c = gamma_constants(b)
-    return win / (win + sample_gamma(d, c, rng))

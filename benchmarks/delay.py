@@ -22,6 +22,7 @@ import clickrank as cr
 from clickrank.clickmodels import MNL, PBM, LinearAttraction
 from clickrank.errors import DoesNotApply
 from clickrank.policies import POLICIES
+from clickrank.policies.capabilities import memo_size
 
 ATTRACTION = [0.3, 0.2, 0.15, 0.15, 0.15, 0.1, 0.05, 0.05, 0.01, 0.01]
 EXAMINATION = [1.0, 0.75, 0.6, 0.3, 0.1]
@@ -90,7 +91,8 @@ def row(name: str, rounds: int, runs: int, threads: int | None = None) -> str:
         regret = result.regret[:, -1]
         error = float(np.std(regret, ddof=1)) / runs**0.5 if runs > 1 else float("nan")
         cells.append(f"{regret.mean():,.0f} ± {error:,.0f}")
-    return f"| {label} | {spec.memo_size(model.n_items, model.n_positions)} | {' | '.join(cells)} |"
+    size = memo_size(spec, model.n_items, model.n_positions)
+    return f"| {label} | {size} | {' | '.join(cells)} |"
 
 
 def table(rows: Sequence[str], rounds: int, runs: int) -> str:

@@ -20,6 +20,7 @@ from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
 from clickrank.policies import BatchRank, BubbleRank, Policy
 from clickrank.policies.batch_rank import STAGES
+from clickrank.policies.capabilities import memo_limit
 
 EASY = PBM([0.9, 0.05, 0.5, 0.3, 0.7, 0.1, 0.2], [1.0, 0.8, 0.6])
 LONG = PBM(np.linspace(0.9, 0.1, 7), np.linspace(1.0, 0.5, 6))
@@ -152,7 +153,7 @@ def test_least_viewed_items_are_shown(model: PBM) -> None:
             assert (memo[first : last + 1] == np.where(counts, state.number[first], 0)).all()
         learner.update(ranking, memo, model.sample(ranking, rng.users))
     assert state.number.max() > 3
-    assert state.number.max() < learner.policy.memo_limit(model.n_items)
+    assert state.number.max() < memo_limit(learner.policy, model.n_items)
 
 
 def test_clicks_of_a_stage_that_has_ended_are_dropped() -> None:

@@ -17,8 +17,17 @@ from clickrank.clickmodels import DCM, DCTR, MNL, PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
 from clickrank.learning.carry import carry
-from clickrank.policies import BayesUCB, Ensemble, Greedy, Policy, Request, ThompsonSampling
+from clickrank.policies import (
+    BayesUCB,
+    Ensemble,
+    Greedy,
+    HasCautions,
+    Policy,
+    Request,
+    ThompsonSampling,
+)
 from clickrank.policies._shared.observation import DEPENDENT_RULES, positions_seen
+from clickrank.policies.capabilities import relabelled
 from clickrank.priors import Beta
 from clickrank.types import Floats
 from tests.naive import mixture
@@ -203,7 +212,7 @@ def test_lists_of_some_items_are_those_of_a_catalogue_without_the_others(
     prior = Beta([2.0, 1.0, 0.5, 3.0], [3.0, 2.0, 0.7, 1.0])
     spec = cr.policy(name, horizon=100, prior=prior, **told)
     learner, some = fed(spec, [*LOG, BOTH], n_items=4), np.array([0, 2, 3])
-    alone = Learner(spec.relabelled(some), 3, 2)
+    alone = Learner(relabelled(spec, some), 3, 2)
     carry(alone, learner.state, 4, some)
     ours, theirs = np.random.default_rng(6), np.random.default_rng(6)
     for _ in range(50):
@@ -297,10 +306,14 @@ def test_the_default_for_dependent_clicks_is_warned_of() -> None:
     assert "linearly" in caution
     for name in ("thompson", "bayes-ucb", "dcm-kl-ucb"):
         known: Any = {} if name == "dcm-kl-ucb" else {"click_model": "dcm"}
-        assert cr.policy(name, horizon=10, **known).warnings() == [caution]
-        assert cr.policy(name, horizon=10, observe="first-click", **known).warnings() == []
+        default = cr.policy(name, horizon=10, **known)
+        other = cr.policy(name, horizon=10, observe="first-click", **known)
+        assert isinstance(default, HasCautions)
+        assert isinstance(other, HasCautions)
+        assert default.warnings() == [caution]
+        assert other.warnings() == []
     assert ThompsonSampling("cascade").warnings() == []
-    assert cr.policy("pbm-ts", examination=[1.0, 0.5]).warnings() == []
+    assert not isinstance(cr.policy("pbm-ts", examination=[1.0, 0.5]), HasCautions)
 
 
 def test_priors_are_relabelled() -> None:

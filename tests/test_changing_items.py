@@ -13,7 +13,7 @@ from clickrank.checks.playing import by_name, rankings_of_run
 from clickrank.clickmodels import PBM
 from clickrank.learning import Learner
 from clickrank.learning.carry import carry
-from clickrank.policies import POLICIES, policy
+from clickrank.policies import POLICIES, DropsItems, policy
 from clickrank.policies._shared import click_log
 from clickrank.ranker import learned
 from clickrank.types import Ints
@@ -222,7 +222,8 @@ def test_items_that_were_dropped_may_leave(name: str, tmp_path: Path) -> None:
     dropping(ranker, 600)
     learned = ranker._contexts[""]
     state = learned._learner.state
-    assert set(np.asarray(learned.policy.dropped(state)).tolist()) == {3, 4, 5}
+    assert isinstance(learned.policy, DropsItems)
+    assert set(learned.policy.dropped(state).tolist()) == {3, 4, 5}
     before = learned.statistics()
     waiting = ranker.rank()
     ranker.retire_items([4])

@@ -12,7 +12,7 @@ import clickrank as cr
 from clickrank._compile.jit import kernel_for
 from clickrank.errors import InvalidValue
 from clickrank.learning.chooser import draw_lists
-from clickrank.policies import Request
+from clickrank.policies import Assumes, HasMemo, Policy, Request, capabilities
 from clickrank.policies.contract import code_of, register_fast
 from clickrank.policies.pbm_ucb import PBMUCB, State
 from clickrank.ranker import Learned
@@ -86,3 +86,46 @@ def test_particles_of_their_own_are_refused(cache: type) -> None:
     with pytest.raises(InvalidValue, match="particle"):
         register_fast(PBMUCB, State, cache, lambda params, state: None, _rank, _update)
     assert cr.Learner(cr.policy("pbm-ucb", examination=[1.0]), 2, 1).rank()[0].size == 1
+
+
+class _Forgetful(Policy):
+    """Defines a part of an ability that it does not inherit."""
+
+    name = "forgetful"
+    assumes = Assumes()
+
+    def params(self, n_items: int, n_positions: int) -> Any:
+        return PBMUCB([1.0]).params(n_items, 1)
+
+    def init(self, n_items: int, n_positions: int) -> Any:
+        return PBMUCB([1.0]).init(n_items, 1)
+
+
+@pytest.mark.parametrize(
+    ("part", "ability"),
+    [
+        ("memo_size", "HasMemo"),
+        ("by_item", "ItemsComeAndGo"),
+        ("dropped", "DropsItems"),
+        ("walk_on", "Walks"),
+        ("lists", "ExactLists"),
+        ("cautions", "HasCautions"),
+        ("relabelled", "KnowsItems"),
+    ],
+)
+def test_a_part_of_an_ability_without_its_class_is_refused(part: str, ability: str) -> None:
+    cls = type("Forgetful", (_Forgetful,), {part: lambda self: 1})
+    message = f"Forgetful: {part} must come with class Forgetful\\(Policy, {ability}\\), got 'class"
+    with pytest.raises(InvalidValue, match=message):
+        capabilities.check_abilities(cls)
+    capabilities.check_abilities(_Forgetful)
+
+
+def test_policies_without_an_ability_do_as_well() -> None:
+    ucb, grab = cr.policy("pbm-ucb", examination=[1.0, 0.5]), cr.policy("grab")
+    memos, numbers = np.zeros((3, 0), dtype=np.int64), np.arange(4)
+    assert not isinstance(ucb, HasMemo)
+    assert capabilities.memo_size(ucb, 4, 2) == 0
+    assert capabilities.memos_for(ucb, memos, numbers, 4) is memos
+    assert capabilities.memo_size(grab, 4, 2) == 2
+    assert capabilities.relabelled(grab, numbers) is grab

@@ -9,6 +9,7 @@ import pytest
 import clickrank as cr
 from clickrank.errors import InvalidValue
 from clickrank.policies import POLICIES
+from clickrank.policies.capabilities import relabelled
 from clickrank.priors import Beta, from_ranking
 from clickrank.ranker import Learned, candidate_policies, takes_candidates
 from clickrank.types import Ints
@@ -146,7 +147,7 @@ def test_what_was_learned_goes_along_with_more_items() -> None:
 
 def test_a_prior_for_all_goes_on_as_one_for_each() -> None:
     learned = Learned(DCTR, 3, 2).fold(*log(3, 2, 40))
-    each = DCTR.relabelled(np.array([0, 1, 2, -1]), Beta(3.0, 9.0))
+    each = relabelled(DCTR, np.array([0, 1, 2, -1]), Beta(3.0, 9.0))
     carried = learned.with_items(each, 4)
     assert carried is not None
     assert same(carried, Learned(each, 4, 2).fold(*log(3, 2, 40)))
@@ -249,7 +250,7 @@ def test_a_ranking_as_prior_is_where_it_starts() -> None:
         (lambda: from_ranking([0, 1], weight=2.5), "weight must be a whole number of at least 1"),
         (lambda: cr.policy("pb-mhb", prior=Beta(0.5, 1.0)), "prior must have whole numbers"),
         (lambda: cr.policy("pb-mhb", prior=3), "prior must be a clickrank.priors.Beta"),
-        (lambda: cr.policy("grab").relabelled(np.arange(2), prior), "nothing can be told of new"),
+        (lambda: relabelled(cr.policy("grab"), np.arange(2), prior), "nothing can be told of new"),
     ):
         with pytest.raises(InvalidValue, match=message):
             call()

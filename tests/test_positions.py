@@ -14,6 +14,8 @@ from clickrank.checks.playing import by_name
 from clickrank.checks.positions import check_relabelling_positions
 from clickrank.clickmodels import MNL, PBM, Cascade, ClickModel
 from clickrank.policies import Assumes, Uniform
+from clickrank.policies.capabilities import relabelled_positions
+from clickrank.simulate import run as simulation
 
 PAGE = PBM([0.6, 0.4, 0.3, 0.1], [0.3, 0.9, 0.5])
 
@@ -22,9 +24,9 @@ def losses(monkeypatch: pytest.MonkeyPatch, positions: Any, model: ClickModel) -
     """The losses of one list over many runs, items left as they are: one value per order seen."""
     policy, assumes = cr.policies.Oracle, cr.policies.Oracle.assumes
     monkeypatch.setattr(policy, "assumes", dataclasses.replace(assumes, positions=positions))
-    for cls in (policy, type(model)):
-        monkeypatch.setattr(cls, "relabelled", lambda self, order: self)
-    monkeypatch.setattr(policy, "relabelled_positions", lambda self, order: self)
+    monkeypatch.setattr(policy, "relabelled", lambda self, order, new: self)
+    monkeypatch.setattr(type(model), "relabelled", lambda self, order: self)
+    monkeypatch.setattr(simulation, "relabelled_positions", lambda policy, order: policy)
     found = cr.simulate(policy([0, 1, 2]), model, 1, runs=60, seed=0).regret[:, -1]
     return set(found.round(9).tolist())
 
@@ -74,7 +76,7 @@ def test_users_and_regret_are_those_of_the_page(counted: int | None) -> None:
 
 def test_what_a_policy_is_given_of_positions_is_shuffled_with_them() -> None:
     order = np.array([2, 0, 1])
-    spec = cr.policy("pbm-ts", model=PAGE).relabelled_positions(order)
+    spec = relabelled_positions(cr.policy("pbm-ts", model=PAGE), order)
     assert spec == cr.policy("pbm-ts", examination=[0.5, 0.3, 0.9])
     assert cr.simulate("oracle", PAGE, 10, runs=5).regret.max() == 0.0
 

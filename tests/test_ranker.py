@@ -13,6 +13,7 @@ import clickrank as cr
 from clickrank.errors import InvalidValue
 from clickrank.features import Features
 from clickrank.policies import POLICIES
+from clickrank.policies.capabilities import memos_for
 from clickrank.priors import Beta
 from clickrank.ranker import ranker as module
 from clickrank.ranker import takes_candidates
@@ -390,7 +391,7 @@ def test_page_on_changing_items_says_what_each_policy_does() -> None:
         none = np.zeros((0, 6), dtype=np.int64)
         spec = object.__new__(POLICIES[name])
         size = 0 if name == "pmed" else 6
-        travels = spec.memos_for(none[:, :size], np.arange(3), 3) is not None
+        travels = memos_for(spec, none[:, :size], np.arange(3), 3) is not None
         assert flying.startswith("count") == travels, name
         assert change.startswith("starts again") == (not travels), name
 

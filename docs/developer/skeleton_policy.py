@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank.kernels import top_k
-from clickrank.policies import Assumes, Policy, Request, register
+from clickrank.policies import Assumes, HasMemo, Policy, Request, register
 from clickrank.types import Ints, IntStatistic, number
 
 
@@ -27,7 +27,7 @@ class State(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Skeleton(Policy):
+class Skeleton(Policy, HasMemo):
     """Skeleton shows a random list now and then, and otherwise the items clicked most in those.
 
     A random list shows every item at every position equally often, so click rates in random lists

@@ -10,6 +10,7 @@ import msgspec
 
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.policies import POLICIES, Assumes
+from clickrank.policies.capabilities import HasCautions
 
 #: What a policy assumes of the order in which positions are looked at.
 _POSITIONS = {
@@ -93,7 +94,7 @@ def policy_entries() -> list[PolicyEntry]:
             summary=_summary(cls),
             parameters=_parameters(cls),
             assumes=assumptions_of(cls.assumes),
-            cautions=list(cls.cautions),
+            cautions=list(cls.cautions) if issubclass(cls, HasCautions) else [],
         )
         for name, cls in POLICIES.items()
     ]

@@ -10,6 +10,7 @@ from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
 from clickrank.learning.carry import carried, carry
 from clickrank.policies import Policy
+from clickrank.policies.capabilities import ItemsComeAndGo, memos_for, relabelled
 from clickrank.policies.contract import Request, scores_items
 from clickrank.ranker import Learned
 from clickrank.types import Ints, numbers_of, statistic_fields
@@ -22,23 +23,23 @@ _GONE = (1, 4)
 def check_more_items(cls: type[Policy], make: Make) -> None:
     """Statistics carried to more items are those of the same log with these items from the start.
 
-    If the policy has no `by_item`, only its memos are checked: the log is folded again with those.
+    If items cannot come and go, only its memos are checked: the log is folded again with those.
     """
     # The small catalogue is the first items of the large one, whose users then are the same.
     model = matched_model(cls, _LARGE, _POSITIONS)
     large = make(model, HORIZON)
     keep = np.arange(_SMALL)
     shown, memos, clicks = _log(cls, make)
-    if cls.by_item is None:
+    if not issubclass(cls, ItemsComeAndGo):
         _check_memos(large, memos)
         return
-    small = Learner(large.relabelled(keep), _SMALL, model.n_positions)
+    small = Learner(relabelled(large, keep), _SMALL, model.n_positions)
     small.fold(shown, memos, clicks)
     origin = np.append(keep, np.full(_LARGE - _SMALL, -1))
     made = carried(large, model.n_positions, small.state, _SMALL, origin)
     from_the_start = Learner(large, _LARGE, model.n_positions)
-    called = large.memos_for(memos, keep, _LARGE)
-    assert called is not None, f"{cls.__name__}: with by_item its memos must fit more items"
+    called = memos_for(large, memos, keep, _LARGE)
+    assert called is not None, f"{cls.__name__}: its memos must fit more items"
     from_the_start.fold(shown, called, clicks)
     names = statistic_fields(type(made))
     arrays = {name: getattr(made, name) for name in names}
@@ -51,20 +52,20 @@ def check_more_items(cls: type[Policy], make: Make) -> None:
         elif name in cls.by_pair:
             fits = (before, after) == ((_SMALL, _SMALL), (_LARGE, _LARGE))
         else:
-            fits = before == after or cls.mend is not Policy.mend
+            fits = before == after or name in cls.mended
         assert fits, f"{cls.__name__}: by_item or by_pair is wrong about {name}"
 
 
 def check_fewer_items(cls: type[Policy], make: Make) -> None:
     """Statistics of some items are those that a state of these alone learns from the same lists."""
-    if cls.by_item is None:
+    if not issubclass(cls, ItemsComeAndGo):
         return
     model = matched_model(cls, _LARGE, _POSITIONS)
     policy = make(model, HORIZON)
     learned = Learned(policy, _LARGE, model.n_positions, _GONE)
     left = np.setdiff1d(np.arange(_LARGE), _GONE)
     numbers = numbers_of(left, _LARGE)
-    some = policy.relabelled(left)
+    some = relabelled(policy, left)
     alone = Learner(some, left.size, model.n_positions)
     carry(alone, learned._learner.state, _LARGE, left)
     rng = streams(17, 0)
@@ -72,8 +73,8 @@ def check_fewer_items(cls: type[Policy], make: Make) -> None:
         ranking, memo = learned.rank(rng.policy)
         clicks = model.sample(ranking, rng.users)
         learned.learn([ranking], [memo], [clicks])
-        called = policy.memos_for(memo[None], numbers, left.size)
-        assert called is not None, f"{cls.__name__}: with by_item its memos must fit fewer items"
+        called = memos_for(policy, memo[None], numbers, left.size)
+        assert called is not None, f"{cls.__name__}: its memos must fit fewer items"
         alone.fold([numbers[ranking]], called, [clicks])
     made = carried(some, model.n_positions, learned._learner.state, _LARGE, left)
     arrays = {name: getattr(made, name) for name in statistic_fields(type(made))}
@@ -84,12 +85,12 @@ def check_candidates(cls: type[Policy], make: Make) -> None:
     """A list of candidates holds these alone, and a list of all is one without candidates."""
     model = matched_model(cls, _SMALL, _POSITIONS)
     learned = Learned(make(model, HORIZON), _SMALL, model.n_positions)
-    if cls.by_item is None:
+    if not issubclass(cls, ItemsComeAndGo):
         try:
             learned.rank(np.random.default_rng(0), [0, 1, 2, 3])
         except InvalidValue:
             return
-        raise AssertionError(f"{cls.__name__}: takes candidates without by_item")
+        raise AssertionError(f"{cls.__name__}: takes candidates without ItemsComeAndGo")
     learned = learned.fold(*_log(cls, make))
     before = learned.statistics()
     for seed in range(10):
@@ -127,8 +128,8 @@ def _log(cls: type[Policy], make: Make) -> tuple[Ints, Ints, Ints]:
 def _check_memos(policy: Policy, memos: Ints) -> None:
     """Numbers of items in memos can be changed and changed back, if they can be changed."""
     order = np.array([3, 0, 4, 1, 5, 2])
-    called = policy.memos_for(memos, order, _SMALL)
+    called = memos_for(policy, memos, order, _SMALL)
     if called is not None:
-        back = policy.memos_for(called, numbers_of(order, _SMALL), _SMALL)
+        back = memos_for(policy, called, numbers_of(order, _SMALL), _SMALL)
         same = np.array_equal(memos, np.asarray(back))
         assert same, f"{type(policy).__name__}: memos_for cannot be undone"

@@ -12,6 +12,7 @@ from clickrank._rng import streams
 from clickrank.checks.playing import HORIZON, Make, learner_for, matched_model
 from clickrank.learning import Learner
 from clickrank.policies import Policy
+from clickrank.policies.capabilities import relabelled
 from clickrank.policies.contract import ANY_ITEMS, has_fast_kernels, rank, update
 
 #: Rounds in plain Python: enough to reach most lines, and few enough to take no time.
@@ -44,7 +45,7 @@ def check_same_as_reference(cls: type[Policy], make: Make) -> None:
     """Fast kernels give the rankings, memos and statistics of the plain ones, round by round."""
     model = matched_model(cls, 6, 3)
     policy = make(model, SAME_ROUNDS)
-    other = dataclasses.replace(policy, reference=True).relabelled(np.arange(6)[::-1])
+    other = relabelled(dataclasses.replace(policy, reference=True), np.arange(6)[::-1])
     assert other.reference, f"{cls.__name__}: relabelled forgets that it is a reference"
     if not has_fast_kernels(cls):
         return

@@ -10,6 +10,7 @@ from clickrank.checks.playing import Make
 from clickrank.clickmodels import CLICK_MODELS, ClickModel
 from clickrank.learning import Learner
 from clickrank.policies import Policy
+from clickrank.policies.capabilities import relabelled_positions
 from clickrank.types import Floats, Ints
 
 N_ITEMS, N_POSITIONS, RUNS, LISTS = 4, 3, 150, 6
@@ -72,7 +73,7 @@ def _page_without_order(cls: type[Policy]) -> ClickModel | None:
 
 def _next_lists(policy: Policy, history: list[Shown], positions: Ints, seed: int) -> Ints:
     """Return the lists that follow a history, both in the page's order of positions."""
-    learner = Learner(policy.relabelled_positions(positions), N_ITEMS, N_POSITIONS)
+    learner = Learner(relabelled_positions(policy, positions), N_ITEMS, N_POSITIONS)
     rng = np.random.default_rng(seed)
     pages, clicks = (np.array(part)[:, positions] for part in zip(*history, strict=True))
     if learner.memo_size == 0:

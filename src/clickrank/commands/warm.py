@@ -146,6 +146,6 @@ def compile_policy(name: str, models: Sequence[str]) -> Warmed:
 
 def _takes_scores(cls: type[Policy]) -> bool:
     """Return whether a policy must be given scores of items."""
-    from clickrank.policies.base import settings_of
+    from clickrank.policies.capabilities import KnowsItems
 
-    return any(field.name == "scores" for field in settings_of(cls))
+    return issubclass(cls, KnowsItems) and cls.described_by == "scores"

@@ -8,25 +8,25 @@ import numpy as np
 
 from clickrank.learning.learner import Learner
 from clickrank.policies.base import Policy
+from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.types import Ints, numbers_of, statistic_fields
 
 
 def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin: Ints) -> Any:
     """Return the state of a policy whose item i is item ``origin[i]`` of the given state.
 
-    ``policy`` is the spec for the new catalogue, with `Policy.by_item`. Items that are new (-1)
+    ``policy`` is the spec for the new catalogue; its items can come and go. Items that are new (-1)
     have what they have before the first round. The given state, of ``n_before`` items, stays as it
     is.
     """
-    rows = policy.by_item
-    assert rows is not None, policy
+    assert isinstance(policy, ItemsComeAndGo), policy
     made = policy.init(origin.size, n_positions)
     state = policy.unpacked(state)
     new, old = np.flatnonzero(origin >= 0), origin[origin >= 0]
     columns = slice(new.size) if new.size and new[-1] == new.size - 1 else new
     for name in statistic_fields(type(made)):
         ours, theirs = getattr(made, name), getattr(state, name)
-        if name in rows:  # one for each item, or some one after the other
+        if name in policy.by_item:  # one for each item, or some one after the other
             shape = -1, ours.shape[0] // origin.size, *ours.shape[1:]
             ours.reshape(shape)[new] = theirs.reshape(shape)[old]
         elif name in policy.by_pair:
@@ -42,5 +42,6 @@ def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin:
 def carry(learner: Learner, state: Any, n_before: int, origin: Ints) -> None:
     """Let a learner whose item i is item ``origin[i]`` of a state go on from it: see `carried`."""
     policy = learner.policy
+    assert isinstance(policy, ItemsComeAndGo), policy
     learner.state = carried(policy, learner.n_positions, state, n_before, origin)
     policy.name_items(learner.cache, numbers_of(origin, n_before))

@@ -10,6 +10,7 @@ import numpy as np
 from clickrank._compile.jit import entry_point, kernel_for
 from clickrank.learning.caches import Words, copied
 from clickrank.policies.base import Policy
+from clickrank.policies.capabilities import memo_size
 from clickrank.policies.contract import (
     ANY_ITEMS,
     Request,
@@ -28,8 +29,7 @@ NOTHING: Words = np.zeros(0, dtype=np.uint64)
 class Chooser:
     """Draws lists with a copy of a policy's cache; its statistics are shared, not copied.
 
-    `Policy.lists` may read ``state`` and ``cache``: what `rank` writes there is that of the last
-    draw.
+    `ExactLists` may read ``state`` and ``cache``; what `rank` writes there is of the last draw.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Chooser:
         self.state = state
         self.cache, self._words = copied(cache)
         self._kept_cache, self._kept = copied(cache)
-        self._memo_size = policy.memo_size(n_items, n_positions)
+        self._memo_size = memo_size(policy, n_items, n_positions)
         self._enter: Callable[..., None] | None = None
 
     def draw(self, rng: np.random.Generator, n: int, params: Any = None) -> Ints:

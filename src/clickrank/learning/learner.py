@@ -25,6 +25,7 @@ from clickrank.learning.propensities import (
     lists_of,
 )
 from clickrank.policies.base import Policy
+from clickrank.policies.capabilities import memo_limit, memo_size
 from clickrank.policies.contract import (
     ANY_ITEMS,
     Request,
@@ -76,7 +77,7 @@ class Learner:
         tell_apart(type(self.params))
         self._state = policy.init(self.n_items, self.n_positions)
         self._cache = self._new_cache()
-        self.memo_size = policy.memo_size(self.n_items, self.n_positions)
+        self.memo_size = memo_size(policy, self.n_items, self.n_positions)
 
     @property
     def state(self) -> Any:
@@ -198,7 +199,7 @@ class Learner:
         owner = type(self.policy).__name__
         shown = ranking_of(owner, ranking, self.n_items, self.n_positions)
         vector = clicks_of(owner, clicks, self.n_positions)
-        kept = memo_of(owner, memo, self.memo_size, self.policy.memo_limit(self.n_items))
+        kept = memo_of(owner, memo, self.memo_size, memo_limit(self.policy, self.n_items))
         self._fold(self.params, self._state, self._cache, shown[None], kept[None], vector[None])
 
     def fold(self, rankings: ArrayLike, memos: ArrayLike, clicks: ArrayLike) -> None:
@@ -210,7 +211,7 @@ class Learner:
         owner = type(self.policy).__name__
         shown = rankings_of(owner, rankings, self.n_items, self.n_positions)
         matrix = clicks_of_many(owner, clicks, shown.shape[0], self.n_positions)
-        limit = self.policy.memo_limit(self.n_items)
+        limit = memo_limit(self.policy, self.n_items)
         kept = memos_of(owner, memos, shown.shape[0], self.memo_size, limit)
         self._fold(self.params, self._state, self._cache, shown, kept, matrix)
 

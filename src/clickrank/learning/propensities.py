@@ -3,7 +3,7 @@
 Propensities hold for state and cache just before a list is chosen: asked twice, a
 policy whose `rank` leaves something behind (a particle that has walked, a deck with fewer cards)
 may answer differently. They are exact where no random number is drawn, or where the policy knows
-the distribution of its lists (`Policy.lists`); else shares of lists that are drawn.
+the distribution of its lists (`ExactLists`); else shares of lists that are drawn.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from clickrank._compile.jit import tell_apart
 from clickrank.errors import invalid
 from clickrank.learning.chooser import Chooser
 from clickrank.policies.base import Policy
+from clickrank.policies.capabilities import ExactLists
 from clickrank.policies.contract import kernels_of, new_cache, scores_items
 from clickrank.rankings.lists import Drawn, Few, Lists, largest
 from clickrank.types import Floats, Ints, number, ranking_of, shape, whole
@@ -195,9 +196,10 @@ def draws_for(accuracy: float) -> int:
 
 def lists_of(chooser: Chooser, rng: np.random.Generator, draws: int) -> Lists:
     """Return the distribution of the next list, or lists drawn from it."""
-    known = chooser.policy.lists(chooser)
-    if known is not None:
-        return known
+    if isinstance(chooser.policy, ExactLists):
+        known = chooser.policy.lists(chooser)
+        if known is not None:
+            return known
     ranking, lucky = chooser.probe()
     if not lucky:
         return Few(ranking)

@@ -6,6 +6,17 @@ from clickrank.policies.batch_rank import BatchRank
 from clickrank.policies.bayes_ucb import BayesUCB
 from clickrank.policies.bc_mp_ts import BCMPTS
 from clickrank.policies.bubble_rank import BubbleRank
+from clickrank.policies.capabilities import (
+    DropsItems,
+    ExactLists,
+    HasCautions,
+    HasFeatures,
+    HasMemo,
+    HasPrior,
+    ItemsComeAndGo,
+    KnowsItems,
+    Walks,
+)
 from clickrank.policies.cascade_kl_ucb import CascadeKLUCB
 from clickrank.policies.cascade_lin_ts import CascadeLinTS
 from clickrank.policies.cascade_lin_ucb import CascadeLinUCB
@@ -66,6 +77,7 @@ __all__ = [
     "CascadeLinUCB",
     "CascadeUCB1",
     "CombUCB1",
+    "DropsItems",
     "Ensemble",
     "EpochTS",
     "EpochTSUnknown",
@@ -74,8 +86,15 @@ __all__ = [
     "EpochUCBUnknown",
     "EpochUCBW",
     "EpsilonGreedy",
+    "ExactLists",
     "Greedy",
+    "HasCautions",
+    "HasFeatures",
+    "HasMemo",
+    "HasPrior",
+    "ItemsComeAndGo",
     "KLCombUCB",
+    "KnowsItems",
     "MNLBandit",
     "Oracle",
     "Policy",
@@ -85,6 +104,7 @@ __all__ = [
     "TopRank",
     "UniRank",
     "Uniform",
+    "Walks",
     "change_catalogue",
     "policy",
     "register",

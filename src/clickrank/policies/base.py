@@ -1,6 +1,7 @@
-"""The spec of a policy: its hyper-parameters, what it assumes, and what it can do.
+"""The spec of a policy: its hyper-parameters, and what it assumes.
 
-How its kernels are written and found is in `clickrank.policies.contract`.
+How its kernels are written and found is in `clickrank.policies.contract`; what else a policy may be
+able to do, in `clickrank.policies.capabilities`.
 """
 
 from __future__ import annotations
@@ -8,16 +9,13 @@ from __future__ import annotations
 import abc
 import dataclasses
 import itertools
-from typing import Any, ClassVar, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
 from clickrank.errors import DoesNotApply, InvalidValue, invalid
-from clickrank.rankings.lists import Lists, ListSource
 from clickrank.registry import Registry
-from clickrank.types import Floats, Ints, Vector, probabilities
-
-P = TypeVar("P", bound="Policy")
+from clickrank.types import Floats, Vector, probabilities
 
 
 class KnownModel(Protocol):
@@ -95,8 +93,6 @@ class Policy(abc.ABC):
     assumes: ClassVar[Assumes]
     #: Whether it should beat uniform rankings; the checks hold it to either answer.
     beats_uniform: ClassVar[bool] = True
-    #: In how many rounds of the checks' easy instance that must show.
-    learns_within: ClassVar[int] = 3000
     #: Whether it is told the best list, and shows nothing else: what others are compared with.
     is_oracle: ClassVar[bool] = False
     #: Whether it shows all lists equally often: what others should do better than.
@@ -105,16 +101,6 @@ class Policy(abc.ABC):
     most_items: ClassVar[int | None] = None
     #: The parameter that takes the list to start from, the page's own; empty if there is none.
     starting_list: ClassVar[str] = ""
-    #: Names of the state fields with one row per item, or some rows one after the other for each.
-    #: Set this only if an item's statistics mean the same whatever other items there are. All other
-    #: statistics are in `by_pair`, are the same for all catalogues, or are set by `mend`. None:
-    #: items cannot be added or left out.
-    by_item: ClassVar[tuple[str, ...] | None] = None
-    #: Names of the state fields with one row and one column per item, under the same condition.
-    by_pair: ClassVar[tuple[str, ...]] = ()
-    #: What to know before choosing the policy, one sentence or more each: shown wherever policies
-    #: are listed.
-    cautions: ClassVar[tuple[str, ...]] = ()
     #: Whether what `rank` leaves behind has a say in which list comes next, before any feedback: a
     #: particle that walks, a deck that is being dealt. Not so for caches.
     rank_remembers: ClassVar[bool] = False
@@ -126,84 +112,6 @@ class Policy(abc.ABC):
     @abc.abstractmethod
     def init(self, n_items: int, n_positions: int) -> Any:
         """Return the state before the first round, a NamedTuple of arrays."""
-
-    def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return how many whole numbers must be remembered of one ranking to learn from it."""
-        return 0
-
-    def memo_limit(self, n_items: int) -> int:
-        """Return what the numbers of a memo are below: they come from outside, and are checked."""
-        return n_items
-
-    def relabelled(self: P, origin: Ints, new: Any = None) -> P:
-        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``.
-
-        -1 stands for an item that is new. ``new`` is what the spec must know of these, in their
-        order: their prior, features or scores.
-        """
-        if new is not None:
-            takers = sorted(name for name, cls in POLICIES.items() if _tells_items_apart(cls))
-            rule = f"nothing can be told of new items (only to {', '.join(takers)})"
-            raise invalid(type(self).__name__, rule, new)
-        return self
-
-    def unpacked(self, state: Any) -> Any:
-        """Return the state itself, or a copy in which `by_item` and `by_pair` hold everything."""
-        return state
-
-    def relabelled_positions(self: P, order: Ints) -> P:
-        """Return the spec for a page whose position k is this spec's position ``order[k]``."""
-        changed: dict[str, Any] = {}
-        for field in settings_of(type(self)):
-            values = getattr(self, field.name)
-            if field.name in BY_POSITION and values is not None:
-                changed[field.name] = [values[k] for k in order]
-        return dataclasses.replace(self, **changed) if changed else self
-
-    def mend(self, state: Any, numbers: Ints) -> None:  # noqa: B027 (nothing to do is an answer)
-        """Set what is neither by item nor the same for all catalogues, in a state just carried.
-
-        ``numbers[i]`` is what the old item i has become, -1 if it is gone. See `by_item`.
-        """
-
-    def name_items(self, cache: Any, numbers: Ints) -> None:  # noqa: B027 (nothing is an answer)
-        """Tell a cache just built for another catalogue what its items were called before.
-
-        ``numbers[i]`` is what the old item i has become, -1 if it is gone.
-        """
-
-    def walk_on(self, learner: Any, former: Any) -> None:  # noqa: B027 (nothing is an answer)
-        """Take over what is more than a cache, from a learner of the first of its items.
-
-        ``former`` may be in use by another thread, so that what is read of it may not fit.
-        """
-
-    def dropped(self, state: Any) -> Ints | None:
-        """Return the items that a state will never show again: without them it goes on as it is.
-
-        None if the policy drops no items for good. Of no use with `by_item`.
-        """
-        return None
-
-    def lists(self, source: ListSource) -> Lists | None:
-        """Return the exact distribution of the next list where it is known, else None.
-
-        Not needed where `rank` draws no random number: that is found out.
-        """
-        return None
-
-    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints | None:
-        """Return memos, one per row, for another catalogue, of ``n_items``.
-
-        ``numbers[i]`` is the number that item i has there, -1 if it is gone; a memo that cannot do
-        without it then holds -1.
-        None if a memo says something only to the catalogue that it was made for.
-        """
-        return memos if self.by_item is not None or memos.shape[1] == 0 else None
-
-    def warnings(self) -> list[str]:
-        """Return those of the `cautions` that concern the policy with these settings."""
-        return []
 
     def why_not(self, model: KnownModel) -> str | None:
         """Say why the policy's assumptions do not hold for a click model; None if they do."""
@@ -227,10 +135,6 @@ class Policy(abc.ABC):
                 range_ = f"from {min(satisfied):g} to {max(satisfied):g}"
                 return f"it assumes that all clicks satisfy equally, but {name} is {range_}"
         return None
-
-
-def _tells_items_apart(cls: type[Policy]) -> bool:
-    return bool({"prior", "features", "scores"} & {field.name for field in settings_of(cls)})
 
 
 def settings_of(cls: type[Policy]) -> tuple[dataclasses.Field[Any], ...]:

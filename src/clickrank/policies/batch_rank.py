@@ -12,6 +12,7 @@ from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
 from clickrank.policies._shared.deck import begin_deck, deal, shuffle
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import DropsItems, ExactLists, HasMemo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Dealt, Joined, Lists, ListSource
 from clickrank.types import Floats, IntParticle, Ints, IntStatistic, whole
@@ -52,7 +53,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BatchRank(Policy):
+class BatchRank(Policy, HasMemo, DropsItems, ExactLists):
     """BatchRank divides the items into batches that own neighbouring positions.
 
     Each batch shows its items equally often, in random order, through stages of growing length. At

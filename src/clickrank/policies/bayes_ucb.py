@@ -135,7 +135,6 @@ class BayesUCB(BayesianPolicy):
 
     name = "bayes-ucb"
     assumes = Assumes(click_models=CLICK_MODELS, known=KNOWN, horizon=True, priors=True)
-    by_item = ("clicks", "misses")
 
     horizon: int | None = None
     failure: float | None = None

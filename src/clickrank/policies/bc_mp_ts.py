@@ -10,6 +10,7 @@ import numpy as np
 from clickrank._select import copy, visibility
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector
 
@@ -29,7 +30,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BCMPTS(Policy):
+class BCMPTS(Policy, ItemsComeAndGo):
     """BC-MP-TS draws an attraction for each item from a Beta distribution, and sorts by the draws.
 
     The true posterior under position-based clicks is not a Beta distribution; this policy takes the

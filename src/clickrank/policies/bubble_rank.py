@@ -13,6 +13,7 @@ import numpy as np
 from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import ExactLists, HasMemo, KnowsItems, refuse_new
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Few, Joined, Lists, ListSource
 from clickrank.types import IntParticle, Ints, IntStatistic, number, numbers_of, whole
@@ -43,7 +44,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BubbleRank(Policy):
+class BubbleRank(Policy, HasMemo, ExactLists, KnowsItems):
     """BubbleRank improves a list it is given, and never strays far from it.
 
     In every round disjoint pairs of neighbours, those at even or at odd positions in turn, are
@@ -99,7 +100,6 @@ class BubbleRank(Policy):
     starting_list = "initial"
     assumes = Assumes(click_models=("pbm", "cascade"), horizon=True, positions="decreasing")
     rank_remembers = True
-    learns_within = 30_000  # a pair must count some 500 times before it is exchanged
 
     horizon: int
     initial: Sequence[int] | Ints | None = None
@@ -155,9 +155,9 @@ class BubbleRank(Policy):
 
     def relabelled(self, origin: Ints, new: None = None) -> BubbleRank:
         """Return the spec for a catalogue whose item i is this one's item ``origin[i]``."""
-        changed = super().relabelled(origin, new)
+        refuse_new(self, new)
         if self.initial is None:
-            return changed
+            return self
         numbers = numbers_of(origin, max(*self.initial, *origin) + 1)[list(self.initial)]
         return dataclasses.replace(self, initial=numbers[numbers >= 0])
 

@@ -11,6 +11,7 @@ import numpy as np
 from clickrank.numerics.kl_bounds import exploration_budget, kl_upper
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, Ints, IntStatistic
 
@@ -30,7 +31,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CascadeKLUCB(Policy):
+class CascadeKLUCB(Policy, ItemsComeAndGo):
     """CascadeKL-UCB sorts items by a KL upper confidence bound of their attraction.
 
     It is CascadeUCB1 with bounds that are tighter, the more so the closer attractions are to 0 or

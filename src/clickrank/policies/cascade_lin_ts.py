@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from clickrank.features import Features
 from clickrank.policies._shared.ridge import (
@@ -19,6 +18,7 @@ from clickrank.policies._shared.ridge import (
     predict,
 )
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import HasFeatures, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, FloatStatistic, Ints
 
@@ -39,7 +39,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CascadeLinTS(Policy):
+class CascadeLinTS(Policy, ItemsComeAndGo, HasFeatures):
     """CascadeLinTS learns how attraction depends on features, and sorts by a draw of the weights.
 
     People scan from the top and click once. So the items down to the click were looked at, and
@@ -99,11 +99,6 @@ class CascadeLinTS(Policy):
         """Return the state before the first round."""
         d = self.features.n_features
         return State(gram=np.eye(d), response=np.zeros(d))
-
-    def relabelled(self, origin: Ints, new: ArrayLike | Features | None = None) -> CascadeLinTS:
-        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
-        features = self.features.relabelled(origin, None if new is None else Features(new))
-        return replace(self, features=features)
 
 
 def score(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from clickrank.errors import invalid
 from clickrank.features import Features
@@ -23,6 +22,7 @@ from clickrank.policies._shared.ridge import (
     squared_norm,
 )
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import HasFeatures, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, FloatStatistic, Ints, number, whole
 
@@ -46,7 +46,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CascadeLinUCB(Policy):
+class CascadeLinUCB(Policy, ItemsComeAndGo, HasFeatures):
     """CascadeLinUCB learns how attraction depends on features, and sorts items by upper bounds.
 
     People scan from the top and click once. So the items down to the click were looked at, and
@@ -147,11 +147,6 @@ class CascadeLinUCB(Policy):
         d = self.features.n_features
         gram = np.zeros((d, d)) if self.bonus == "square" else np.eye(d)
         return State(gram=gram, response=np.zeros(d))
-
-    def relabelled(self, origin: Ints, new: ArrayLike | Features | None = None) -> CascadeLinUCB:
-        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
-        features = self.features.relabelled(origin, None if new is None else Features(new))
-        return replace(self, features=features)
 
 
 def score(

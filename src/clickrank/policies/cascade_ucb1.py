@@ -10,6 +10,7 @@ import numpy as np
 
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, Ints, IntStatistic
 
@@ -30,7 +31,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CascadeUCB1(Policy):
+class CascadeUCB1(Policy, ItemsComeAndGo):
     """CascadeUCB1 sorts items by an upper confidence bound of their attraction.
 
     People scan from the top and click once. So the items down to the click were looked at, and

@@ -11,6 +11,7 @@ import numpy as np
 from clickrank.numerics.assignment import best_assignment
 from clickrank.policies._shared.rotation import rotate, rotations, rotations_left
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Lists, ListSource
 from clickrank.types import Ints, IntStatistic
@@ -35,7 +36,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CombUCB1(Policy):
+class CombUCB1(Policy, ItemsComeAndGo, ExactLists):
     """CombUCB1 treats every item at every position as an arm, and plays the best set of arms.
 
     U_t(i, k) = ρ̂_ik + √(1.5 log(t - 1) / T_ik), where ρ̂_ik is the click rate of item i in T_ik

@@ -23,6 +23,7 @@ from clickrank._compile.jit import generic, named_tuple_class, source_key, tell_
 from clickrank._select import drawn_top_k, place, renew_top_k, renew_top_k_of
 from clickrank.errors import invalid
 from clickrank.policies.base import POLICIES, Policy
+from clickrank.policies.capabilities import check_abilities
 from clickrank.types import Floats, Ints, particle_fields, statistic_fields
 
 
@@ -105,6 +106,7 @@ def register(
         rule = "register must be given update, and either rank or score"
         raise invalid(cls.__name__, rule, (rank, score, update))
     _check_kernels(cls, rank=rank, score=score, update=update)
+    check_abilities(cls)
     POLICIES.add(cls.name, cls)
     tell_apart(state)
     _STATES.setdefault(cls, []).append(state)

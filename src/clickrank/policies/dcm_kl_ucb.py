@@ -24,6 +24,7 @@ from clickrank.policies.base import (
     satisfaction_unknown,
     set_probabilities,
 )
+from clickrank.policies.capabilities import HasCautions, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, Ints, IntStatistic, Vector
 
@@ -44,7 +45,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DCMKLUCB(Policy):
+class DCMKLUCB(Policy, ItemsComeAndGo, HasCautions):
     """dcmKL-UCB sorts items by a KL upper confidence bound of their attraction.
 
     People scan from the top and click whatever attracts them until a click satisfies. They looked

@@ -10,6 +10,7 @@ import numpy as np
 
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy, check_items
+from clickrank.policies.capabilities import ItemsComeAndGo, KnowsItems
 from clickrank.policies.contract import Request, register
 from clickrank.types import (
     Floats,
@@ -35,7 +36,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ensemble(Policy):
+class Ensemble(Policy, ItemsComeAndGo, KnowsItems):
     """Ensemble shows the items of the largest mean score in every round, and learns nothing.
 
     It is what a page does whose ranking comes from models trained offline.
@@ -71,6 +72,7 @@ class Ensemble(Policy):
     name = "ensemble"
     assumes = Assumes(priors=True, positions="decreasing")
     by_item = ()
+    described_by = "scores"
 
     scores: Vector | Matrix
 

@@ -12,6 +12,7 @@ from clickrank._compile.jit import kernel
 from clickrank._select import place, top_k
 from clickrank.numerics.rank_one import leading_vector
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Lists, ListSource, Replaced
 from clickrank.types import Floats, Ints, IntStatistic, number
@@ -32,7 +33,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class EpsilonGreedy(Policy):
+class EpsilonGreedy(Policy, ItemsComeAndGo, ExactLists):
     """ε_n-greedy shows the list that looks best, each of its items replaced now and then.
 
     Nothing need be known of the positions: what looks best follows from the rank-one matrix that

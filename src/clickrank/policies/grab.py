@@ -26,6 +26,7 @@ from clickrank.policies._shared.unimodal import (
     play_best,
 )
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, Ints, IntStatistic
 
@@ -46,7 +47,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GRAB(Policy):
+class GRAB(Policy, HasMemo, ItemsComeAndGo):
     """GRAB plays the list that looks best, or one of n_items - 1 lists next to it.
 
     The leader ã has the largest Σ_k ρ̂_ik, with i = ã_k and ρ̂_ik the click rate of item i at

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import HasPrior, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, Ints, IntStatistic
 
@@ -28,7 +28,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Greedy(Policy):
+class Greedy(Policy, ItemsComeAndGo, HasPrior):
     """Greedy shows the items of the largest prior mean in every round, and learns nothing.
 
     It is what exploring must beat: without a prior, a random list.
@@ -80,10 +80,6 @@ class Greedy(Policy):
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
         return State(rounds=np.zeros(1, dtype=np.int64))
-
-    def relabelled(self, origin: Ints, new: Beta | None = None) -> Greedy:
-        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
-        return dataclasses.replace(self, prior=self.prior.relabelled(origin, new))
 
 
 def score(

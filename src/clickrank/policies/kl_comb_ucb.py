@@ -11,6 +11,7 @@ from clickrank.numerics.assignment import best_assignment
 from clickrank.numerics.kl_bounds import exploration_budget, kl_upper_table
 from clickrank.policies._shared.rotation import rotate, rotations, rotations_left
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Lists, ListSource
 from clickrank.types import Ints, IntStatistic
@@ -31,7 +32,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class KLCombUCB(Policy):
+class KLCombUCB(Policy, ItemsComeAndGo, ExactLists):
     """KL-CombUCB plays the list with the largest sum of KL confidence bounds.
 
     b_ik(t) = sup{p ∈ [ρ̂_ik, 1] : T_ik d(ρ̂_ik, p) ≤ log t + 3 log log t}, where ρ̂_ik is the click

@@ -11,6 +11,7 @@ import numpy as np
 
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import KnowsItems, refuse_new
 from clickrank.policies.contract import Request, register
 from clickrank.types import Ints, IntStatistic, numbers_of, ranking_of
 
@@ -28,7 +29,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Oracle(Policy):
+class Oracle(Policy, KnowsItems):
     """Oracle knows the model and shows its best ranking in every round.
 
     Its regret is zero: what no policy that learns can reach.
@@ -81,7 +82,7 @@ class Oracle(Policy):
 
     def relabelled(self, origin: Ints, new: None = None) -> Oracle:
         """Return the oracle of a catalogue whose item i is this one's item ``origin[i]``."""
-        super().relabelled(origin, new)
+        refuse_new(self, new)
         numbers = numbers_of(origin, max(*self.best_ranking, *origin) + 1)
         best = numbers[list(self.best_ranking)].tolist()
         return dataclasses.replace(self, best_ranking=best)

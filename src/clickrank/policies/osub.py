@@ -15,6 +15,7 @@ from clickrank.errors import invalid
 from clickrank.numerics.item_graph import checked_graph, line_graph, peak_besides, relabelled_graph
 from clickrank.numerics.kl_bounds import kl_upper
 from clickrank.policies.base import Assumes, KnownModel, Policy
+from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo, KnowsItems
 from clickrank.policies.contract import Request, register
 from clickrank.types import IntParticle, Ints, IntStatistic, number
 
@@ -43,7 +44,7 @@ class InFlight(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OSUB(Policy):
+class OSUB(Policy, HasMemo, ItemsComeAndGo, KnowsItems):
     """OSUB shows one item, the one that looks best or one of its neighbours in a given graph.
 
     The leader L has the largest click rate μ̂_k. Every (γ + 1)-th of its rounds shows the leader, γ

@@ -11,6 +11,7 @@ import numpy as np
 from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank.policies._shared.particle import EDGE, Particle, most_likely, no_particle, take_over
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import ItemsComeAndGo, Walks
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, Ints, IntStatistic, number, whole
 
@@ -33,7 +34,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PBLB(Policy):
+class PBLB(Policy, ItemsComeAndGo, Walks):
     """PB-LB lets a particle (θ, κ) slide down the misfit to all clicks, shakes it, and sorts by it.
 
     Nothing need be known of the positions. Noisy gradient steps (Langevin's) have about the joint

@@ -24,6 +24,7 @@ from clickrank.policies._shared.particle import (
 )
 from clickrank.policies._shared.proposals import PROPOSALS, draw_beta, propose
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import HasPrior, ItemsComeAndGo, Walks
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, Ints, IntStatistic, number, whole
 
@@ -52,7 +53,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PBMHB(Policy):
+class PBMHB(Policy, ItemsComeAndGo, Walks, HasPrior):
     """PB-MHB draws attractions and examinations from their joint posterior, and sorts by them.
 
     Nothing need be known of the positions. The posterior is no known distribution; a random walk
@@ -185,11 +186,6 @@ class PBMHB(Policy):
             clicks=np.zeros((n_items, n_positions), dtype=np.int64),
             misses=np.zeros((n_items, n_positions), dtype=np.int64),
         )
-
-    def relabelled(self, origin: Ints, new: Beta | None = None) -> PBMHB:
-        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
-        prior = self.prior.relabelled(origin, new)
-        return self if prior is self.prior else dataclasses.replace(self, prior=prior)
 
     def walk_on(self, learner: Any, former: Any) -> None:
         """Take over the particle; new items begin at the mean of their posterior."""

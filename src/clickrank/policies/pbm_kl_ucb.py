@@ -11,6 +11,7 @@ import numpy as np
 from clickrank._select import visibility
 from clickrank.numerics.kl_index import kl_ucb
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, Ints, IntStatistic, Vector, number
 
@@ -32,7 +33,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PBMKLUCB(Policy):
+class PBMKLUCB(Policy, ItemsComeAndGo):
     """PBM-KL-UCB sorts items by a KL upper confidence bound of their attraction.
 
     The bound uses what each position reveals, so it is tighter than PBM-UCB's; the paper's

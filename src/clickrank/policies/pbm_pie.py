@@ -12,6 +12,7 @@ from clickrank._select import place, prominence, top_k
 from clickrank.numerics.kl_index import kl_ucb
 from clickrank.policies._shared.rotation import rotate, rotations
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Lists, ListSource
 from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector, number, whole
@@ -36,7 +37,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PBMPIE(Policy):
+class PBMPIE(Policy, ItemsComeAndGo, ExactLists):
     """PBM-PIE ranks by plain estimates and explores at the least examined position alone.
 
     There, with probability 1/2, it tries an item outside the list that could be better than the

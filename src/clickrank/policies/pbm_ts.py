@@ -11,6 +11,7 @@ from clickrank._select import visibility
 from clickrank.numerics.posterior import HAT_SIZE, build_hat, sample_posterior
 from clickrank.policies._shared.candidates import candidates_or_all
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector
 
@@ -31,7 +32,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PBMTS(Policy):
+class PBMTS(Policy, ItemsComeAndGo):
     """PBM-TS draws an attraction for each item from its exact posterior, and sorts by the draws.
 
     A miss at a rarely examined position moves the posterior little; no approximation is made.

@@ -10,6 +10,7 @@ import numpy as np
 
 from clickrank._select import visibility
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector, number
 
@@ -32,7 +33,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PBMUCB(Policy):
+class PBMUCB(Policy, ItemsComeAndGo):
     """PBM-UCB sorts items by an upper confidence bound of their attraction.
 
     A no-click at a position that is rarely looked at says little: views count by the examination

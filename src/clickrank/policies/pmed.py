@@ -14,6 +14,7 @@ from clickrank.numerics.birkhoff import decompose
 from clickrank.numerics.exploration_program import exploration_amounts
 from clickrank.numerics.pbm_likelihood import PBMEstimates, estimate_pbm
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import ExactLists
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Few, Lists, ListSource
 from clickrank.types import (
@@ -70,7 +71,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PMED(Policy):
+class PMED(Policy, ExactLists):
     """PMED shows each item at each position as often as the regret's lower bound asks for.
 
     Neither attraction nor examination is known. Estimates of both (the likelihood's maximum)

@@ -10,6 +10,7 @@ import numpy as np
 
 from clickrank.numerics.kl_index import kl_ucb
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Floats, Ints, IntStatistic, number
 
@@ -31,7 +32,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RBAKLUCB(Policy):
+class RBAKLUCB(Policy, HasMemo, ItemsComeAndGo):
     """RBA-KL-UCB runs an independent KL-UCB bandit for each position, from the top down.
 
     A bandit that chooses an item already shown above is replaced by a random item and earns

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank.errors import invalid
@@ -21,6 +20,7 @@ from clickrank.policies._shared.designed_estimates import (
 )
 from clickrank.policies._shared.fisher_yates import fill_at_random
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import DropsItems, ExactLists, HasFeatures, HasMemo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Few, Joined, Led, Lists, ListSource
 from clickrank.types import Floats, IntParticle, Ints, IntStatistic, number, whole
@@ -75,7 +75,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class RecurRank(Policy):
+class RecurRank(Policy, HasMemo, DropsItems, ExactLists, HasFeatures):
     """RecurRank measures items in rounds of growing precision, and splits positions as it learns.
 
     Each interval of positions has its own items 𝒜, sorted by the last estimates, and a phase ℓ. In
@@ -226,11 +226,6 @@ class RecurRank(Policy):
     def memo_limit(self, n_items: int) -> int:
         """Return what both kinds of numbers are below."""
         return max(_SALTS, EPOCHS * PHASES * self._stride())
-
-    def relabelled(self, origin: Ints, new: ArrayLike | Features | None = None) -> RecurRank:
-        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
-        features = self.features.relabelled(origin, None if new is None else Features(new))
-        return replace(self, features=features)
 
     def dropped(self, state: State) -> Ints:
         """Return the items that are in no interval any more."""

@@ -25,6 +25,7 @@ from clickrank.policies._shared.unimodal import (
     play_best,
 )
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import Ints, IntStatistic
 
@@ -45,7 +46,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SGRAB(Policy):
+class SGRAB(Policy, HasMemo, ItemsComeAndGo):
     """S-GRAB plays the list that looks best, or any that differs from it by one exchange.
 
     It is GRAB on a fixed graph: the neighbours of a leader swap any two of its items, or replace

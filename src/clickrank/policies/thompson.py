@@ -122,7 +122,6 @@ class ThompsonSampling(BayesianPolicy):
 
     name = "thompson"
     assumes = Assumes(click_models=CLICK_MODELS, known=KNOWN, priors=True)
-    by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Any:
         """Return the kernels' constants."""

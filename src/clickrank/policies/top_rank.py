@@ -14,6 +14,7 @@ from clickrank.policies._shared import click_log
 from clickrank.policies._shared.ordered_partition import by_subset, cut, draw_compatible, peel
 from clickrank.policies._shared.top_rank_items import mend_pairs
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import ExactLists, HasMemo, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Lists, ListSource, partition
 from clickrank.types import Ints, IntStatistic, number, switch, whole
@@ -49,7 +50,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TopRank(Policy):
+class TopRank(Policy, HasMemo, ItemsComeAndGo, ExactLists):
     """TopRank shows random lists that respect all it is sure of: which items beat which others.
 
     Items not told apart share a block; blocks fill the list from the top, each in random order.
@@ -119,6 +120,7 @@ class TopRank(Policy):
     )
     by_item = ("clicks", "block")
     by_pair = ("difference", "disagreement", "beats")
+    mended = ("crowd", "log", "superiors", "traces")  # of `LoggedState`
 
     horizon: int | None = None
     failure: float | None = None

@@ -21,6 +21,7 @@ from clickrank.policies._shared.leader_counts import (
 )
 from clickrank.policies._shared.ordered_partition import by_subset, draw_compatible, peel
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.types import IntParticle, Ints, IntStatistic, whole
 
@@ -49,7 +50,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class UniRank(Policy):
+class UniRank(Policy, HasMemo, ItemsComeAndGo):
     """UniRank plays ordered partitions near the one that leads, to learn which items are better.
 
     The leader is the order that clicks suggest so far; items of two subsets in a row are mixed as

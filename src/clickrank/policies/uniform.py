@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank.policies.base import Assumes, Policy
+from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Lists, ListSource
 from clickrank.types import IntParticle, Ints, IntStatistic
@@ -32,7 +33,7 @@ class Deck(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Uniform(Policy):
+class Uniform(Policy, ItemsComeAndGo, ExactLists):
     """Uniform shows a uniformly random list in every round.
 
     It is what learning must beat, and the exploration that off-policy evaluation likes best.

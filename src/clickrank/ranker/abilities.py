@@ -10,18 +10,20 @@ from numpy.typing import ArrayLike
 
 from clickrank.errors import InvalidValue, invalid
 from clickrank.policies import POLICIES, Policy
+from clickrank.policies.capabilities import DropsItems, ItemsComeAndGo
 from clickrank.types import Ints
 
 
 def takes_candidates(policy: Policy | type[Policy]) -> bool:
     """Return whether the policy can choose from some of its items."""
-    return policy.by_item is not None
+    cls = policy if isinstance(policy, type) else type(policy)
+    return issubclass(cls, ItemsComeAndGo)
 
 
 def drops_items(policy: Policy | type[Policy]) -> bool:
     """Return whether the policy drops items for good, and goes on without those."""
     cls = policy if isinstance(policy, type) else type(policy)
-    return not takes_candidates(cls) and cls.dropped is not Policy.dropped
+    return issubclass(cls, DropsItems)
 
 
 def candidate_policies() -> list[str]:

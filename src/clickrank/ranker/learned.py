@@ -23,6 +23,15 @@ from clickrank.learning.propensities import (
     lists_of,
 )
 from clickrank.policies import Policy
+from clickrank.policies.capabilities import (
+    DropsItems,
+    ItemsComeAndGo,
+    Walks,
+    memo_limit,
+    memo_size,
+    memos_for,
+    relabelled,
+)
 from clickrank.policies.contract import ANY_ITEMS, Request, code_of, kernels_of, scores_items
 from clickrank.ranker.abilities import (
     allowed_of,
@@ -50,7 +59,7 @@ class Learned:
     """What a policy has learned in one context, with a tally of views and clicks.
 
     Items are numbers, 0, 1, 2, … in the order in which they were added. Retired ones keep theirs
-    and are not shown. Of policies with `Policy.by_item` the statistics are of all items. Of the
+    and are not shown. Of policies with `ItemsComeAndGo` the statistics are of all items. Of the
     others they are of those that were not retired at the beginning (``began_without`` those), and
     other items mean to fold the log again. But items that the policy has dropped for good may be
     retired: see `going_on_without`.
@@ -110,14 +119,14 @@ class Learned:
         return self._of.size < self.n_items
 
     def _new_learner(self) -> Learner:
-        policy = self.policy.relabelled(self._of) if self._renumbered else self.policy
+        policy = relabelled(self.policy, self._of) if self._renumbered else self.policy
         return Learner(policy, self._of.size, self.n_positions)
 
     @property
     def memos_travel(self) -> bool:
         """Whether a memo from before items were added or retired can still be learned from."""
         none = np.zeros((0, self.memo_size), dtype=np.int64)
-        return self.policy.memos_for(none, np.arange(self.n_items), self.n_items) is not None
+        return memos_for(self.policy, none, np.arange(self.n_items), self.n_items) is not None
 
     @property
     def nbytes(self) -> int:
@@ -169,7 +178,7 @@ class Learned:
         found = np.asarray(memo, dtype=np.int64)
         if found.size == self.memo_size:
             return found
-        sizes = (self.policy.memo_size(n, self.n_positions) for n in range(1, self.n_items))
+        sizes = (memo_size(self.policy, n, self.n_positions) for n in range(1, self.n_items))
         before = next((n for n, size in enumerate(sizes, 1) if size == found.size), None)
         if before is None:
             raise invalid(self._owner, f"memo must hold {self.memo_size} numbers", found.size)
@@ -317,10 +326,10 @@ class Learned:
         origin[: self.n_items] = np.arange(self.n_items)
         if takes_candidates(policy) and n_items > self.n_items:
             carry(other._learner, self._learner.state, self.n_items, origin)
-            policy.walk_on(other._learner, self._learner)
+            _walk_on(other._learner, self._learner)
         elif takes_candidates(policy):  # bit for bit: nothing was learned
             other._learner.state = self._copy(self._learner)._learner.state
-            policy.walk_on(other._learner, self._learner)
+            _walk_on(other._learner, self._learner)
         else:
             other._of, other._learner = self._of, self._copy(self._learner)._learner
         for ours, theirs in ((other.views, self.views), (other.clicks, self.clicks)):
@@ -330,7 +339,7 @@ class Learned:
     def going_on_without(self, retired: Collection[int]) -> Learned:
         """Return what learns from the lists that are chosen while these items are retired.
 
-        This itself if it never shows them: it takes all items (see `Policy.by_item`), or it has
+        This itself if it never shows them: it takes all items (see `ItemsComeAndGo`), or it has
         dropped these for good. Else it starts from nothing, but for the tally.
         """
         if not self._shows(retired):
@@ -345,8 +354,11 @@ class Learned:
         gone = np.intersect1d(self._of, list(retired))
         if gone.size == 0:
             return False
-        dropped = self._learner.policy.dropped(self._learner.state)
-        return dropped is None or not np.isin(gone, self._of[dropped]).all()
+        policy = self._learner.policy
+        if not isinstance(policy, DropsItems):
+            return True
+        dropped = policy.dropped(self._learner.state)
+        return not np.isin(gone, self._of[dropped]).all()
 
     def _choosing(self) -> tuple[Learner, Ints]:
         """Return what lists are chosen by and its items, for a policy without candidates."""
@@ -354,7 +366,7 @@ class Learned:
             if not self._shows(self.retired):
                 self._active_learner = self._learner
             else:  # its lists are learned from by `going_on_without`
-                policy = self.policy.relabelled(self._active)
+                policy = relabelled(self.policy, self._active)
                 self._active_learner = Learner(policy, self._active.size, self.n_positions)
         own = self._active_learner is self._learner
         return self._active_learner, self._of if own else self._active
@@ -368,7 +380,7 @@ class Learned:
             left = self.retired <= other.retired if drops_items(policy) else False
             same = other.n_items == self.n_items and (left or other.retired == self.retired)
             return same and policy == self.policy
-        before = policy.relabelled(np.arange(self.n_items))
+        before = relabelled(policy, np.arange(self.n_items))
         learner = self._learner
         size = (self.n_items, self.n_positions)
         # A prior that holds for all items may have become one entry an item: compare what they are.
@@ -414,7 +426,7 @@ class Learned:
         """Return a memo with the items called by these numbers, if it can be."""
         if self.memo_size == 0:
             return memo
-        called = self.policy.memos_for(memo[None], numbers, self.n_items)
+        called = memos_for(self.policy, memo[None], numbers, self.n_items)
         return memo if called is None else called[0]
 
     def _among(self, candidates: ArrayLike) -> Ints:
@@ -430,7 +442,7 @@ class Learned:
 
     def _only(self, allowed: Ints) -> Learner:
         """Return a learner of some items, as it is now."""
-        policy = self.policy.relabelled(allowed)
+        policy = relabelled(self.policy, allowed)
         learner = Learner(policy, allowed.size, self.n_positions)
         carry(learner, self._learner.state, self.n_items, allowed)
         return learner
@@ -447,7 +459,7 @@ class Learned:
                 getattr(made, name)[...] = getattr(former.state, name)
         learner.state = made
         if former is not None:
-            learner.policy.walk_on(learner, former)
+            _walk_on(learner, former)
         return other
 
     def _teach(self, shown: Ints, memos: Ints, clicks: Ints) -> None:
@@ -458,9 +470,9 @@ class Learned:
         numbers = numbers_of(self._of, self.n_items)
         called = None
         if self.memos_travel:
-            limit = self.policy.memo_limit(self.n_items)
+            limit = memo_limit(self.policy, self.n_items)
             kept = memos_of(self._owner, memos, shown.shape[0], self.memo_size, limit)
-            called = self.policy.memos_for(kept, numbers, self._of.size)
+            called = memos_for(self.policy, kept, numbers, self._of.size)
         memos = memos if called is None else called
         shown = numbers[shown]
         there = (shown >= 0).all(axis=1) & (memos >= 0).all(axis=1)
@@ -473,10 +485,18 @@ class Learned:
         from these lists what it would then have, see `clickrank.checks.catalogues`.
         """
         active, self._active_learner = self._active_learner, None
-        if active is None or not takes_candidates(self.policy) or not self.policy.by_pair:
+        if active is None or not isinstance(self.policy, ItemsComeAndGo):
+            return
+        if not self.policy.by_pair:
             return
         numbers = numbers_of(self._active, self.n_items)
-        called = self.policy.memos_for(memos, numbers, self._active.size)
+        called = memos_for(self.policy, memos, numbers, self._active.size)
         if called is not None and (numbers[shown] >= 0).all():
             active.fold(numbers[shown], called, clicks)
             self._active_learner = active
+
+
+def _walk_on(learner: Learner, former: Learner) -> None:
+    """Let the particle of a learner go on where that of a former one is, if there is a walk."""
+    if isinstance(learner.policy, Walks):
+        learner.policy.walk_on(learner, former)

@@ -19,6 +19,7 @@ from clickrank.learning.learner import plain_state
 from clickrank.learning.propensities import ACCURACY
 from clickrank.policies import Policy
 from clickrank.policies import policy as make_policy
+from clickrank.policies.capabilities import relabelled
 from clickrank.ranker import saved
 from clickrank.ranker.abilities import takes_candidates
 from clickrank.ranker.in_order import MOST_WAITING, InOrder, Pending, packed, unpacked
@@ -260,9 +261,9 @@ class Ranker:
             origin = np.append(np.arange(len(self._ids)), np.full(len(new), -1))
             policy = self._policy
             if told is not None:
-                policy = policy.relabelled(origin, told)
+                policy = relabelled(policy, origin, told)
             elif new:
-                policy = policy.relabelled(origin)
+                policy = relabelled(policy, origin)
             back = {self._numbers[x] for x in found if x in self._numbers}
             self._change(policy, [found[place] for place in new], self._retired - back)
 

@@ -14,6 +14,7 @@ from clickrank.errors import ClickRankError, InvalidValue, UnknownName, did_you_
 from clickrank.learning import Learner
 from clickrank.learning.caches import arrays_in
 from clickrank.policies import POLICIES
+from clickrank.policies.capabilities import HasCautions
 from clickrank.priors import from_ranking
 from clickrank.ranker import drops_items, takes_candidates
 from clickrank.store.definition import Definition, takes_list, takes_priors
@@ -227,9 +228,10 @@ def described(row: RankerRow) -> Ranker:
 
 def _warnings(definition: Definition) -> list[str]:
     """Return what to know of the policy with these settings; only some take the time to look."""
-    if not POLICIES[definition.policy].cautions:
+    if not issubclass(POLICIES[definition.policy], HasCautions):
         return []
-    return definition.spec().warnings()
+    spec = definition.spec()
+    return spec.warnings() if isinstance(spec, HasCautions) else []
 
 
 def _known_policy(name: str) -> None:

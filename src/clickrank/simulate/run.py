@@ -21,6 +21,7 @@ from clickrank.errors import DoesNotApply, invalid
 from clickrank.learning.learner import Learner
 from clickrank.policies.base import Policy
 from clickrank.policies.base import policy as make_policy
+from clickrank.policies.capabilities import relabelled, relabelled_positions
 from clickrank.policies.contract import ANY_ITEMS
 from clickrank.policies.contract import code_of as policy_code
 from clickrank.progress import Tick, progress_bar
@@ -267,7 +268,7 @@ class Job(NamedTuple):
         order = rng.items.permutation(self.model.n_items)
         positions = np.arange(self.model.n_positions)
         rng.items.shuffle(positions[self.fixed :])
-        policy = self.policy.relabelled(order).relabelled_positions(positions)
+        policy = relabelled_positions(relabelled(self.policy, order), positions)
         learner = Learner(policy, self.model.n_items, self.model.n_positions)
         users = self.model.relabelled(order).params
         state = new_progress(learner.n_positions, learner.memo_size, delay, batch)

@@ -30,7 +30,8 @@ from clickrank.policies.base import (
     satisfaction_unknown,
     set_probabilities,
 )
-from clickrank.types import Floats, Ints, Vector
+from clickrank.policies.capabilities import HasCautions, HasPrior, ItemsComeAndGo
+from clickrank.types import Floats, Vector
 
 P = TypeVar("P", bound="BayesianPolicy")
 
@@ -41,9 +42,10 @@ KNOWN = ("click_model", "examination", "satisfaction")
 
 
 @dataclasses.dataclass(frozen=True)
-class BayesianPolicy(Policy):
+class BayesianPolicy(Policy, ItemsComeAndGo, HasCautions, HasPrior):
     """A policy that keeps a posterior of each item's attraction."""
 
+    by_item = ("clicks", "misses")
     cautions = (LAST_CLICK_CAUTION,)
 
     click_model: Literal["dctr", "cascade", "dcm", "pbm"]
@@ -90,11 +92,6 @@ class BayesianPolicy(Policy):
                     rule = f"satisfaction must be left open with click_model={self.click_model!r}"
                     raise invalid(owner, rule, self.satisfaction)
                 object.__setattr__(self, "satisfaction", None)
-
-    def relabelled(self: P, origin: Ints, new: Beta | None = None) -> P:
-        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
-        prior = self.prior.relabelled(origin, new)
-        return self if prior is self.prior else dataclasses.replace(self, prior=prior)
 
     def why_not(self, model: KnownModel) -> str | None:
         """Say why the clicks that it was told of are not those of a click model."""

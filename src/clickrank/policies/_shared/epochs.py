@@ -40,6 +40,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel
 from clickrank.policies.base import Policy
+from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo
 from clickrank.types import Ints
 
 #: The memo has the epoch's number modulo this: more than end while a list is on its way.
@@ -61,7 +62,7 @@ def no_epochs(n_positions: int) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class EpochPolicy(Policy):
+class EpochPolicy(Policy, HasMemo, ItemsComeAndGo):
     """A policy that shows a list until it comes back without a click."""
 
     def memo_size(self, n_items: int, n_positions: int) -> int:

@@ -1,0 +1,223 @@
+"""What a policy may be able to do besides ranking and learning: one small class for each ability.
+
+A policy that has an ability inherits its class next to `Policy`, and whoever needs the ability asks
+with `isinstance`. The functions at the end are for callers to whom it makes no difference.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from typing import Any, ClassVar, TypeVar
+
+from numpy.typing import ArrayLike
+
+from clickrank.beta import Beta
+from clickrank.errors import invalid
+from clickrank.features import Features
+from clickrank.policies.base import BY_POSITION, POLICIES, Policy, settings_of
+from clickrank.rankings.lists import Lists, ListSource
+from clickrank.types import Ints
+
+P = TypeVar("P", bound="Policy")
+
+
+class HasMemo(abc.ABC):
+    """Remembers a few whole numbers of each ranking until its feedback comes.
+
+    They travel with the impression, and come back from outside.
+    """
+
+    @abc.abstractmethod
+    def memo_size(self, n_items: int, n_positions: int) -> int:
+        """Return how many numbers must be remembered of one ranking to learn from it."""
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what all of these numbers are below; none is negative."""
+        return n_items
+
+    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints | None:
+        """Return memos, one per row, for another catalogue, of ``n_items``.
+
+        ``numbers[i]`` is the number that item i has there, -1 if it is gone; a memo that cannot do
+        without it then holds -1. None if a memo means something only in the catalogue that it was
+        made for, which is the default where items cannot come and go.
+        """
+        return memos if isinstance(self, ItemsComeAndGo) else None
+
+
+class ItemsComeAndGo:
+    """Can be given more items, fewer items, or candidates for one list, and keeps its statistics.
+
+    Only for policies in which the statistics of an item, or of a pair of items, mean the same
+    whatever other items there are. All other fields of the state must be of the same shape for all
+    catalogues, or be `mended`.
+    """
+
+    #: Names of the state fields with one row per item, or with several consecutive rows per item.
+    by_item: ClassVar[tuple[str, ...]]
+    #: Names of the state fields with one row and one column per item.
+    by_pair: ClassVar[tuple[str, ...]] = ()
+    #: Names of the state fields whose shape depends on the items in another way: `mend` fills them.
+    mended: ClassVar[tuple[str, ...]] = ()
+
+    def unpacked(self, state: Any) -> Any:
+        """Return the state itself, or a copy in which `by_item` and `by_pair` hold everything."""
+        return state
+
+    def mend(self, state: Any, numbers: Ints) -> None:
+        """Set the fields of a state just carried over that depend on which items there are.
+
+        ``numbers[i]`` is the new number of the old item i, -1 if it is gone.
+        """
+
+    def name_items(self, cache: Any, numbers: Ints) -> None:
+        """Tell a cache just built for another catalogue what its items were called before.
+
+        ``numbers[i]`` is the new number of the old item i, -1 if it is gone.
+        """
+
+
+class DropsItems(abc.ABC):
+    """Drops items for good as it learns, so that these may be retired without any change."""
+
+    @abc.abstractmethod
+    def dropped(self, state: Any) -> Ints:
+        """Return the items that a state will never show again."""
+
+
+class Walks(abc.ABC):
+    """Has a particle whose walk must go on when its learner is copied or gets more items."""
+
+    @abc.abstractmethod
+    def walk_on(self, learner: Any, former: Any) -> None:
+        """Take over the particle of a learner of the first of these items.
+
+        ``former`` may be in use by another thread, so that what is read of it may not fit.
+        """
+
+
+class ExactLists(abc.ABC):
+    """Knows the exact distribution of its next list, at least in some rounds.
+
+    Policies whose `rank` draws no random number, and those that sort by scores without drawing any,
+    do not need this: the engine finds their distribution.
+    """
+
+    @abc.abstractmethod
+    def lists(self, source: ListSource) -> Lists | None:
+        """Return the distribution of the next list; None in a round in which it is not known."""
+
+
+class HasCautions(abc.ABC):
+    """Has something that people should know before they choose it."""
+
+    #: One sentence or more each, shown wherever policies are listed.
+    cautions: ClassVar[tuple[str, ...]]
+
+    @abc.abstractmethod
+    def warnings(self) -> list[str]:
+        """Return those of the `cautions` that concern the policy with these settings."""
+
+
+class KnowsItems(abc.ABC):
+    """Has settings that speak of single items, and so must follow when items get other numbers."""
+
+    #: The setting that describes new items to `clickrank.Ranker`; empty if there is none.
+    described_by: ClassVar[str] = ""
+
+    @abc.abstractmethod
+    def relabelled(self, origin: Ints, new: Any = None) -> Any:
+        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``.
+
+        -1 stands for an item that is new. ``new`` describes these items, in their order.
+        """
+
+
+class HasPrior(KnowsItems):
+    """Has a setting ``prior``, a `clickrank.priors.Beta` of each item's attraction."""
+
+    described_by = "prior"
+
+    def relabelled(self: Any, origin: Ints, new: Beta | None = None) -> Any:
+        """Return the spec with the prior of each item; ``new`` is that of the new items."""
+        prior = self.prior.relabelled(origin, new)
+        return self if prior is self.prior else dataclasses.replace(self, prior=prior)
+
+
+class HasFeatures(KnowsItems):
+    """Has a setting ``features``, one vector per item."""
+
+    described_by = "features"
+
+    def relabelled(self: Any, origin: Ints, new: ArrayLike | Features | None = None) -> Any:
+        """Return the spec with the features of each item; ``new`` are those of the new items."""
+        features = self.features.relabelled(origin, None if new is None else Features(new))
+        return dataclasses.replace(self, features=features)
+
+
+#: What tells that somebody meant a class to have an ability.
+_ABILITIES: tuple[tuple[str, type], ...] = (
+    ("memo_size", HasMemo),
+    ("by_item", ItemsComeAndGo),
+    ("dropped", DropsItems),
+    ("walk_on", Walks),
+    ("lists", ExactLists),
+    ("cautions", HasCautions),
+    ("relabelled", KnowsItems),
+)
+
+
+def check_abilities(cls: type[Policy]) -> None:
+    """Raise if a class defines a part of an ability that it does not inherit: nobody would ask."""
+    for name, ability in _ABILITIES:
+        if hasattr(cls, name) and not issubclass(cls, ability):
+            rule = f"{name} must come with class {cls.__name__}(Policy, {ability.__name__})"
+            bases = ", ".join(base.__name__ for base in cls.__bases__)
+            raise invalid(cls.__name__, rule, f"class {cls.__name__}({bases})")
+
+
+def memo_size(policy: Policy, n_items: int, n_positions: int) -> int:
+    """Return how many numbers the policy remembers of one ranking: 0 for most."""
+    return policy.memo_size(n_items, n_positions) if isinstance(policy, HasMemo) else 0
+
+
+def memo_limit(policy: Policy, n_items: int) -> int:
+    """Return what the numbers of a memo are below."""
+    return policy.memo_limit(n_items) if isinstance(policy, HasMemo) else n_items
+
+
+def memos_for(policy: Policy, memos: Ints, numbers: Ints, n_items: int) -> Ints | None:
+    """Return memos for another catalogue, see `HasMemo.memos_for`."""
+    return policy.memos_for(memos, numbers, n_items) if isinstance(policy, HasMemo) else memos
+
+
+def relabelled(policy: P, origin: Ints, new: Any = None) -> P:
+    """Return the spec for a catalogue whose item i is the policy's item ``origin[i]``.
+
+    -1 stands for an item that is new; ``new`` describes these items, where the policy knows items.
+    """
+    spec: Policy = policy
+    if isinstance(spec, KnowsItems):
+        found: P = spec.relabelled(origin, new)
+        return found
+    refuse_new(policy, new)
+    return policy
+
+
+def refuse_new(policy: Any, new: object) -> None:
+    """Raise if there is a description of new items."""
+    if new is not None:
+        takers = sorted(n for n, c in POLICIES.items() if getattr(c, "described_by", ""))
+        rule = f"nothing can be told of new items (only to {', '.join(takers)})"
+        raise invalid(type(policy).__name__, rule, new)
+
+
+def relabelled_positions(policy: P, order: Ints) -> P:
+    """Return the spec for a page whose position k is the policy's position ``order[k]``."""
+    changed: dict[str, Any] = {}
+    for field in settings_of(type(policy)):
+        values = getattr(policy, field.name)
+        if field.name in BY_POSITION and values is not None:
+            changed[field.name] = [values[k] for k in order]
+    return dataclasses.replace(policy, **changed) if changed else policy

@@ -20,7 +20,7 @@ import numpy as np
 
 from clickrank._compile.jit import code_of as key_of_code
 from clickrank._compile.jit import generic, named_tuple_class, source_key, tell_apart
-from clickrank._select import drawn_top_k, place, renew_top_k, renew_top_k_of
+from clickrank._select import drawn_top_k, drawn_top_k_of, place, renew_top_k, top_k_of
 from clickrank.errors import invalid
 from clickrank.policies.base import POLICIES, Policy
 from clickrank.policies.capabilities import check_abilities
@@ -302,7 +302,7 @@ def _rank_scored(
     if request.candidates.shape[0] == 0:
         renew_top_k(cache.items, rng, cache.best)
     else:
-        renew_top_k_of(request.candidates, cache.items, rng, cache.best)
+        top_k_of(request.candidates, cache.items, rng, cache.best)
     renew_top_k(cache.positions, rng, cache.order)
     place(cache.best, cache.order, ranking)
 
@@ -318,7 +318,10 @@ def _rank_scored_drawing_ties(
 ) -> None:
     """Sort the items by their scores, and draw tied ones position by position."""
     score(params, state, cache.cache, request, rng, cache.items, cache.positions)
-    drawn_top_k(request.candidates, cache.items, rng, cache.best)
+    if request.candidates.shape[0] == 0:
+        drawn_top_k(cache.items, rng, cache.best)
+    else:
+        drawn_top_k_of(request.candidates, cache.items, rng, cache.best)
     renew_top_k(cache.positions, rng, cache.order)
     place(cache.best, cache.order, ranking)
 

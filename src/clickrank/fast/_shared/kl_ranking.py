@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, tell_apart
-from clickrank._select import contenders, draw_ties, enter
+from clickrank._select import contenders, draw_entered, enter
 from clickrank.fast._shared.kept_indices import NEVER, KLIndices, keep, no_indices, tangent
 from clickrank.numerics.kl_bounds import kl_upper, kl_upper_rate
 from clickrank.types import Floats, Ints
@@ -77,7 +77,7 @@ def rank_by_index(
         for j in range(found):
             if bounds[buffer[0, j]] >= kept.value[worst]:
                 sure &= _tell_apart(last, clicks, misses, worst, buffer[0, j], delta)
-    draw_ties(kept.value, rng, best, buffer, found, ranking)
+    draw_entered(kept.value, rng, best, buffer, found, ranking)
 
 
 @inline_kernel

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import kernel
+from clickrank.numerics.shuffling import swap_at_random
 from clickrank.types import Ints
 
 
@@ -69,10 +70,9 @@ def draw_compatible(order: Ints, subset: Ints, rng: np.random.Generator, ranking
         if position == end:
             while end < pool.shape[0] and subset[pool[end]] == subset[pool[position]]:
                 end += 1
-        left = end - position
-        chosen = position + (int(rng.random() * left) if left > 1 else 0)
-        ranking[position] = pool[chosen]
-        pool[chosen] = pool[position]
+        if end - position > 1:
+            swap_at_random(rng, pool, position, position, end)
+        ranking[position] = pool[position]
 
 
 def cut(block: Ints) -> tuple[Ints, Ints]:

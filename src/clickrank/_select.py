@@ -159,7 +159,30 @@ def _draw_ties(values: Floats, rng: np.random.Generator, order: Ints, size: int,
 # The next three, in this order, find lists that change a little in every round, and draw ties as
 # `drawn_top_k` does. ``best`` is the last list, at first of any distinct items, and ``buffer`` has
 # two rows for all items. An item is passed over if its ceiling, a bound on its value, is below the
-# list: its value need not be known.
+# list: its value need not be known. Before them, `leave_out` restricts the list to candidates.
+
+
+@lean_kernel
+def leave_out(candidates: Ints, ceilings: Floats, best: Ints) -> None:
+    """Make the ceilings of all items but the candidates reach nothing, and ``best`` candidates."""
+    i = 0
+    for item in range(ceilings.shape[0]):
+        if i < candidates.shape[0] and candidates[i] == item:
+            i += 1
+        else:
+            ceilings[item] = np.nan
+    size = 0
+    for place in range(best.shape[0]):
+        best[size] = best[place]
+        size += not np.isnan(ceilings[best[place]])
+    i = 0
+    while size < best.shape[0]:  # with the first candidates that are not in it
+        best[size] = candidates[i]
+        place = 0
+        while best[place] != candidates[i]:
+            place += 1
+        size += place == size
+        i += 1
 
 
 @inline_kernel

@@ -33,7 +33,8 @@ def rank(
 ) -> None:
     """Sort by the index."""
     delta = exploration_budget(state.rounds[0] + 1.0)
-    rank_by_index(cache, state.clicks, state.misses, delta, rng, ranking)
+    counts = state.clicks, state.misses
+    rank_by_index(cache, request.candidates, *counts, delta, rng, ranking)
 
 
 def update(
@@ -48,4 +49,4 @@ def update(
         forget(cache.kept, item)
 
 
-register_fast(CascadeKLUCB, State, KLRanking, build, rank, update, lean=True)
+register_fast(CascadeKLUCB, State, KLRanking, build, rank, update, lean=True, candidates=True)

@@ -45,7 +45,8 @@ def rank(
 ) -> None:
     """Sort by the index."""
     delta = exploration_budget(state.rounds[0] + 1.0)
-    rank_by_index(cache.last, state.clicks, state.misses, delta, rng, cache.sorted_buffer)
+    counts = state.clicks, state.misses
+    rank_by_index(cache.last, request.candidates, *counts, delta, rng, cache.sorted_buffer)
     place(cache.sorted_buffer, cache.order, ranking)
 
 
@@ -61,4 +62,4 @@ def update(
         forget(cache.last.kept, item)
 
 
-register_fast(DCMKLUCB, State, Cache, build, rank, update, lean=True)
+register_fast(DCMKLUCB, State, Cache, build, rank, update, lean=True, candidates=True)

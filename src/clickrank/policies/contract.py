@@ -61,6 +61,7 @@ class Kernels(NamedTuple):
     cache: type | None
     lean: bool
     draw_ties: bool
+    candidates: bool = False  # whether rank honours those of a request, as all scores do
 
 
 _PLAIN: dict[type, Kernels] = {}  # by the class of the state
@@ -124,11 +125,13 @@ def register_fast(
     *,
     score: Callable[..., None] | None = None,
     lean: bool = False,
+    candidates: bool = False,
 ) -> None:
     """Make other kernels known for a registered policy: faster, with the same rankings.
 
     ``build`` makes the cache from params and state, so that all but its particle may be dropped at
-    any time.
+    any time. ``candidates`` says that ``rank`` honours the candidates of a request; otherwise the
+    plain kernels do, if they score items.
     """
     _states_of(cls)
     if score is None and _PLAIN[state].score is not None and _PLAIN[state].cache is not None:
@@ -144,7 +147,9 @@ def register_fast(
         rule = f"the fast cache must have the particle of the plain kernels ({', '.join(walks)})"
         raise invalid(cls.__name__, rule, particle_fields(cache))
     draw_ties = _PLAIN[state].draw_ties
-    _FAST[state] = _known(state, Kernels(rank, score, update, build, cache, lean, draw_ties))
+    _FAST[state] = _known(
+        state, Kernels(rank, score, update, build, cache, lean, draw_ties, candidates)
+    )
     _code_of.cache_clear()
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, tell_apart
-from clickrank._select import contenders, draw_entered, enter
+from clickrank._select import contenders, draw_entered, enter, leave_out
 from clickrank.fast._shared.kept_indices import NEVER, KLIndices, keep, no_indices, tangent
 from clickrank.numerics.kl_bounds import kl_upper, kl_upper_rate
 from clickrank.types import Floats, Ints
@@ -45,19 +45,23 @@ def no_ranking(n_items: int, n_positions: int) -> KLRanking:
 @inline_kernel
 def rank_by_index(
     last: KLRanking,
+    candidates: Ints,
     clicks: Ints,
     misses: Ints,
     delta: float,
     rng: np.random.Generator,
     ranking: Ints,
 ) -> None:
-    """Write the items of the largest indices at δ, best first, ties at random.
+    """Write the candidates of the largest indices at δ, best first, ties at random.
 
-    An item without a view has an infinite index. δ must not fall from call to call.
+    All items are candidates if none are given. An item without a view has an infinite index. δ must
+    not fall from call to call.
     """
     kept, best, bounds, buffer = last.kept, last.best, last.bounds_buffer, last.items_buffer
     for item in range(bounds.shape[0]):
         bounds[item] = tangent(kept, item, delta)
+    if candidates.shape[0] > 0:
+        leave_out(candidates, bounds, best)
     k = best.shape[0]
     found = -1  # contenders: to be found once the indices of the last list are known
     sure = False

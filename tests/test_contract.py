@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,14 @@ from clickrank._compile.jit import kernel_for
 from clickrank.errors import InvalidValue
 from clickrank.learning.chooser import draw_lists
 from clickrank.policies import POLICIES, Assumes, HasMemo, Policy, Request, capabilities
-from clickrank.policies.contract import code_of, register_fast, scores_items
+from clickrank.policies.contract import (
+    ANY_ITEMS,
+    Scores,
+    code_of,
+    kernels_of,
+    register_fast,
+    scores_items,
+)
 from clickrank.policies.pbm_ucb import PBMUCB, State
 from clickrank.ranker import Learned
 from clickrank.types import IntParticle, Ints
@@ -56,6 +64,33 @@ def test_lists_of_candidates_are_those_of_a_catalogue_without_the_other_items(na
         clicks = rng.integers(0, 2, 2)
         many.update(shown, memo, clicks)
         few.update(alone, own_memo, clicks)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        cr.policy("cascade-kl-ucb"),
+        cr.policy("dcm-kl-ucb", satisfaction=[0.4, 0.9, 0.6]),
+    ],
+    ids=lambda spec: spec.name,
+)
+def test_fast_kernels_choose_among_candidates_as_the_plain_ones_do(spec: Policy) -> None:
+    n_items, n_positions = 9, 3
+    fast = cr.Learner(spec, n_items, n_positions, seed=0)
+    plain = cr.Learner(dataclasses.replace(spec, reference=True), n_items, n_positions, seed=0)
+    assert kernels_of(spec, fast.state).candidates
+    assert not isinstance(fast.cache_for(Request(np.arange(n_positions))), Scores)
+    rng = np.random.default_rng(1)
+    attraction = np.linspace(0.1, 0.9, n_items)
+    for _ in range(600):
+        size = rng.integers(n_positions, n_items + 1)  # with all, the request is for all items
+        some = np.sort(rng.choice(n_items, size, replace=False))
+        request = ANY_ITEMS if size == n_items else Request(some)
+        shown, memo = fast.rank(request=request)
+        assert shown.tolist() == plain.rank(request=request)[0].tolist()
+        clicks = (rng.random(n_positions) < attraction[shown]).astype(np.int64)
+        for learner in (fast, plain):
+            learner.update(shown, memo, clicks)
 
 
 def test_lists_of_candidates_are_compiled_when_a_ranker_is_made() -> None:

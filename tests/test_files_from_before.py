@@ -60,9 +60,9 @@ def statistics(learned: Learned) -> dict[str, str]:
     return {name: digest(array) for name, array in sorted(learned.statistics().items())}
 
 
-#: Statistics that have another layout or name now, by policy. That they were converted rightly shows
-#: in the lists that follow, in the tests of these policies and, for a store, in the log: folded
-#: again, it gives the same.
+#: Statistics that have another layout or name now, by policy. That they were converted rightly
+#: shows in the lists that follow, in the tests of these policies and, for a store, in the log:
+#: folded again, it gives the same.
 CONVERTED = {
     "pmed": ("lists", "weights"),
     "recurrank": ("clicks", "order", "restarts", "views"),

@@ -260,7 +260,7 @@ def test_a_changed_helper_changes_its_users_keys(
     assert calls <= changed <= can_reach
 
 
-@pytest.mark.parametrize("helper", [_select.drawn_top_k, _select.renew_top_k_of])
+@pytest.mark.parametrize("helper", [_select.drawn_top_k_of, _select.top_k_of])
 def test_the_key_of_a_scorer_counts_what_sorts(
     helper: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

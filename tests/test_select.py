@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from clickrank._compile.jit import kernel
-from clickrank._select import contenders, draw_ties, enter, match_by_rank, top_k
+from clickrank._select import contenders, draw_entered, enter, match_by_rank, top_k
 from clickrank.types import Floats, Ints
 from tests.naive import drawn_sort
 
@@ -115,7 +115,7 @@ def renew(
 ) -> None:
     found = contenders(values, ceilings, best, room, np.zeros(best.shape[0]))
     enter(values, best, room, found)
-    draw_ties(values, rng, best, room, found, out)
+    draw_entered(values, rng, best, room, found, out)
 
 
 @kernel

@@ -1,10 +1,18 @@
-"""Selection of the best items with explicit random ties: the only sort that kernels use."""
+"""Selection of the best items with explicit random ties: the only sort that kernels use.
+
+Tied items are put into random order by one of two rules, under which every order is equally likely.
+`top_k` shuffles each tie, and needs no memory beyond the list. `drawn_top_k` draws an item for one
+position after the other from all that are tied. This takes at most one random number per position,
+but all tied items must be written down first. There are two because each takes other random
+numbers: with the other rule, a policy would not repeat its earlier runs.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, inline_kernel, kernel, lean_kernel
+from clickrank.numerics.shuffling import shuffle, swap_at_random
 from clickrank.types import Floats, Ints
 
 
@@ -15,25 +23,13 @@ def top_k(values: Floats, rng: np.random.Generator, out: Ints) -> None:
     Every order of tied items is equally likely. Random numbers are drawn only for ties in the
     list or at its end, so the draws depend on the values alone. Values must not be NaN.
     """
-    k = out.shape[0]
-    size = 0
-    for item in range(values.shape[0]):
-        value = values[item]
-        if size < k:
-            size += 1
-        elif not value > values[out[k - 1]]:
-            continue
-        place = size - 1
-        while place > 0 and values[out[place - 1]] < value:
-            out[place] = out[place - 1]
-            place -= 1
-        out[place] = item
-    _settle_ties(values, rng, out)
+    _sort(values, out.shape[0], out)
+    _shuffle_ties(values, rng, out)
 
 
 @kernel
 def renew_top_k(values: Floats, rng: np.random.Generator, best: Ints) -> None:
-    """Do the same as `top_k` where ``best`` holds a list of items: faster if it is still right."""
+    """Write what `top_k` does into ``best``, which holds a list of items: faster if it is right."""
     k = best.shape[0]
     falls = 0
     for i in range(1, k):
@@ -61,128 +57,56 @@ def renew_order(values: Floats, rng: np.random.Generator, order: Ints) -> None:
 
 
 @array_kernel
-def renew_top_k_of(candidates: Ints, values: Floats, rng: np.random.Generator, best: Ints) -> None:
-    """Write the candidates with the largest values into ``best``, best first, ties at random."""
-    some = np.empty(candidates.shape[0])
-    for i in range(candidates.shape[0]):
-        some[i] = values[candidates[i]]
-    top_k(some, rng, best)
-    for i in range(best.shape[0]):
-        best[i] = candidates[best[i]]
-
-
-@kernel
-def drawn_top_k(candidates: Ints, values: Floats, rng: np.random.Generator, out: Ints) -> None:
-    """Write the candidates with the largest values into ``out``, tied ones drawn one by one.
-
-    Every order is equally likely. Each position of a tie is drawn from the items left for it, in
-    the order of their numbers; who is passed over takes the place of the one that was drawn. All
-    items are candidates if none are given.
-    """
-    n_positions = out.shape[0]
-    n_candidates = candidates.shape[0] if candidates.shape[0] > 0 else values.shape[0]
-    order = np.empty(n_candidates, dtype=np.int64)  # by decreasing value, tied ones by number
-    size = 0
-    for i in range(n_candidates):
-        item = candidates[i] if candidates.shape[0] > 0 else i
-        if size < n_positions:
-            size += 1
-        elif not values[item] > values[order[size - 1]]:
-            continue
-        place = size - 1
-        while place > 0 and values[order[place - 1]] < values[item]:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = item
-    last = order[size - 1]
-    for i in range(n_candidates):  # those tied with the last one, which come after it
-        item = candidates[i] if candidates.shape[0] > 0 else i
-        if item > last and values[item] == values[last]:
+def drawn_top_k(values: Floats, rng: np.random.Generator, out: Ints) -> None:
+    """Write the items with the largest values into ``out``, tied ones drawn one by one."""
+    k = out.shape[0]
+    order = np.empty(values.shape[0], dtype=np.int64)
+    _sort(values, k, order)
+    last = order[k - 1]
+    size = k
+    for item in range(last + 1, values.shape[0]):  # those tied with the last one, and left out
+        if values[item] == values[last]:
             order[size] = item
             size += 1
-    for i in range(n_positions):
-        end = i + 1
-        while end < size and values[order[end]] == values[order[i]]:
-            end += 1
-        if end > i + 1:
-            chosen = i + int(rng.random() * (end - i))
-            item = order[i]
-            order[i] = order[chosen]
-            order[chosen] = item
-        out[i] = order[i]
+    _draw_ties(values, rng, order, size, out)
 
 
-@kernel
-def _settle_ties(values: Floats, rng: np.random.Generator, out: Ints) -> None:
-    """Shuffle tied items of a sorted list; at its end, with those left out for no reason."""
-    k = out.shape[0]
-    begin = 0
-    while begin < k:
-        value = values[out[begin]]
-        end = begin + 1
-        while end < k and values[out[end]] == value:
-            end += 1
-        if end == k:
-            # Reservoir sampling from all items of this value, in or out of the list.
-            met = 0
-            for item in range(values.shape[0]):
-                if values[item] == value:
-                    met += 1
-                    if met <= k - begin:
-                        out[begin + met - 1] = item
-                    else:
-                        place = int(rng.random() * met)
-                        if place < k - begin:
-                            out[begin + place] = item
-        for i in range(end - 1, begin, -1):
-            other = begin + int(rng.random() * (i - begin + 1))
-            item = out[i]
-            out[i] = out[other]
-            out[other] = item
-        begin = end
+@array_kernel
+def top_k_of(candidates: Ints, values: Floats, rng: np.random.Generator, out: Ints) -> None:
+    """Write the candidates that `top_k` finds best into ``out``."""
+    top_k(_values_of(candidates, values), rng, out)
+    _name_items(candidates, out)
 
 
-# The next three, in this order, find lists that change a little in every round. ``best`` is the
-# last list, at first of any distinct items, and ``room`` has two rows for all items. An item is
-# passed over if its ceiling, a bound on its value, is below the list: it need not be known.
+@array_kernel
+def drawn_top_k_of(candidates: Ints, values: Floats, rng: np.random.Generator, out: Ints) -> None:
+    """Write the candidates that `drawn_top_k` finds best into ``out``."""
+    drawn_top_k(_values_of(candidates, values), rng, out)
+    _name_items(candidates, out)
 
 
-@inline_kernel
-def contenders(values: Floats, ceilings: Floats, best: Ints, room: Ints, kept: Floats) -> int:
-    """Write the items that may belong into the list, but are not in it, to the first row of room.
-
-    These are the items whose ceiling reaches the smallest value of the list. Returns their number.
-    ``kept`` is room for a number a position.
-    """
-    needed = np.inf
-    for i in range(best.shape[0]):
-        item = best[i]
-        needed = min(needed, values[item])
-        kept[i] = ceilings[item]
-        ceilings[item] = np.nan  # which reaches nothing
-    found = 0
-    for item in range(ceilings.shape[0]):
-        room[0, found] = item
-        found += ceilings[item] >= needed
-    for i in range(best.shape[0]):
-        ceilings[best[i]] = kept[i]
+@array_kernel
+def _values_of(candidates: Ints, values: Floats) -> Floats:
+    found = np.empty(candidates.shape[0])
+    for i in range(candidates.shape[0]):
+        found[i] = values[candidates[i]]
     return found
 
 
 @inline_kernel
-def enter(values: Floats, best: Ints, room: Ints, found: int) -> None:
-    """Make ``best`` the items with the largest values of the list and its contenders, best first.
+def _name_items(candidates: Ints, out: Ints) -> None:
+    """Replace numbers of candidates by those of their items."""
+    for i in range(out.shape[0]):
+        out[i] = candidates[out[i]]
 
-    Items of one value are sorted by number. Who leaves the list becomes a contender.
-    """
-    k = best.shape[0]
-    for i in range(1, k):
-        _insert(values, best, i, best[i])
-    for j in range(found):
-        item = room[0, j]
-        last = best[k - 1]
-        if values[item] > values[last] or (values[item] == values[last] and item < last):
-            room[0, j] = last
+
+@inline_kernel
+def _sort(values: Floats, k: int, best: Ints) -> None:
+    """Write the k items with the largest values, best first, tied ones by number."""
+    for item in range(k):
+        _insert(values, best, item, item)
+    for item in range(k, values.shape[0]):
+        if values[item] > values[best[k - 1]]:
             _insert(values, best, k - 1, item)
 
 
@@ -200,50 +124,134 @@ def _insert(values: Floats, best: Ints, place: int, item: int) -> None:
 
 
 @inline_kernel
-def draw_ties(
-    values: Floats, rng: np.random.Generator, best: Ints, room: Ints, found: int, ranking: Ints
-) -> None:
-    """Copy the list with tied items in random order; at its end, drawn from all that are tied.
+def _end_of_tie(values: Floats, order: Ints, begin: int, size: int) -> int:
+    """Return where the items end, of the first ``size`` in sorted order, that are tied with one."""
+    end = begin + 1
+    while end < size and values[order[end]] == values[order[begin]]:
+        end += 1
+    return end
 
-    Every order is equally likely. Each place of a tie is drawn from the items left for it, which
-    lie in the order of their numbers: one draw a place at most, however many items are tied.
-    """
+
+@kernel
+def _shuffle_ties(values: Floats, rng: np.random.Generator, best: Ints) -> None:
+    """Shuffle tied items of a sorted list; at its end, with those left out for no reason."""
     k = best.shape[0]
-    value = values[best[k - 1]]
-    tied = 0
-    for j in range(found):
-        room[1, tied] = room[0, j]
-        tied += values[room[0, j]] == value
-    for j in range(1, tied):
-        if room[1, j] < room[1, j - 1]:  # one of them has left the list
-            _bring_back(room, j)
-    copy(best, ranking)
-    left = tied  # of the tie, from position i on
-    for i in range(k - 1, -1, -1):
-        left += 1
-        room[0, i] = left
-        if i > 0 and values[best[i - 1]] != values[best[i]]:
-            left = 0
-    for i in range(k):
-        if room[0, i] > 1:
-            chosen = i + int(rng.random() * room[0, i])
-            item = ranking[i]
-            if chosen < k:
-                ranking[i] = ranking[chosen]
-                ranking[chosen] = item
-            else:
-                ranking[i] = room[1, chosen - k]
-                room[1, chosen - k] = item
+    end = 0
+    while end < k:
+        begin = end
+        end = _end_of_tie(values, best, begin, k)
+        if end == k:  # reservoir sampling from all items of this value, in the list and after it
+            value = values[best[begin]]
+            met = k - begin
+            for item in range(best[k - 1] + 1, values.shape[0]):
+                if values[item] == value:
+                    met += 1
+                    place = begin + int(rng.random() * met)
+                    if place < k:
+                        best[place] = item
+        shuffle(rng, best, begin, end)
+
+
+@inline_kernel
+def _draw_ties(values: Floats, rng: np.random.Generator, order: Ints, size: int, out: Ints) -> None:
+    """Draw each item of a list from the sorted ones that are tied with it and left.
+
+    ``order`` has the list and, up to ``size``, the other items that are tied with its last one. The
+    item passed over takes the place of the one drawn.
+    """
+    end = 0
+    for i in range(out.shape[0]):
+        if i == end:
+            end = _end_of_tie(values, order, i, size)
+        if end - i > 1:
+            swap_at_random(rng, order, i, i, end)
+        out[i] = order[i]
+
+
+# The next three, in this order, find lists that change a little in every round, and draw ties as
+# `drawn_top_k` does. ``best`` is the last list, at first of any distinct items, and ``buffer`` has
+# two rows for all items. An item is passed over if its ceiling, a bound on its value, is below the
+# list: its value need not be known. Before them, `leave_out` restricts the list to candidates.
 
 
 @lean_kernel
-def _bring_back(room: Ints, place: int) -> None:
-    """Move an item in the second row of room in front of all larger ones before it."""
-    item = room[1, place]
-    while place > 0 and room[1, place - 1] > item:
-        room[1, place] = room[1, place - 1]
-        place -= 1
-    room[1, place] = item
+def leave_out(candidates: Ints, ceilings: Floats, best: Ints) -> None:
+    """Make the ceilings of all items but the candidates reach nothing, and ``best`` candidates."""
+    i = 0
+    for item in range(ceilings.shape[0]):
+        if i < candidates.shape[0] and candidates[i] == item:
+            i += 1
+        else:
+            ceilings[item] = np.nan
+    size = 0
+    for place in range(best.shape[0]):
+        best[size] = best[place]
+        size += not np.isnan(ceilings[best[place]])
+    i = 0
+    while size < best.shape[0]:  # with the first candidates that are not in it
+        best[size] = candidates[i]
+        place = 0
+        while best[place] != candidates[i]:
+            place += 1
+        size += place == size
+        i += 1
+
+
+@inline_kernel
+def contenders(
+    values: Floats, ceilings: Floats, best: Ints, buffer: Ints, ceilings_buffer: Floats
+) -> int:
+    """Write the items that may belong into the list, but are not in it, to row 0 of the buffer.
+
+    These are the items whose ceiling reaches the smallest value of the list. Returns their number.
+    ``ceilings_buffer`` has one number per position.
+    """
+    needed = np.inf
+    for i in range(best.shape[0]):
+        item = best[i]
+        needed = min(needed, values[item])
+        ceilings_buffer[i] = ceilings[item]
+        ceilings[item] = np.nan  # which reaches nothing
+    found = 0
+    for item in range(ceilings.shape[0]):
+        buffer[0, found] = item
+        found += ceilings[item] >= needed
+    for i in range(best.shape[0]):
+        ceilings[best[i]] = ceilings_buffer[i]
+    return found
+
+
+@inline_kernel
+def enter(values: Floats, best: Ints, buffer: Ints, found: int) -> None:
+    """Make ``best`` the items with the largest values of the list and its contenders, best first.
+
+    Items of one value are sorted by number. Who leaves the list becomes a contender.
+    """
+    k = best.shape[0]
+    for i in range(1, k):
+        _insert(values, best, i, best[i])
+    for j in range(found):
+        item = buffer[0, j]
+        last = best[k - 1]
+        if values[item] > values[last] or (values[item] == values[last] and item < last):
+            buffer[0, j] = last
+            _insert(values, best, k - 1, item)
+
+
+@inline_kernel
+def draw_entered(
+    values: Floats, rng: np.random.Generator, best: Ints, buffer: Ints, found: int, ranking: Ints
+) -> None:
+    """Write the list with tied items in random order; at its end, drawn from all that are tied."""
+    order = buffer[1]
+    copy(best, order[: best.shape[0]])
+    last = best[best.shape[0] - 1]
+    size = best.shape[0]
+    for j in range(found):
+        if values[buffer[0, j]] == values[last]:
+            _insert(values, order, size, buffer[0, j])  # its number may be any: it left the list
+            size += 1
+    _draw_ties(values, rng, order, size, ranking)
 
 
 @kernel

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.bubble_rank import (
     BubbleRank,
     Params,
@@ -83,9 +84,8 @@ def _draw_list(deck: Ints, rng: np.random.Generator, ranking: Ints) -> None:
     """Write a random list, drawn from a deck of all items that is put in order again."""
     n_items = deck.shape[0]
     for position in range(ranking.shape[0]):
-        other = position + int(rng.random() * (n_items - position))
-        ranking[position] = deck[other]
-        deck[other] = deck[position]
+        swap_at_random(rng, deck, position, position, n_items)
+        ranking[position] = deck[position]
     for item in range(n_items):
         deck[item] = item
 

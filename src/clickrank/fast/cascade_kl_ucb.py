@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank.fast._shared.kl_items import KLItems, forget_index, no_indices, rank_by_index
+from clickrank.fast._shared.kept_indices import forget
+from clickrank.fast._shared.kl_ranking import KLRanking, no_ranking, rank_by_index
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.cascade_kl_ucb import CascadeKLUCB, Params, State
@@ -16,15 +17,15 @@ from clickrank.policies.contract import Request, register_fast
 from clickrank.types import Ints
 
 
-def build(params: Params, state: State) -> KLItems:
+def build(params: Params, state: State) -> KLRanking:
     """Return a cache without any index."""
-    return no_indices(state.clicks.size, params.n_positions)
+    return no_ranking(state.clicks.size, params.n_positions)
 
 
 def rank(
     params: Params,
     state: State,
-    cache: KLItems,
+    cache: KLRanking,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
@@ -32,11 +33,12 @@ def rank(
 ) -> None:
     """Sort by the index."""
     delta = exploration_budget(state.rounds[0] + 1.0)
-    rank_by_index(cache, state.clicks, state.misses, delta, rng, ranking)
+    counts = state.clicks, state.misses
+    rank_by_index(cache, request.candidates, *counts, delta, rng, ranking)
 
 
 def update(
-    params: Params, state: State, cache: KLItems, ranking: Ints, memo: Ints, clicks: Ints
+    params: Params, state: State, cache: KLRanking, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count what was looked at, and forget the indices of these items."""
     state.rounds[0] += 1
@@ -44,7 +46,7 @@ def update(
         item, click = ranking[position], clicks[position]
         state.clicks[item] += click
         state.misses[item] += 1 - click
-        forget_index(cache, item, click)
+        forget(cache.kept, item)
 
 
-register_fast(CascadeKLUCB, State, KLItems, build, rank, update, lean=True)
+register_fast(CascadeKLUCB, State, KLRanking, build, rank, update, lean=True, candidates=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import contenders, draw_ties, enter
+from clickrank._select import contenders, draw_entered, enter
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.cascade_ucb1 import CascadeUCB1, Params, State
 from clickrank.policies.contract import Request, register_fast
@@ -60,7 +60,7 @@ def rank(
     buffer = cache.items_buffer
     found = contenders(cache.bound, cache.bound, cache.best, buffer, cache.ceilings_buffer)
     enter(cache.bound, cache.best, buffer, found)
-    draw_ties(cache.bound, rng, cache.best, buffer, found, ranking)
+    draw_entered(cache.bound, rng, cache.best, buffer, found, ranking)
 
 
 def update(

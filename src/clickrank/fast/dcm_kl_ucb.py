@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._select import place, prominence
-from clickrank.fast._shared.kl_items import KLItems, forget_index, no_indices, rank_by_index
+from clickrank.fast._shared.kept_indices import forget
+from clickrank.fast._shared.kl_ranking import KLRanking, no_ranking, rank_by_index
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.contract import Request, register_fast
@@ -22,7 +23,7 @@ from clickrank.types import Ints
 class Cache(NamedTuple):
     """What is known of the indices, and where the best items go."""
 
-    known: KLItems
+    last: KLRanking
     order: Ints  # (n_positions,), positions by decreasing satisfaction
     sorted_buffer: Ints  # (n_positions,), the items of the list by decreasing index
 
@@ -30,7 +31,7 @@ class Cache(NamedTuple):
 def build(params: Params, state: State) -> Cache:
     """Return a cache without any index."""
     order = prominence(params.visibility)
-    return Cache(no_indices(state.clicks.size, order.size), order, np.zeros_like(order))
+    return Cache(no_ranking(state.clicks.size, order.size), order, np.zeros_like(order))
 
 
 def rank(
@@ -44,7 +45,8 @@ def rank(
 ) -> None:
     """Sort by the index."""
     delta = exploration_budget(state.rounds[0] + 1.0)
-    rank_by_index(cache.known, state.clicks, state.misses, delta, rng, cache.sorted_buffer)
+    counts = state.clicks, state.misses
+    rank_by_index(cache.last, request.candidates, *counts, delta, rng, cache.sorted_buffer)
     place(cache.sorted_buffer, cache.order, ranking)
 
 
@@ -57,7 +59,7 @@ def update(
         item, click = ranking[position], clicks[position]
         state.clicks[item] += click
         state.misses[item] += 1 - click
-        forget_index(cache.known, item, click)
+        forget(cache.last.kept, item)
 
 
-register_fast(DCMKLUCB, State, Cache, build, rank, update, lean=True)
+register_fast(DCMKLUCB, State, Cache, build, rank, update, lean=True, candidates=True)

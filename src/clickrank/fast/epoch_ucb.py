@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel
-from clickrank._select import contenders, draw_ties, enter
+from clickrank._select import contenders, draw_entered, enter
 from clickrank.policies._shared.epochs import ends_epoch, goes_on
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.epoch_ucb import EpochUCB, Params, State
@@ -73,7 +73,7 @@ def rank(
     buffer = cache.item_buffer
     found = contenders(cache.bound, cache.bound, cache.best, buffer, cache.position_buffer)
     enter(cache.bound, cache.best, buffer, found)
-    draw_ties(cache.bound, rng, cache.best, buffer, found, ranking)
+    draw_entered(cache.bound, rng, cache.best, buffer, found, ranking)
     for place in range(ranking.shape[0]):
         buffer[0, place] = ranking[place]
     for place in range(ranking.shape[0]):

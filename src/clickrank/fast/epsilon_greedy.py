@@ -13,6 +13,7 @@ import numpy as np
 from clickrank._compile.jit import lean_kernel
 from clickrank._select import place, renew_top_k
 from clickrank.numerics.rank_one import leading_vector
+from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.epsilon_greedy import EpsilonGreedy, Params, State
 from clickrank.types import Floats, Ints
@@ -115,10 +116,9 @@ def _replace(cache: Cache, rng: np.random.Generator, ranking: Ints) -> None:
         kept[item] = 0
     for position in range(ranking.shape[0]):
         if replaced[position] == 1:
-            drawn = int(rng.random() * size)
-            ranking[position] = pool[drawn]
             size -= 1
-            pool[drawn] = pool[size]
+            swap_at_random(rng, pool, size, 0, size + 1)
+            ranking[position] = pool[size]
 
 
 def update(

@@ -13,7 +13,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel
 from clickrank._select import copy
-from clickrank.fast._shared.kl_cells import NEVER, KLCells, cell_bound, cell_index, no_cells
+from clickrank.fast._shared.kept_indices import NEVER, KLIndices, bound, forget, index, no_indices
 from clickrank.numerics.assignment import TIE, no_assignment, optimise, settle
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.rotation import rotate
@@ -29,9 +29,9 @@ class Cache(NamedTuple):
     """Indices where they are known, and the list last found best."""
 
     unstarted: Ints  # (1,), items never shown at the first position: rotations to play
-    cells: KLCells  # b_ik(t) when last computed
+    kept: KLIndices  # (n_items, n_positions), b_ik(t) when last computed
     best: Ints  # (n_positions,), the list that was best in the last round
-    bound_buffer: Floats  # (n_items, n_positions), b_ik(t) or a number above it
+    bounds_buffer: Floats  # (n_items, n_positions), b_ik(t) or a number above it
     room_buffer: Floats  # (5, n_items); this and the next two: see `assign`
     marks_buffer: Ints  # (4, n_items)
     graph_buffer: Floats  # (n_positions + 1, n_positions + 1)
@@ -44,9 +44,9 @@ def build(params: Params, state: State) -> Cache:
     work = no_assignment(n_items, n_positions)
     return Cache(
         unstarted=np.full(1, unstarted, dtype=np.int64),
-        cells=no_cells(n_items, n_positions),
+        kept=no_indices((n_items, n_positions)),
         best=work["best"],
-        bound_buffer=np.zeros((n_items, n_positions)),
+        bounds_buffer=np.zeros((n_items, n_positions)),
         room_buffer=work["room"],
         marks_buffer=work["marks"],
         graph_buffer=work["graph"],
@@ -67,18 +67,18 @@ def rank(
         rotate(state.clicks, state.misses, cache.unstarted[0], rng, ranking)
         return
     delta = exploration_budget(state.rounds[0] + 1.0)
-    bound = cache.bound_buffer
-    n_items, n_positions = bound.shape
+    kept, bounds = cache.kept, cache.bounds_buffer
+    n_items, n_positions = bounds.shape
     for item in range(n_items):
         for position in range(n_positions):
-            if cache.cells.delta[item, position] == NEVER:
-                cell_index(state.clicks, state.misses, cache.cells, item, position, delta)
-            bound[item, position] = cell_bound(cache.cells, item, position, delta)
+            if kept.delta[item, position] == NEVER:
+                index(kept, state.clicks, state.misses, (item, position), delta)
+            bounds[item, position] = bound(kept, (item, position), delta)
     lead = 0.0
     computed = True
     while computed:
         lead = optimise(
-            bound, cache.best, cache.room_buffer, cache.marks_buffer, cache.graph_buffer
+            bounds, cache.best, cache.room_buffer, cache.marks_buffer, cache.graph_buffer
         )
         computed = False
         if lead > CLOSE:
@@ -89,16 +89,16 @@ def rank(
                 for position in range(n_positions):
                     computed |= _compute(state, cache, item, position, delta)
     if lead <= TIE:
-        settle(bound, rng, cache.best, cache.room_buffer, cache.marks_buffer)
+        settle(bounds, rng, cache.best, cache.room_buffer, cache.marks_buffer)
     copy(cache.best, ranking)
 
 
 @inline_kernel
 def _compute(state: State, cache: Cache, item: int, position: int, delta: float) -> bool:
     """Replace the bound of a cell by its index; returns whether it was not yet known."""
-    known = cache.cells.delta[item, position] == delta
-    index = cell_index(state.clicks, state.misses, cache.cells, item, position, delta)
-    cache.bound_buffer[item, position] = index
+    arm = item, position
+    known = cache.kept.delta[arm] == delta
+    cache.bounds_buffer[arm] = index(cache.kept, state.clicks, state.misses, arm, delta)
     return not known
 
 
@@ -113,7 +113,7 @@ def update(
         item = ranking[position]
         state.clicks[item, position] += clicks[position]
         state.misses[item, position] += 1 - clicks[position]
-        cache.cells.delta[item, position] = NEVER
+        forget(cache.kept, (item, position))
 
 
 register_fast(KLCombUCB, State, Cache, build, rank, update, lean=True)

@@ -11,9 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._compile.jit import inline_kernel
 from clickrank._select import kth_largest, place, prominence, renew_top_k
-from clickrank.fast._shared.kl_counts import FRESH, KLCounts, count, no_indices, refresh, upper
-from clickrank.numerics.kl_index import SLACK
+from clickrank.fast._shared.kept_indices import (
+    NEVER,
+    KLIndices,
+    bound,
+    forget,
+    index_over_positions,
+    no_indices,
+)
+from clickrank.numerics.kl_bounds import SLACK
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pbm_kl_ucb import PBMKLUCB, Params, State
 from clickrank.types import Floats, Ints
@@ -22,7 +30,7 @@ from clickrank.types import Floats, Ints
 class Cache(NamedTuple):
     """What is known of the indices, and the last list."""
 
-    known: KLCounts  # of each item
+    kept: KLIndices  # (n_items,), U_k when last computed
     score: Floats  # (n_items,), U_k now, or a bound on it below the list's indices
     best: Ints  # (n_positions,), items by decreasing score
     order: Ints  # (n_positions,), positions by decreasing examination
@@ -33,7 +41,7 @@ def build(params: Params, state: State) -> Cache:
     """Return a cache without any index."""
     n_items, n_positions = state.clicks.shape
     return Cache(
-        known=no_indices(state.clicks, state.misses),
+        kept=no_indices(n_items),
         score=np.zeros(n_items),
         best=np.zeros(n_positions, dtype=np.int64),
         order=prominence(params.examination),
@@ -52,30 +60,36 @@ def rank(
 ) -> None:
     """Sort by the index, or by a bound on it where it cannot matter."""
     delta = params.exploration * math.log(state.rounds[0] + 1.0)
-    known, n_items = cache.known, cache.score.shape[0]
+    kept, n_items = cache.kept, cache.score.shape[0]
     for item in range(n_items):
-        if known.stale[item] != FRESH:
-            refresh(known, state.clicks, state.misses, params.examination, item, delta)
+        if kept.delta[item] == NEVER:
+            _index(params, state, cache, item, delta)
     # Indices only grow with δ: old ones are lower bounds, but for rounding.
-    needed = kth_largest(known.value, cache.largest_buffer) - SLACK
+    needed = kth_largest(kept.value, cache.largest_buffer) - SLACK
     for item in range(n_items):
-        bound = upper(known, item, delta)
-        if bound >= needed:
-            bound = refresh(known, state.clicks, state.misses, params.examination, item, delta)
-        cache.score[item] = bound
+        cache.score[item] = bound(kept, item, delta)
+        if cache.score[item] >= needed:
+            cache.score[item] = _index(params, state, cache, item, delta)
     renew_top_k(cache.score, rng, cache.best)
     place(cache.best, cache.order, ranking)
+
+
+@inline_kernel
+def _index(params: Params, state: State, cache: Cache, item: int, delta: float) -> float:
+    counts = state.clicks, state.misses
+    return index_over_positions(cache.kept, *counts, params.examination, item, delta)
 
 
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count, and mark the indices of the items shown as stale."""
+    """Count, and forget the indices of the items shown."""
     state.rounds[0] += 1
-    counts = state.clicks, state.misses
     for position in range(ranking.shape[0]):
-        item, click = ranking[position], clicks[position]
-        count(cache.known, *counts, params.examination, item, position, click)
+        item = ranking[position]
+        state.clicks[item, position] += clicks[position]
+        state.misses[item, position] += 1 - clicks[position]
+        forget(cache.kept, item)
 
 
-register_fast(PBMKLUCB, State, Cache, build, rank, update)
+register_fast(PBMKLUCB, State, Cache, build, rank, update, lean=True)

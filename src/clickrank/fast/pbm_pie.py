@@ -12,8 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._select import place, renew_top_k
-from clickrank.fast._shared.kl_counts import FRESH, KLCounts, count, no_indices, refresh, upper
-from clickrank.numerics.kl_index import SLACK
+from clickrank.fast._shared.kept_indices import (
+    NEVER,
+    KLIndices,
+    bound,
+    forget,
+    index_over_positions,
+    no_indices,
+)
+from clickrank.numerics.kl_bounds import SLACK
 from clickrank.policies._shared.rotation import rotate
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pbm_pie import PBMPIE, Params, State
@@ -21,9 +28,9 @@ from clickrank.types import Floats, Ints
 
 
 class Cache(NamedTuple):
-    """Estimates, the leaders, and what is known of the indices."""
+    """Estimates, the leaders, and the indices where they are known."""
 
-    known: KLCounts  # of each item
+    kept: KLIndices  # (n_items,), U_k when last computed
     unstarted: Ints  # (1,), items never shown at the first position: rotations to play
     total: Ints  # (n_items,), S_k
     mean: Floats  # (n_items,), S_k / Ñ_k
@@ -40,7 +47,7 @@ def build(params: Params, state: State) -> Cache:
     mean[seen] = total[seen] / state.seen[seen]
     unstarted = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
     return Cache(
-        known=no_indices(state.clicks, state.misses),
+        kept=no_indices(n_items),
         unstarted=np.full(1, unstarted, dtype=np.int64),
         total=total,
         mean=mean,
@@ -73,20 +80,19 @@ def rank(
     # If more rounds are played than were announced, δ grows with t again.
     log_t = math.log(state.rounds[0] + 1.0)
     delta = params.exploration * max(log_t, params.log_rounds)
-    known, examination = cache.known, params.examination
+    kept, examination = cache.kept, params.examination
     needed = cache.mean[cache.best[-1]]
     size = 0
     for item in range(cache.mean.shape[0]):
         if cache.is_leader[item] == 1:
             continue
-        if known.stale[item] == FRESH:
-            if upper(known, item, delta) < needed:
-                continue
-            # The index grows with δ: if the old one was enough, so is the new one.
-            enough = known.value[item] - SLACK >= needed
-        else:
-            enough = False
-        if enough or refresh(known, state.clicks, state.misses, examination, item, delta) >= needed:
+        if bound(kept, item, delta) < needed:
+            continue
+        # The index grows with δ: if the old one was enough, so is the new one.
+        enough = kept.delta[item] != NEVER and kept.value[item] - SLACK >= needed
+        if enough or needed <= index_over_positions(
+            kept, state.clicks, state.misses, examination, item, delta
+        ):
             cache.promising_buffer[size] = item
             size += 1
     if size > 0 and rng.random() < 0.5:
@@ -96,18 +102,19 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count, renew the estimates of the items shown, and mark their indices as stale."""
+    """Count, renew the estimates of the items shown, and forget their indices."""
     state.rounds[0] += 1
     first = ranking[0]
     if state.clicks[first, 0] + state.misses[first, 0] == 0:
         cache.unstarted[0] -= 1
-    counts = state.clicks, state.misses
     for position in range(ranking.shape[0]):
         item, click = ranking[position], clicks[position]
-        count(cache.known, *counts, params.examination, item, position, click)
+        state.clicks[item, position] += click
+        state.misses[item, position] += 1 - click
+        forget(cache.kept, item)
         state.seen[item] += params.examination[position]
         cache.total[item] += click
         cache.mean[item] = cache.total[item] / state.seen[item]
 
 
-register_fast(PBMPIE, State, Cache, build, rank, update)
+register_fast(PBMPIE, State, Cache, build, rank, update, lean=True)

@@ -11,25 +11,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import kernel
-from clickrank.fast._shared.kl_counts import FRESH, KLCounts, count, no_indices, refresh, upper
-from clickrank.numerics.kl_index import SLACK
+from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank.fast._shared.kept_indices import (
+    NEVER,
+    KLIndices,
+    bound,
+    forget,
+    index_over_positions,
+    no_indices,
+)
+from clickrank.numerics.kl_bounds import SLACK
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.rba_kl_ucb import RBAKLUCB, Params, State
 from clickrank.types import Ints
 
 
 class Cache(NamedTuple):
-    """What is known of the indices."""
+    """The indices where they are known."""
 
-    known: KLCounts  # of each arm
+    kept: KLIndices  # (n_arms,), when last computed
     taken_buffer: Ints  # (n_items,), 1 for the items of the list so far, else 0
 
 
 def build(params: Params, state: State) -> Cache:
     """Return a cache without any index."""
-    known = no_indices(state.clicks, state.misses)
-    return Cache(known, np.zeros(params.n_items, dtype=np.int64))
+    return Cache(
+        kept=no_indices(state.clicks.shape[0]),
+        taken_buffer=np.zeros(params.n_items, dtype=np.int64),
+    )
 
 
 def rank(
@@ -48,9 +57,10 @@ def rank(
         delta += params.loglog * math.log(log_t)
     taken = cache.taken_buffer
     n_items = taken.shape[0]
-    taken[:] = 0
+    for item in range(n_items):
+        taken[item] = 0
     for position in range(ranking.shape[0]):
-        choice = _choose(params, state, cache.known, position, delta, rng)
+        choice = _choose(params, state, cache, position, delta, rng)
         memo[position] = choice
         if taken[choice] == 1:
             skip = int(rng.random() * (n_items - position))
@@ -62,30 +72,31 @@ def rank(
         ranking[position] = choice
 
 
-@kernel
+@lean_kernel
 def _choose(
     params: Params,
     state: State,
-    known: KLCounts,
+    cache: Cache,
     position: int,
     delta: float,
     rng: np.random.Generator,
 ) -> int:
     """Return the item of the largest index among the arms of one bandit, ties at random."""
-    n_arms = known.stale.shape[0]
+    kept = cache.kept
+    n_arms = kept.value.shape[0]
     n_positions = n_arms // params.n_items
     needed = -math.inf
     for arm in range(position, n_arms, n_positions):
-        if known.stale[arm] != FRESH:
-            refresh(known, state.clicks, state.misses, params.certain, arm, delta)
+        if kept.delta[arm] == NEVER:
+            _index(params, state, cache, arm, delta)
         # Indices only grow with δ: an old one is a lower bound, but for rounding.
-        needed = max(needed, known.value[arm] - SLACK)
+        needed = max(needed, kept.value[arm] - SLACK)
     choice = -1
     best = -math.inf
     ties = 0
     for arm in range(position, n_arms, n_positions):
-        if upper(known, arm, delta) >= needed:
-            value = refresh(known, state.clicks, state.misses, params.certain, arm, delta)
+        if bound(kept, arm, delta) >= needed:
+            value = _index(params, state, cache, arm, delta)
             if value > best:
                 best = value
                 choice = arm // n_positions
@@ -96,22 +107,29 @@ def _choose(
         skip = int(rng.random() * ties)
         while skip > 0:
             choice += 1
-            if upper(known, choice * n_positions + position, delta) == best:
+            if bound(kept, choice * n_positions + position, delta) == best:
                 skip -= 1
     return choice
+
+
+@inline_kernel
+def _index(params: Params, state: State, cache: Cache, arm: int, delta: float) -> float:
+    counts = state.clicks, state.misses
+    return index_over_positions(cache.kept, *counts, params.certain, arm, delta)
 
 
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Reward each bandit with the click on its choice, and mark the arm's index as stale."""
+    """Reward each bandit with the click on its choice, and forget the arm's index."""
     state.rounds[0] += 1
     n_positions = ranking.shape[0]
-    counts = state.clicks, state.misses
     for position in range(n_positions):
         arm = memo[position] * n_positions + position
         reward = clicks[position] if memo[position] == ranking[position] else 0
-        count(cache.known, *counts, params.certain, arm, 0, reward)
+        state.clicks[arm, 0] += reward
+        state.misses[arm, 0] += 1 - reward
+        forget(cache.kept, arm)
 
 
-register_fast(RBAKLUCB, State, Cache, build, rank, update)
+register_fast(RBAKLUCB, State, Cache, build, rank, update, lean=True)

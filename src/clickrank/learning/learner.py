@@ -134,12 +134,12 @@ class Learner:
     def cache_for(self, request: Request) -> Any:
         """Return the cache whose kernels can honour a request.
 
-        Fast kernels that do not score items rank all of them; the plain ones, which sort by a
-        score, can leave items out, and read the same statistics.
+        Some fast kernels rank all items; the plain ones, which sort by a score, can leave items
+        out, and read the same statistics.
         """
-        some = request.candidates.size > 0
-        fast_ranks = some and kernels_of(self.policy, self._state).score is None
-        return self._plain_cache if fast_ranks else self._cache
+        kernels = kernels_of(self.policy, self._state)
+        honours = request.candidates.size == 0 or kernels.score is not None or kernels.candidates
+        return self._cache if honours else self._plain_cache
 
     def rank(
         self, rng: np.random.Generator | None = None, request: Request = ANY_ITEMS

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
+from clickrank.numerics.shuffling import shuffle, swap_at_random
 from clickrank.types import Floats, Ints
 
 # Sums closer than this count as equal, and a random item decides. Far above the rounding of a sum
@@ -91,14 +92,9 @@ def settle(values: Floats, rng: np.random.Generator, best: Ints, room: Floats, m
         bonus[item] = rng.random() * (TIE / best.shape[0])
         order[item] = item
     for position in range(best.shape[0]):
-        other = int(rng.random() * (position + 1))
-        weights[position] = weights[other]
-        weights[other] = (position + 1.0) / best.shape[0]
-    for place in range(n_items - 1, 0, -1):
-        other = int(rng.random() * (place + 1))
-        item = order[place]
-        order[place] = order[other]
-        order[other] = item
+        weights[position] = (position + 1.0) / best.shape[0]
+        swap_at_random(rng, weights, position, 0, position + 1)
+    shuffle(rng, order, 0, n_items)
     solve_assignment(values, bonus, best, room, marks)
 
 

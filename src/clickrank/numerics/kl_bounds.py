@@ -14,7 +14,10 @@ import numpy as np
 from clickrank._compile.jit import kernel
 from clickrank.types import Floats, Ints
 
-# A derivative so large that its tangent never bounds anything.
+# Far above the rounding of an index (up to about 1e-11, for tiny examination), far below any
+# difference that matters.
+SLACK = 1e-9
+# A derivative so large that its tangent never bounds anything, yet 0 · STEEP is 0.
 STEEP = 1e300
 
 

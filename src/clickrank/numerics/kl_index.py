@@ -13,13 +13,8 @@ from __future__ import annotations
 import math
 
 from clickrank._compile.jit import kernel
+from clickrank.numerics.kl_bounds import STEEP
 from clickrank.types import Floats, Ints
-
-# Far above the rounding of an index (up to about 1e-11, for tiny examination), far below any
-# difference that matters.
-SLACK = 1e-9
-# A derivative so large that its tangent never bounds anything, yet 0 · STEEP is 0.
-STEEP = 1e300
 
 
 @kernel
@@ -143,6 +138,14 @@ def kl_ucb(clicks: Ints, misses: Ints, examination: Floats, delta: float) -> flo
 
     It is infinite without a view.
     """
+    return kl_ucb_and_bound(clicks, misses, examination, delta)[0]
+
+
+@kernel
+def kl_ucb_and_bound(
+    clicks: Ints, misses: Ints, examination: Floats, delta: float
+) -> tuple[float, float, float]:
+    """Return what `kl_ucb` does, with the bound of `kl_index` for larger δ."""
     constant = 0.0
     total = 0
     seen = 0.0
@@ -151,5 +154,5 @@ def kl_ucb(clicks: Ints, misses: Ints, examination: Floats, delta: float) -> flo
         total += clicks[position]
         seen += examination[position] * (clicks[position] + misses[position])
     if seen == 0.0:
-        return math.inf
-    return kl_index(total, misses, examination, constant, seen, delta)[0]
+        return math.inf, 0.0, math.inf
+    return kl_index(total, misses, examination, constant, seen, delta)

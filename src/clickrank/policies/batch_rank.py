@@ -10,7 +10,8 @@ import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
-from clickrank.policies._shared.deck import begin_deck, deal, shuffle
+from clickrank.numerics.shuffling import shuffle
+from clickrank.policies._shared.deck import begin_deck, deal
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import DropsItems, ExactLists, HasMemo
 from clickrank.policies.contract import Request, register

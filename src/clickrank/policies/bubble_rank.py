@@ -12,6 +12,7 @@ import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.errors import invalid
+from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, HasMemo, KnowsItems, refuse_new
 from clickrank.policies.contract import Request, register
@@ -255,9 +256,8 @@ def _draw_list(n_items: int, rng: np.random.Generator, ranking: Ints) -> None:
     """Write a random list."""
     deck = np.arange(n_items)
     for position in range(ranking.shape[0]):
-        other = position + int(rng.random() * (n_items - position))
-        ranking[position] = deck[other]
-        deck[other] = deck[position]
+        swap_at_random(rng, deck, position, position, n_items)
+        ranking[position] = deck[position]
 
 
 def update(

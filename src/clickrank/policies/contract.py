@@ -20,7 +20,14 @@ import numpy as np
 
 from clickrank._compile.jit import code_of as key_of_code
 from clickrank._compile.jit import generic, named_tuple_class, source_key, tell_apart
-from clickrank._select import drawn_top_k, place, renew_order, renew_top_k, renew_top_k_of
+from clickrank._select import (
+    drawn_top_k,
+    drawn_top_k_of,
+    place,
+    renew_order,
+    renew_top_k,
+    top_k_of,
+)
 from clickrank.errors import invalid
 from clickrank.policies.base import POLICIES, Policy
 from clickrank.policies.capabilities import check_abilities
@@ -61,6 +68,7 @@ class Kernels(NamedTuple):
     cache: type | None
     lean: bool
     draw_ties: bool
+    candidates: bool = False  # whether rank honours those of a request, as all scores do
 
 
 _PLAIN: dict[type, Kernels] = {}  # by the class of the state
@@ -125,11 +133,13 @@ def register_fast(
     *,
     score: Callable[..., None] | None = None,
     lean: bool = False,
+    candidates: bool = False,
 ) -> None:
     """Make other kernels known for a registered policy: faster, with the same rankings.
 
     ``build`` makes the cache from params and state, so that all but its particle may be dropped at
-    any time.
+    any time. ``candidates`` says that ``rank`` honours the candidates of a request; otherwise the
+    plain kernels do, if they score items.
     """
     _states_of(cls)
     if score is None and _PLAIN[state].score is not None and _PLAIN[state].cache is not None:
@@ -145,7 +155,9 @@ def register_fast(
         rule = f"the fast cache must have the particle of the plain kernels ({', '.join(walks)})"
         raise invalid(cls.__name__, rule, particle_fields(cache))
     draw_ties = _PLAIN[state].draw_ties
-    _FAST[state] = _known(state, Kernels(rank, score, update, build, cache, lean, draw_ties))
+    _FAST[state] = _known(
+        state, Kernels(rank, score, update, build, cache, lean, draw_ties, candidates)
+    )
     _code_of.cache_clear()
 
 
@@ -326,7 +338,7 @@ def _rank_scored(
     if request.candidates.shape[0] == 0:
         renew_top_k(cache.items, rng, cache.best)
     else:
-        renew_top_k_of(request.candidates, cache.items, rng, cache.best)
+        top_k_of(request.candidates, cache.items, rng, cache.best)
     renew_order(cache.positions, rng, cache.order)
     place(cache.best, cache.order, ranking)
 
@@ -342,7 +354,10 @@ def _rank_scored_drawing_ties(
 ) -> None:
     """Sort the items by their scores, and draw tied ones position by position."""
     score(params, state, cache.cache, request, rng, cache.items, cache.positions)
-    drawn_top_k(request.candidates, cache.items, rng, cache.best)
+    if request.candidates.shape[0] == 0:
+        drawn_top_k(cache.items, rng, cache.best)
+    else:
+        drawn_top_k_of(request.candidates, cache.items, rng, cache.best)
     renew_order(cache.positions, rng, cache.order)
     place(cache.best, cache.order, ranking)
 

@@ -125,7 +125,7 @@ def rank(
             width = math.sqrt(min(1.0, 2.0 * mean) * share)
             index[item] = mean + math.sqrt(level) * width + level * share
     best = np.empty(ranking.shape[0], dtype=np.int64)
-    drawn_top_k(request.candidates, index, rng, best)
+    drawn_top_k(index, rng, best)
     place(best, params.prominence, ranking)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from clickrank._compile.jit import kernel
 from clickrank._select import place, top_k
 from clickrank.numerics.rank_one import leading_vector
+from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
@@ -170,10 +171,9 @@ def replace_items(
     pool = np.flatnonzero(free)
     size = pool.shape[0]
     for position in np.flatnonzero(replaced):
-        drawn = int(rng.random() * size)
-        ranking[position] = pool[drawn]
         size -= 1
-        pool[drawn] = pool[size]
+        swap_at_random(rng, pool, size, 0, size + 1)
+        ranking[position] = pool[size]
 
 
 def update(

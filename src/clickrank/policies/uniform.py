@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
@@ -93,11 +94,8 @@ def rank(
 ) -> None:
     """Write the first steps of a Fisher–Yates shuffle, which may start from any permutation."""
     for position in range(ranking.shape[0]):
-        other = position + int(rng.random() * (params.n_items - position))
-        item = cache.items[other]
-        cache.items[other] = cache.items[position]
-        cache.items[position] = item
-        ranking[position] = item
+        swap_at_random(rng, cache.items, position, position, params.n_items)
+        ranking[position] = cache.items[position]
 
 
 def update(

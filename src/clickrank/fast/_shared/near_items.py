@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
-from clickrank._select import contenders, draw_ties, enter
+from clickrank._select import contenders, draw_entered, enter
 from clickrank.policies._shared.grid import GRID
 from clickrank.types import Floats, Ints
 
@@ -108,7 +108,7 @@ def rank_by_score(
             _still_near(features, gram, cache, row, n_items)
     count = cache.sizes[0]
     cache.sizes[1] += 1
-    draw_ties(cache.value, rng, cache.best, cache.contenders_buffer, cache.sizes[2], out)
+    draw_entered(cache.value, rng, cache.best, cache.contenders_buffer, cache.sizes[2], out)
     if count < n_items:
         for i in range(out.shape[0]):
             out[i] = cache.near[out[i]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank.numerics.shuffling import swap_at_random
 from clickrank.types import Ints
 
 
@@ -38,12 +39,8 @@ def draw_compatible(
             buffer[place] = order[place]
         while position < last:
             if end - position > 1:
-                other = position + int(rng.random() * (end - position))
-                item = buffer[other]
-                buffer[other] = buffer[position]
-                ranking[position] = item
-            else:
-                ranking[position] = buffer[position]
+                swap_at_random(rng, buffer, position, position, end)
+            ranking[position] = buffer[position]
             position += 1
 
 

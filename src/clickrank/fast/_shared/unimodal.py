@@ -14,8 +14,9 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._select import copy
-from clickrank.fast._shared.kl_cells import NEVER, SLACK, KLCells, cell_bound, cell_index, no_cells
+from clickrank.fast._shared.kept_indices import NEVER, KLIndices, bound, forget, index, no_indices
 from clickrank.numerics.assignment import TIE, assign, no_assignment
+from clickrank.numerics.kl_bounds import SLACK
 from clickrank.policies import grab, s_grab
 from clickrank.policies._shared.unimodal import build as build_bookkeeping
 from clickrank.policies._shared.unimodal import count_list
@@ -30,7 +31,7 @@ class Cache(NamedTuple):
     lists_since_feedback: IntParticle  # (1,), this and the next: as of the plain kernels
     labels: IntParticle  # (n_items,)
     mean: Floats  # (n_items, n_positions), ρ̂_ik
-    cells: KLCells  # b_ik when last computed
+    kept: KLIndices  # (n_items, n_positions), b_ik when last computed
     best: Ints  # (n_positions,), the leader ã when last found
     margin: Floats  # (1,), the leader exceeds every other list by this much at least
     own_buffer: Floats  # (n_positions,), b_ik of the leader's items, or less; at first their ρ̂_ik
@@ -49,7 +50,7 @@ def build(params: grab.Params | s_grab.Params, state: State) -> Cache:
     return Cache(
         **build_bookkeeping(params, state)._asdict(),
         mean=state.clicks / np.maximum(state.clicks + state.misses, 1),
-        cells=no_cells(n_items, n_positions),
+        kept=no_indices((n_items, n_positions)),
         best=work["best"],
         margin=np.zeros(1),
         own_buffer=np.zeros(n_positions),
@@ -90,9 +91,8 @@ def play_best(
     if promising < 0 or cache.gain_buffer[promising] < -TIE:
         return
     for position in range(ranking.shape[0]):
-        cache.own_buffer[position] = cell_index(
-            state.clicks, state.misses, cache.cells, cache.best[position], position, delta
-        )
+        arm = cache.best[position], position
+        cache.own_buffer[position] = index(cache.kept, state.clicks, state.misses, arm, delta)
     cache.gain_buffer[promising] = _gain(state, cache, promising, delta, True)
     best = max(0.0, cache.gain_buffer[promising])
     for n in range(degree):
@@ -137,9 +137,10 @@ def _gain(state: State, cache: Cache, n: int, delta: float, exact: bool) -> floa
 def _index(
     state: State, cache: Cache, item: int, position: int, delta: float, exact: bool
 ) -> float:
-    if exact or cache.cells.delta[item, position] == NEVER:
-        return cell_index(state.clicks, state.misses, cache.cells, item, position, delta)
-    return cell_bound(cache.cells, item, position, delta)
+    arm = item, position
+    if exact or cache.kept.delta[arm] == NEVER:
+        return index(cache.kept, state.clicks, state.misses, arm, delta)
+    return bound(cache.kept, arm, delta)
 
 
 @inline_kernel
@@ -159,7 +160,7 @@ def count_round(state: State, cache: Cache, ranking: Ints, leader: Ints, clicks:
     for position in range(ranking.shape[0]):
         item = ranking[position]
         before = cache.mean[item, position]
-        cache.cells.delta[item, position] = NEVER
+        forget(cache.kept, (item, position))
         views = state.clicks[item, position] + state.misses[item, position]
         after = state.clicks[item, position] / views
         cache.mean[item, position] = after

@@ -5,17 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank.numerics.shuffling import shuffle, swap_at_random
 from clickrank.types import Ints
-
-
-@lean_kernel
-def shuffle(rng: np.random.Generator, values: Ints, first: int, end: int) -> None:
-    """Put the values from ``first`` on, and before ``end``, into random order."""
-    for i in range(end - 1, first, -1):
-        other = first + int(rng.random() * (i - first + 1))
-        value = values[i]
-        values[i] = values[other]
-        values[other] = value
 
 
 @lean_kernel
@@ -60,12 +51,9 @@ def deal(
     cards = int(left[0])
     dealt = min(cards, n_positions - first)
     for position in range(first, first + dealt):
-        card = int(rng.random() * cards)
         cards -= 1
-        item = deck[card]
-        deck[card] = deck[cards]
-        deck[cards] = item
-        ranking[position] = item
+        swap_at_random(rng, deck, cards, 0, cards + 1)
+        ranking[position] = deck[cards]
         memo[position] = number
     left[0] = cards if cards > 0 else size
     shown = n_positions - first
@@ -73,11 +61,8 @@ def deal(
         return
     # The cards just dealt are now the first of the deck; the rest of the list is from the others.
     for i in range(dealt, shown):
-        card = i + int(rng.random() * (size - i))
-        item = deck[card]
-        deck[card] = deck[i]
-        deck[i] = item
-        ranking[first + i] = item
+        swap_at_random(rng, deck, i, i, size)
+        ranking[first + i] = deck[i]
     shuffle(rng, ranking, first, n_positions)
     for position in range(first, n_positions):
         memo[position] = number

@@ -9,6 +9,7 @@ import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.numerics.count_table import HASH_BITS, pair_hash
+from clickrank.numerics.shuffling import swap_at_random
 from clickrank.types import Ints
 
 
@@ -50,10 +51,9 @@ def draw_compatible(order: Ints, subset: Ints, rng: np.random.Generator, ranking
         if position == end:
             while end < pool.shape[0] and subset[pool[end]] == subset[pool[position]]:
                 end += 1
-        left = end - position
-        chosen = position + (int(rng.random() * left) if left > 1 else 0)
-        ranking[position] = pool[chosen]
-        pool[chosen] = pool[position]
+        if end - position > 1:
+            swap_at_random(rng, pool, position, position, end)
+        ranking[position] = pool[position]
 
 
 @kernel

@@ -1,0 +1,26 @@
+"""Random order: the step that all shuffles of Fisher and Yates consist of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank.types import Floats, Ints
+
+
+@inline_kernel
+def swap_at_random(
+    rng: np.random.Generator, values: Ints | Floats, place: int, begin: int, end: int
+) -> None:
+    """Exchange the value at a place with a random one of ``values[begin:end]``, maybe itself."""
+    other = begin + int(rng.random() * (end - begin))
+    value = values[place]
+    values[place] = values[other]
+    values[other] = value
+
+
+@lean_kernel
+def shuffle(rng: np.random.Generator, values: Ints | Floats, begin: int, end: int) -> None:
+    """Put ``values[begin:end]`` into random order."""
+    for place in range(end - 1, begin, -1):
+        swap_at_random(rng, values, place, begin, place + 1)

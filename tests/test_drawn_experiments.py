@@ -497,6 +497,6 @@ def test_without_the_extra_the_rest_is_reproduced(
     )  # fmt: skip
     assert [o.experiment.figure_id for o in done.outcomes] == ["drawn"]
     (left_out,) = [text for text in said if text.startswith(f"{shipped.name} is left out: ")]
-    assert "pip install 'clickrank[ltr]'" in left_out
+    assert "needs lightgbm: pip install" in left_out
     with pytest.raises(MissingExtra):
         reproduce("004", out=tmp_path / "out", experiments=[shipped], progress=False)

@@ -20,6 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 from clickrank.cli import app
+from clickrank.extras import EXTRAS
 from clickrank.serve import server
 from tests.stores import postgres_url
 
@@ -231,10 +232,10 @@ def test_what_serve_refuses(store: str) -> None:
 
 
 def test_a_missing_extra_is_named(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clickrank.serve.commands.NEEDS", ("starlette", "not_there_at_all"))
+    monkeypatch.setitem(EXTRAS, "serve", ("starlette", "not_there_at_all"))
     for command in (["serve"], ["keys", "list"], ["verify"]):
         text = run(*command, "--store", store, code=2)
-        assert "not_there_at_all: pip install 'clickrank[serve]'" in text
+        assert "The service needs not_there_at_all: pip install -e" in text
 
 
 def test_ages_and_days(store: str) -> None:

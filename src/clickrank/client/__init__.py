@@ -7,14 +7,11 @@
 ...     client.click(shown.id, ["b"])
 """
 
-try:
-    import httpx as _httpx  # noqa: F401
-except ImportError as error:  # pragma: no cover
-    from clickrank.errors import MissingExtra
+from clickrank.extras import require
 
-    raise MissingExtra("The client needs httpx: pip install 'clickrank[client]'.") from error
+require("The client needs", "client")
 
-from clickrank.client.clients import AsyncClient, Client
-from clickrank.client.tries import ServiceError
+from clickrank.client.clients import AsyncClient, Client  # noqa: E402
+from clickrank.client.tries import ServiceError  # noqa: E402
 
 __all__ = ["AsyncClient", "Client", "ServiceError"]

@@ -27,6 +27,7 @@ from clickrank.commands.logs import (
 from clickrank.commands.terminal import INTERRUPTED, PICTURES, AsJson, print_json
 from clickrank.commands.terminal import console as terminal
 from clickrank.errors import invalid
+from clickrank.extras import require
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,11 +81,12 @@ def diagnose(
 
     Models are fitted to a part of the lists and scored on the rest.
     """
+    _check_files("diagnose", plot, out)
+    require("diagnose needs", "logs", *(["plots"] if plot is not None or out is not None else []))
     from clickrank.advice.diagnosis import diagnose as run
     from clickrank.advice.report import diagnosis_page, perplexity_figure, write_page
     from clickrank.advice.tables import effect_grid, perplexity_grid, score_grid, without
 
-    _check_files("diagnose", plot, out)
     given = (log, format, column, strict, first_position, engine, memory)
     counts = _counts(given, positions, min_displays, min_items, top_queries)
     found = run(counts, models=_names(models), test_share=test_share, seed=seed, say=_say)
@@ -159,16 +161,15 @@ def whatif(
 
     Results are saved as they finish: after an interruption the same command does the rest.
     """
+    _check_files("whatif", plot, None)
+    require("whatif needs", "logs", "plots")  # now, not after the simulations
     from clickrank.advice.earnings import Plan
     from clickrank.advice.forecast import whatif as run
     from clickrank.advice.queries import Protocol
     from clickrank.advice.report import whatif_figure, whatif_page, write_page
     from clickrank.advice.tables import earning_grid, query_grid, remarks
-    from clickrank.plots import require_matplotlib
     from clickrank.types import whole
 
-    require_matplotlib()  # now, not after the simulations
-    _check_files("whatif", plot, None)
     out.mkdir(parents=True, exist_ok=True)
     chosen = None if policies.strip() == "all" else _names(policies)
     plan = Plan(
@@ -232,10 +233,6 @@ def _counts(
 
 def _check_files(owner: str, plot: Path | None, out: Path | None) -> None:
     """Fail now, not after the work."""
-    from clickrank.plots import require_matplotlib
-
-    if plot is not None or out is not None:
-        require_matplotlib()
     if plot is not None and plot.suffix not in PICTURES:
         raise invalid(owner, f"--plot must end in {' or '.join(PICTURES)}", str(plot))
     if plot is not None and not plot.parent.is_dir():

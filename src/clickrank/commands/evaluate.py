@@ -22,6 +22,7 @@ from clickrank.commands.logs import (
 from clickrank.commands.terminal import AsJson, print_json
 from clickrank.commands.terminal import console as terminal
 from clickrank.errors import CannotEvaluate, InvalidValue, invalid
+from clickrank.extras import require
 
 if TYPE_CHECKING:
     from clickrank.evaluate import Evaluation, Settings
@@ -96,9 +97,6 @@ def evaluate(
 
     Exits with 3 if the log cannot tell, and says why.
     """
-    from clickrank.evaluate import evaluate as run
-    from clickrank.evaluate.evaluation import ALL, Settings
-
     if (policy is None) == (ranking is None):
         raise InvalidValue("evaluate: give either --policy or --ranking.")
     if reward not in ("clicks", "any-click"):
@@ -106,6 +104,10 @@ def evaluate(
     if propensities not in (None, "logged", "estimated", "uniform"):
         rule = "--propensities must be 'logged', 'estimated' or 'uniform'"
         raise invalid("evaluate", rule, propensities)
+    require("evaluate needs", "logs")
+    from clickrank.evaluate import evaluate as run
+    from clickrank.evaluate.evaluation import ALL, Settings
+
     names = ALL if estimator.strip() == "all" else tuple(n.strip() for n in estimator.split(","))
     with open_given(log, format, column, strict, first_position, engine, memory) as opened:
         filters: dict[str, Any] = {

@@ -10,6 +10,7 @@ import typer
 from clickrank.commands.terminal import AsJson, print_json
 from clickrank.commands.terminal import console as terminal
 from clickrank.errors import invalid
+from clickrank.extras import require
 
 if TYPE_CHECKING:
     from clickrank.logs.log import Log
@@ -105,6 +106,7 @@ def read(
     """Read a click log: say what is in it and what is wrong with it."""
     if out is not None and not out.parent.is_dir():
         raise invalid("read", "the folder of --out must exist", str(out.parent))
+    require("read needs", "logs")
     from clickrank.logs.report import NothingLeft, problems_table
 
     filters: dict[str, Any] = {

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from clickrank.errors import MissingExtra, invalid, unknown
+from clickrank.errors import invalid, unknown
+from clickrank.extras import require
 from clickrank.logs.schema import ORDER
 from clickrank.progress import progress_bar
 
@@ -24,12 +25,9 @@ _NUMBERS = itertools.count()
 
 def require_ibis() -> Any:
     """Return Ibis, or raise with how to get it."""
-    try:
-        import duckdb  # noqa: F401
-        import ibis
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra("Logs need Ibis and DuckDB: pip install 'clickrank[logs]'.") from error
+    require("Logs need", "logs")
+    import ibis
+
     return ibis
 
 
@@ -50,10 +48,9 @@ def connect(engine: str, folder: Path, memory: str, threads: int | None) -> Any:
         backend.raw_sql("SET enable_progress_bar_print = false")
         return backend
     if engine == "pyspark":
-        try:
-            from pyspark.sql import SparkSession
-        except ImportError as error:
-            raise MissingExtra("Spark needs PySpark: pip install 'clickrank[spark]'.") from error
+        require("Spark needs", "spark")
+        from pyspark.sql import SparkSession
+
         return ibis.pyspark.connect(SparkSession.builder.getOrCreate())
     raise unknown("engine", engine, ENGINES)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from clickrank.errors import MissingExtra
+from clickrank.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,10 +39,7 @@ def look(i: int) -> Look:
 
 def require_matplotlib() -> None:
     """Raise, with the command that installs it, if matplotlib is missing."""
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra("Figures need matplotlib: pip install 'clickrank[plots]'.") from error
+    require("Figures need", "plots")
 
 
 def new_axes(title: str, xlabel: str, ylabel: str) -> tuple[Figure, Axes]:

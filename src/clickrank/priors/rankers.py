@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 
 from clickrank.beta import Beta
-from clickrank.errors import MissingExtra, invalid
+from clickrank.errors import invalid
+from clickrank.extras import require
 from clickrank.priors.judged import Features, JudgedQueries, features_of
 from clickrank.priors.scores import prior_from_votes, scores_of, vote_weight
 from clickrank.progress import progress_bar
@@ -181,14 +182,7 @@ def ranker_scores(
 
 def require_rankers(lightgbm: bool = True) -> None:
     """Raise, with the command that installs them, if scikit-learn or LightGBM is missing."""
-    try:
-        import sklearn.base  # noqa: F401
-
-        if lightgbm:
-            import lightgbm as _  # noqa: F401
-    except ImportError as error:
-        message = "Training rankers needs scikit-learn and LightGBM: pip install 'clickrank[ltr]'."
-        raise MissingExtra(message) from error
+    require("Training rankers needs", "ltr", but=() if lightgbm else ("lightgbm",))
 
 
 def ranker_description() -> str:

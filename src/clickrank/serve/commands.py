@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import importlib.util
 import re
 import threading
 import time
@@ -14,20 +13,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clickrank.errors import InvalidValue, MissingExtra, invalid
+from clickrank.errors import InvalidValue, invalid
+from clickrank.extras import require
 
 if TYPE_CHECKING:
     from clickrank.store.database import Database
 
-NEEDS = (
-    "alembic",
-    "httptools",
-    "prometheus_client",
-    "pyarrow",
-    "sqlalchemy",
-    "starlette",
-    "uvicorn",
-)
 START_SECONDS = 120.0
 
 Store = Annotated[
@@ -50,11 +41,7 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def _check_installed() -> None:
-    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
-    if missing:
-        raise MissingExtra(
-            f"The service needs {', '.join(missing)}: pip install 'clickrank[serve]'."
-        )
+    require("The service needs", "serve")
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
-from clickrank._select import top_k
 from clickrank.numerics.birkhoff import decompose
 from clickrank.numerics.exploration_program import exploration_amounts
 from clickrank.numerics.pbm_likelihood import PBMEstimates, estimate_pbm
@@ -17,6 +16,7 @@ from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Few, Lists, ListSource
+from clickrank.rankings.selection import top_k
 from clickrank.types import (
     Floats,
     FloatStatistic,

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import clickrank
-from clickrank import _select
 from clickrank._compile import jit
 from clickrank._compile.keys import Unknown, code_key
 from clickrank.clickmodels import base as model_base
 from clickrank.numerics import assignment, kl_index
 from clickrank.policies import POLICIES, contract
+from clickrank.rankings import selection
 
 SOURCE = '''
 import collections
@@ -241,7 +241,9 @@ def keys() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "helper", [_select.renew_top_k, kl_index.kl_index, assignment.assign], ids=lambda h: h.__name__
+    "helper",
+    [selection.renew_top_k, kl_index.kl_index, assignment.assign],
+    ids=lambda h: h.__name__,
 )
 def test_a_changed_helper_changes_its_users_keys(
     helper: Any, keys: dict[str, str], monkeypatch: pytest.MonkeyPatch
@@ -260,7 +262,7 @@ def test_a_changed_helper_changes_its_users_keys(
     assert calls <= changed <= can_reach
 
 
-@pytest.mark.parametrize("helper", [_select.drawn_top_k_of, _select.top_k_of])
+@pytest.mark.parametrize("helper", [selection.drawn_top_k_of, selection.top_k_of])
 def test_the_key_of_a_scorer_counts_what_sorts(
     helper: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

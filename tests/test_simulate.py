@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import clickrank as cr
-from clickrank._select import match_by_rank
 from clickrank.errors import ClickRankError, DoesNotApply, InvalidValue, UnknownName
+from clickrank.rankings.selection import match_by_rank
 from clickrank.simulate.run import Job, recording_rounds
 from clickrank.types import IntStatistic
 

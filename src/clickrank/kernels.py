@@ -1,7 +1,7 @@
 """What kernels outside the package may call: the compiler and the selections with random ties."""
 
 from clickrank._compile.jit import array_kernel, inline_kernel, kernel, lean_kernel
-from clickrank._select import (
+from clickrank.rankings.selection import (
     copy,
     kth_largest,
     match_by_rank,

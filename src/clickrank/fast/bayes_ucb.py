@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.beta_quantile import beta_upper_quantile
 from clickrank.numerics.posterior_quantile import ROOM
 from clickrank.policies._shared.attraction_posterior import fold_misses, quantile_of
 from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.bayes_ucb import BayesUCB, PageParams, PageState, Params, State
 from clickrank.policies.contract import Request, register_fast
+from clickrank.rankings.selection import place, prominence, renew_top_k
 from clickrank.types import Floats, Ints
 
 

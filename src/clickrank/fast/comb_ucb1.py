@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import copy
 from clickrank.numerics.assignment import assign, no_assignment
 from clickrank.policies._shared.rotation import rotate
 from clickrank.policies.comb_ucb1 import UNSEEN, CombUCB1, Params, State
 from clickrank.policies.contract import Request, register_fast
+from clickrank.rankings.selection import copy
 from clickrank.types import Floats, Ints
 
 

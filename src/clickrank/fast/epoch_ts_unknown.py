@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
-from clickrank._select import place, renew_top_k
 from clickrank.numerics.mnl_curvature import draw_log_biases
 from clickrank.numerics.mnl_tables import Tables, fit_tables, load_tables, no_tables
 from clickrank.policies._shared.beta_prime import draw_beta_prime
 from clickrank.policies._shared.epochs import ends_epoch, goes_on
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.epoch_ts_unknown import EpochTSUnknown, Params, State
+from clickrank.rankings.selection import place, renew_top_k
 from clickrank.types import Floats, Ints
 
 

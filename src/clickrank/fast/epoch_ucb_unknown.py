@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
-from clickrank._select import place, top_k
 from clickrank.numerics.mnl_curvature import click_effects
 from clickrank.numerics.mnl_tables import Tables, fit_tables, load_tables, no_tables
 from clickrank.numerics.pbm_likelihood import rounded
 from clickrank.policies._shared.epochs import ends_epoch, goes_on
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.epoch_ucb_unknown import EpochUCBUnknown, Params, State
+from clickrank.rankings.selection import place, top_k
 from clickrank.types import Floats, Ints
 
 

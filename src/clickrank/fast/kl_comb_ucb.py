@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel
-from clickrank._select import copy
 from clickrank.fast._shared.kept_indices import NEVER, KLIndices, bound, forget, index, no_indices
 from clickrank.numerics.assignment import TIE, no_assignment, optimise, settle
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.rotation import rotate
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.kl_comb_ucb import KLCombUCB, Params, State
+from clickrank.rankings.selection import copy
 from clickrank.types import Floats, Ints
 
 # Leads below this may come from the difference between bounds and indices.

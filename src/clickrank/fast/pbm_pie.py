@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, renew_top_k
 from clickrank.fast._shared.kept_indices import (
     NEVER,
     KLIndices,
@@ -24,6 +23,7 @@ from clickrank.numerics.kl_bounds import SLACK
 from clickrank.policies._shared.rotation import rotate
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pbm_pie import PBMPIE, Params, State
+from clickrank.rankings.selection import place, renew_top_k
 from clickrank.types import Floats, Ints
 
 

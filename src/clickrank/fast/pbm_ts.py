@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.posterior import HAT_SIZE, build_hat, sample_posterior
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pbm_ts import PBMTS, Params, State
+from clickrank.rankings.selection import place, prominence, renew_top_k
 from clickrank.types import Floats, Ints
 
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, renew_top_k
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pbm_ucb import PBMUCB, Params, State
+from clickrank.rankings.selection import place, prominence, renew_top_k
 from clickrank.types import Floats, Ints
 
 

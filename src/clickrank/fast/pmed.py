@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import interpreted, lean_kernel
-from clickrank._select import top_k
 from clickrank.numerics.birkhoff import birkhoff, fill_up
 from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
 from clickrank.numerics.pbm_likelihood import PBMEstimates, fit_likelihood
@@ -28,6 +27,7 @@ from clickrank.policies.pmed import (
     next_plan,
     rounds_of,
 )
+from clickrank.rankings.selection import top_k
 from clickrank.types import Floats, IntParticle, Ints
 
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, renew_top_k
 from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
 from clickrank.numerics.posterior import HAT_SIZE
 from clickrank.policies._shared.attraction_posterior import draw_page_odds, set_page_sampler
 from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.thompson import PageParams, PageState, Params, State, ThompsonSampling
+from clickrank.rankings.selection import place, prominence, renew_top_k
 from clickrank.types import Floats, Ints
 
 

@@ -20,7 +20,10 @@ import numpy as np
 
 from clickrank._compile.jit import code_of as key_of_code
 from clickrank._compile.jit import generic, named_tuple_class, source_key, tell_apart
-from clickrank._select import (
+from clickrank.errors import invalid
+from clickrank.policies.base import POLICIES, Policy
+from clickrank.policies.capabilities import check_abilities
+from clickrank.rankings.selection import (
     drawn_top_k,
     drawn_top_k_of,
     place,
@@ -28,9 +31,6 @@ from clickrank._select import (
     renew_top_k,
     top_k_of,
 )
-from clickrank.errors import invalid
-from clickrank.policies.base import POLICIES, Policy
-from clickrank.policies.capabilities import check_abilities
 from clickrank.types import Floats, Ints, particle_fields, statistic_fields
 
 

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from clickrank._select import visibility
 from clickrank.errors import invalid
 from clickrank.numerics.kl_bounds import exploration_budget, kl_upper
 from clickrank.policies._shared.observation import (
@@ -26,6 +25,7 @@ from clickrank.policies.base import (
 )
 from clickrank.policies.capabilities import HasCautions, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
+from clickrank.rankings.selection import visibility
 from clickrank.types import Floats, Ints, IntStatistic, Vector
 
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, top_k
 from clickrank.numerics.mnl_curvature import draw_log_biases
 from clickrank.numerics.mnl_tables import Objective, fit_tables, tables_of
 from clickrank.policies._shared.beta_prime import draw_beta_prime
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
 from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
+from clickrank.rankings.selection import place, top_k
 from clickrank.types import Ints, IntStatistic
 
 

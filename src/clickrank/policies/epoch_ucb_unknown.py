@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, top_k
 from clickrank.errors import invalid
 from clickrank.numerics.mnl_curvature import click_effects
 from clickrank.numerics.mnl_tables import PULL, Objective, fit_tables, tables_of
@@ -16,6 +15,7 @@ from clickrank.numerics.pbm_likelihood import rounded
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
 from clickrank.policies.base import Assumes, KnownModel
 from clickrank.policies.contract import Request, register
+from clickrank.rankings.selection import place, top_k
 from clickrank.types import Ints, IntStatistic, number, switch
 
 #: Estimators that may be chosen, see `clickrank.fit.mnl_composite` and `mnl_em`.

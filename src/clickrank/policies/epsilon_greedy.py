@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._compile.jit import kernel
-from clickrank._select import place, top_k
 from clickrank.numerics.rank_one import leading_vector
 from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Lists, ListSource, Replaced
+from clickrank.rankings.selection import place, top_k
 from clickrank.types import Floats, Ints, IntStatistic, number
 
 

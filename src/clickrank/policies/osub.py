@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import top_k
 from clickrank.errors import invalid
 from clickrank.numerics.item_graph import checked_graph, line_graph, peak_besides, relabelled_graph
 from clickrank.numerics.kl_bounds import kl_upper
 from clickrank.policies.base import Assumes, KnownModel, Policy
 from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo, KnowsItems
 from clickrank.policies.contract import Request, register
+from clickrank.rankings.selection import top_k
 from clickrank.types import IntParticle, Ints, IntStatistic, number
 
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import visibility
 from clickrank.numerics.kl_index import kl_ucb
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
+from clickrank.rankings.selection import visibility
 from clickrank.types import Floats, Ints, IntStatistic, Vector, number
 
 

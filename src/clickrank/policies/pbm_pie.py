@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._select import place, prominence, top_k
 from clickrank.numerics.kl_index import kl_ucb
 from clickrank.policies._shared.rotation import rotate, rotations
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Lists, ListSource
+from clickrank.rankings.selection import place, prominence, top_k
 from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector, number, whole
 
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, lean_kernel
-from clickrank._select import top_k
 from clickrank.numerics.birkhoff import decompose
 from clickrank.numerics.exploration_program import exploration_amounts
 from clickrank.numerics.pbm_likelihood import PBMEstimates, estimate_pbm, explains, smallest_gap
 from clickrank.policies._shared.pmed_queue import PMEDQueue
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
+from clickrank.rankings.selection import top_k
 from clickrank.types import Floats, FloatStatistic, IntParticle, Ints, IntStatistic, number, switch
 
 #: The amounts of exploration are computed to this relative error.

@@ -13,13 +13,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
-from clickrank._select import copy
 from clickrank.fast._shared.kept_indices import NEVER, KLIndices, bound, forget, index, no_indices
 from clickrank.numerics.assignment import TIE, assign, no_assignment
 from clickrank.numerics.kl_bounds import SLACK
 from clickrank.policies import grab, s_grab
 from clickrank.policies._shared.unimodal import build as build_bookkeeping
 from clickrank.policies._shared.unimodal import count_list
+from clickrank.rankings.selection import copy
 from clickrank.types import Floats, IntParticle, Ints
 
 State: TypeAlias = grab.State | s_grab.State

@@ -13,7 +13,6 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from clickrank._select import visibility
 from clickrank.beta import UNIFORM, Beta
 from clickrank.errors import DoesNotApply, did_you_mean, invalid
 from clickrank.policies._shared.observation import (
@@ -31,6 +30,7 @@ from clickrank.policies.base import (
     set_probabilities,
 )
 from clickrank.policies.capabilities import HasCautions, HasPrior, ItemsComeAndGo
+from clickrank.rankings.selection import visibility
 from clickrank.types import Floats, Vector
 
 P = TypeVar("P", bound="BayesianPolicy")

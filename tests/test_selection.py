@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from clickrank._compile.jit import kernel
-from clickrank._select import contenders, draw_entered, enter, match_by_rank, top_k
+from clickrank.rankings.selection import contenders, draw_entered, enter, match_by_rank, top_k
 from clickrank.types import Floats, Ints
 from tests.naive import drawn_sort
 

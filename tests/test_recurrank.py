@@ -9,13 +9,15 @@ import numpy as np
 import pytest
 
 import clickrank as cr
+from clickrank._compile.jit import interpreted
 from clickrank._rng import streams
 from clickrank.clickmodels import PBM, LinearAttraction
 from clickrank.errors import InvalidValue
 from clickrank.features import Features
 from clickrank.learning import Learner
 from clickrank.policies import RecurRank, change_catalogue
-from clickrank.types import Floats
+from clickrank.policies.recurrank import designed
+from clickrank.types import Floats, Ints
 
 EXAMINATION = np.array([1.0, 0.7, 0.5])
 
@@ -65,6 +67,12 @@ def test_fast_and_plain(kind: str, delay: int, batch: int, options: dict[str, An
         assert one.tolist() == two.tolist()
 
 
+def design_of(learner: Learner) -> tuple[Ints, Ints]:
+    """Return the items that the first interval measures, and how often."""
+    with interpreted():
+        return designed(learner.params, learner.state, 0)
+
+
 def phases_played(learner: Learner, users: PBM, rounds: int) -> list[tuple[int, Floats]]:
     """Return (phase, views of each item at the first position), phase by phase."""
     rng = streams(1, 0)
@@ -82,7 +90,7 @@ def test_views_of_each_phase() -> None:
     """At once, every item of the design is measured T(a) times, and no other one is."""
     users = page("apart")
     learner = Learner(RecurRank(users.features, failure=1.0), 4, 3, seed=0)
-    wanted = learner.cache.needed[0, :4].copy()
+    _, wanted = design_of(learner)
     # d = 4, π = 1/4, Δ = 1/2, δ_1 = 1/12.
     assert wanted.tolist() == [int(np.ceil(2 * np.log(4 * 12)))] * 4
     played = phases_played(learner, users, 33)
@@ -96,14 +104,15 @@ def test_phases_of_the_program() -> None:
     spec = RecurRank(users.features, failure=1.0, variant="program")
     learner = Learner(spec, 4, 3, seed=0)
     first = int(4 * 4 * np.log(2 * 4 * 3 * 2))
-    assert learner.cache.needed[0, :4].sum() == first
-    assert np.ptp(learner.cache.needed[0, :4]) <= 1
+    _, wanted = design_of(learner)
+    assert wanted.sum() == first
+    assert np.ptp(wanted) <= 1
     played = phases_played(learner, users, 5000)
     assert played[0][1].sum() == first
     assert played[1][1].sum() == int(4**2 * 4 * np.log(2 * 4 * 3 * 6))
     assert learner.state.phase[1:].tolist() == [0, 0]  # never split, though items are far apart
     shown = np.sum([views for _, views in played], axis=0)
-    measured = learner.cache.measured[0, : learner.cache.n_measured[0]]
+    measured, _ = design_of(learner)
     counted = learner.state.past[0] + learner.state.views
     assert counted[measured].tolist() == shown[measured].tolist()
 

@@ -14,6 +14,10 @@ Then d is convex in w, and the list ceases to be the best one where two neighbou
 = g for one of n_items - 1 pairs of items and n_positions - 1 pairs of positions, its *rivals*. So
 the most confusing μ' comes from that many convex minimisations, and the program is solved by
 cutting planes: solve it for some μ', find the μ' that are violated most, add them.
+
+A plan (this program, and its amounts as lists) takes 0.09 ms at 5 × 3, 0.56 ms at 10 × 5 and 4.4 ms
+at 20 × 5. The same loop with each linear program solved by SciPy's HiGHS takes 6.7, 9.3 and 66 ms
+for the same costs, nearly all of it in HiGHS, and would have to leave compiled code.
 """
 
 from __future__ import annotations

@@ -232,21 +232,6 @@ def rounded(value: float) -> float:
 
 
 @lean_kernel
-def smallest_gap(logarithms: Floats, scale: float) -> float:
-    """Return the smallest difference of two estimates exp(logarithm + scale)."""
-    smallest = math.inf
-    for i in range(logarithms.shape[0]):
-        below = -math.inf  # the next smaller one
-        for j in range(logarithms.shape[0]):
-            if logarithms[j] < logarithms[i] or (logarithms[j] == logarithms[i] and j < i):
-                below = max(below, logarithms[j])
-        if below > -math.inf:
-            gap = math.exp(logarithms[i] + scale) - math.exp(below + scale)
-            smallest = min(smallest, gap)
-    return smallest
-
-
-@lean_kernel
 def explains(estimates: PBMEstimates, clicks: Ints, misses: Ints, limit: float) -> bool:
     """Return whether N d(μ̂, θκ) ≤ limit · √N in each cell, of N views with μ̂ clicks each."""
     n_items, n_positions = clicks.shape

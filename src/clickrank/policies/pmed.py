@@ -11,7 +11,8 @@ import numpy as np
 from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank.numerics.birkhoff import decompose
 from clickrank.numerics.exploration_program import exploration_amounts
-from clickrank.numerics.pbm_likelihood import PBMEstimates, estimate_pbm, explains, smallest_gap
+from clickrank.numerics.pbm_likelihood import PBMEstimates, estimate_pbm, explains
+from clickrank.numerics.spacing import largest, smallest_gap
 from clickrank.policies._shared.pmed_queue import PMEDQueue
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
@@ -163,8 +164,7 @@ class PMED(Policy, PMEDQueue):
 def empty_queue(params: Params, state: State) -> Queue:
     """Return a queue of no lists."""
     n_items, n_positions = state.clicks.shape
-    longest = 1 + n_items + n_items * n_positions
-    queue = np.zeros((longest, n_positions), dtype=np.int64)
+    queue = np.zeros((1 + n_items + n_items * n_positions, n_positions), dtype=np.int64)
     return Queue(np.zeros(1, dtype=np.int64), queue)
 
 
@@ -228,11 +228,11 @@ def along(table: Floats, ranking: Ints) -> Floats:
     return np.array([table[ranking[k], k] for k in range(ranking.shape[0])])
 
 
-@array_kernel
+@lean_kernel
 def is_doubtful(params: Params, state: State, estimates: PBMEstimates, log_t: float) -> bool:
     """Return whether estimates are too close to each other, or too far from the clicks."""
     closest = params.beta / math.log(log_t) if log_t > 1.0 else 0.0
-    scale = estimates.log_kappa.max()  # so that the most examined position has κ = 1
+    scale = largest(estimates.log_kappa)  # so that the most examined position has κ = 1
     gap = min(smallest_gap(estimates.log_theta, scale), smallest_gap(estimates.log_kappa, -scale))
     return gap < closest or not explains(estimates, state.clicks, state.misses, params.gamma)
 

@@ -14,7 +14,7 @@ from clickrank.numerics.g_optimal import TOLERANCE, optimal_design
 from clickrank.policies._shared.deck import draw_card
 from clickrank.policies._shared.designed_estimates import best_places, chain_end, estimate_items
 from clickrank.policies._shared.fisher_yates import fill_at_random
-from clickrank.policies._shared.intervals import begins, interval
+from clickrank.policies._shared.intervals import begins, interval, write_items
 from clickrank.policies._shared.recurrank_items import PHASES, SALTS, RecurRankItems
 from clickrank.policies._shared.recurrank_program import add_past, program_views
 from clickrank.policies.base import Assumes, Policy, check_failure
@@ -193,7 +193,8 @@ def rank(
         if cache.instance[first] != number or not cache.planned[measured].any():
             cache.instance[first] = number
             cache.planned[items] = 0
-            cache.planned[measured] = needed - state.views[measured]
+            for slot, item in enumerate(measured):
+                cache.planned[item] = needed[slot] - state.views[item]
         slot = draw_card(cache.planned, measured, rng)
         memo[first] = number * params.most_measured + slot
         ranking[first] = measured[slot]
@@ -237,9 +238,7 @@ def end_phase(params: Params, state: State, first: int, measured: Ints, salt: in
     lowest = chain_end(estimates, top[-1], gap) if params.printed else top[-1]
     stays = estimates > lowest - gap
     stays[best] = False
-    state.order[first : first + items.shape[0]] = -1
-    state.order[first:end] = items[best]
-    state.order[end : end + stays.sum()] = items[stays]
+    write_items(state.order[first : first + items.shape[0]], items[best], items[stays])
     for i in range(size):
         splits = i == 0 or (top[i - 1] - top[i] >= gap and not params.program)
         state.phase[first + i] = phase + 1 if splits else 0
@@ -247,23 +246,20 @@ def end_phase(params: Params, state: State, first: int, measured: Ints, salt: in
 
 @array_kernel
 def designed(params: Params, state: State, first: int) -> tuple[Ints, Ints]:
-    """Return the items that the phase of an interval measures, and how often, T(a)."""
+    """Return the items that the phase of an interval measures, and how often.
+
+    T(a) = ⌈d π(a) log(|𝒜| / δ_ℓ) / (2 Δ_ℓ²)⌉, where π is a G-optimal design.
+    """
     items, _ = interval(state.order, state.phase, first)
     measured, weights, _, leverage = optimal_design(params.features, items, TOLERANCE)
-    return measured, views_needed(params, state, first, items.shape[0], weights, leverage)
-
-
-@array_kernel
-def views_needed(
-    params: Params, state: State, first: int, n_items: int, weights: Floats, leverage: float
-) -> Ints:
-    """Return T(a) = ⌈d π(a) log(|𝒜| / δ_ℓ) / (2 Δ_ℓ²)⌉ for a design of weights π(a)."""
-    n_positions, d, phase = state.phase.shape[0], params.features.shape[1], state.phase[first]
+    n_items, n_positions = items.shape[0], state.phase.shape[0]
+    d, phase = params.features.shape[1], state.phase[first]
     if params.program:
-        return program_views(params.failure, n_positions, d, phase, n_items, weights.shape[0])
+        size = measured.shape[0]
+        return measured, program_views(params.failure, n_positions, d, phase, n_items, size)
     share = params.failure / (2.0 * n_positions * 2.0**phase)  # δ_ℓ
     views = 0.5 * max(leverage, float(d)) * 4.0**phase * math.log(n_items / share)
-    return np.ceil(min(views, float(LARGEST)) * weights).astype(np.int64)
+    return measured, np.ceil(min(views, float(LARGEST)) * weights).astype(np.int64)
 
 
 register(RecurRank, State, rank, update, cache=Plan, build=no_plan)

@@ -28,3 +28,15 @@ def interval(order: Ints, phase: Ints, first: int) -> tuple[Ints, int]:
         end += 1
     items = order[first:] if end == n_positions else order[first:end]
     return items[items >= 0], end
+
+
+@array_kernel
+def write_items(places: Ints, best: Ints, others: Ints) -> None:
+    """Write the items of an interval to its places of the order, of which it may need fewer now."""
+    for i in range(places.shape[0]):
+        if i < best.shape[0]:
+            places[i] = best[i]
+        elif i - best.shape[0] < others.shape[0]:
+            places[i] = others[i - best.shape[0]]
+        else:
+            places[i] = -1

@@ -20,7 +20,10 @@ def program_views(
     """
     share = failure / (2.0 * n_positions * (phase * (phase + 1.0)))  # δ_ℓ
     rounds = int(min(float(LARGEST), 4.0**phase * d * math.log(n_items / share)))
-    return (rounds + n_measured - 1 - np.arange(n_measured)) // n_measured
+    views = np.zeros(n_measured, dtype=np.int64)
+    for slot in range(n_measured):
+        views[slot] = (rounds + n_measured - 1 - slot) // n_measured
+    return views
 
 
 @array_kernel

@@ -10,14 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._compile.jit import inline_kernel
 from clickrank.numerics.beta_quantile import beta_upper_quantile
 from clickrank.numerics.posterior_quantile import ROOM
 from clickrank.policies._shared.attraction_posterior import fold_misses, quantile_of
 from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.bayes_ucb import BayesUCB, PageParams, PageState, Params, State
+from clickrank.policies.bayes_ucb import update as count
+from clickrank.policies.bayes_ucb import update_page as count_page
 from clickrank.policies.contract import Request, register_fast
 from clickrank.rankings.selection import place, prominence, renew_top_k
 from clickrank.types import Floats, Ints
+
+_count = inline_kernel(count)
+_count_page = inline_kernel(count_page)
 
 
 class Cache(NamedTuple):
@@ -78,11 +84,9 @@ def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count, and note whose quantile must be computed again."""
+    _count(params, state, None, ranking, memo, clicks)
     for position in range(positions_seen(params.rule, clicks)):
-        item = ranking[position]
-        state.clicks[item] += clicks[position]
-        state.misses[item] += 1 - clicks[position]
-        cache.stale[item] = 1
+        cache.stale[ranking[position]] = 1
 
 
 def build_page(params: PageParams, state: PageState) -> PageCache:
@@ -137,10 +141,8 @@ def update_page(
     clicks: Ints,
 ) -> None:
     """Count, and note whose quantile must be computed again."""
-    for position in range(ranking.shape[0]):
-        item = ranking[position]
-        state.clicks[item] += clicks[position]
-        state.misses[item, position] += 1 - clicks[position]
+    _count_page(params, state, None, ranking, memo, clicks)
+    for item in ranking:
         cache.stale[item] = 1
 
 

@@ -11,12 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._compile.jit import inline_kernel
 from clickrank.numerics.assignment import assign, no_assignment
 from clickrank.policies._shared.rotation import rotate
 from clickrank.policies.comb_ucb1 import UNSEEN, CombUCB1, Params, State
+from clickrank.policies.comb_ucb1 import update as count
 from clickrank.policies.contract import Request, register_fast
 from clickrank.rankings.selection import copy
 from clickrank.types import Floats, Ints
+
+_count = inline_kernel(count)
 
 
 class Cache(NamedTuple):
@@ -75,13 +79,11 @@ def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count clicks and misses, and renew the terms of the cells shown."""
-    state.rounds[0] += 1
     first = ranking[0]
     cache.unstarted[0] -= state.clicks[first, 0] + state.misses[first, 0] == 0
+    _count(params, state, None, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]
-        state.clicks[item, position] += clicks[position]
-        state.misses[item, position] += 1 - clicks[position]
         views = state.clicks[item, position] + state.misses[item, position]
         cache.mean[item, position] = state.clicks[item, position] / views
         cache.width[item, position] = 1.0 / math.sqrt(views)

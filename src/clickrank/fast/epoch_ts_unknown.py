@@ -7,15 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import lean_kernel
+from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank.numerics.mnl_curvature import draw_log_biases
 from clickrank.numerics.mnl_tables import Tables, fit_tables, load_tables, no_tables
 from clickrank.policies._shared.beta_prime import draw_beta_prime
-from clickrank.policies._shared.epochs import ends_epoch, goes_on
+from clickrank.policies._shared.epochs import goes_on
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.epoch_ts_unknown import EpochTSUnknown, Params, State
+from clickrank.policies.epoch_ts_unknown import update as count
 from clickrank.rankings.selection import place, renew_top_k
 from clickrank.types import Floats, Ints
+
+_count = inline_kernel(count)
 
 
 class Cache(NamedTuple):
@@ -88,11 +91,7 @@ def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count, and mark the mode as old."""
-    ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
-    for position in range(ranking.shape[0]):
-        state.clicks[ranking[position], position] += clicks[position]
-        if ended:
-            state.epochs[ranking[position], position] += 1
+    _count(params, state, None, ranking, memo, clicks)
     cache.stale[0] = 1
 
 

@@ -10,13 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import lean_kernel
+from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank.numerics.rank_one import leading_vector
 from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.epsilon_greedy import EpsilonGreedy, Params, State
+from clickrank.policies.epsilon_greedy import update as count
 from clickrank.rankings.selection import place, renew_top_k
 from clickrank.types import Floats, Ints
+
+_count = inline_kernel(count)
 
 
 class Cache(NamedTuple):
@@ -125,11 +128,9 @@ def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count, and renew the rates of the items shown."""
-    state.rounds[0] += 1
+    _count(params, state, None, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]
-        state.clicks[item, position] += clicks[position]
-        state.views[item, position] += 1
         rate = state.clicks[item, position] / state.views[item, position]
         cache.rates[item, position] = rate
 

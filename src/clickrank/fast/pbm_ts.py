@@ -10,11 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._compile.jit import inline_kernel
 from clickrank.numerics.posterior import HAT_SIZE, build_hat, sample_posterior
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pbm_ts import PBMTS, Params, State
+from clickrank.policies.pbm_ts import update as count
 from clickrank.rankings.selection import place, prominence, renew_top_k
 from clickrank.types import Floats, Ints
+
+_count = inline_kernel(count)
 
 
 class Cache(NamedTuple):
@@ -68,11 +72,8 @@ def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count, and mark the hats of the items shown as stale."""
-    for position in range(ranking.shape[0]):
-        item = ranking[position]
-        state.clicks[item] += clicks[position]
-        state.misses[item, position] += 1 - clicks[position]
-        state.seen[item] += params.examination[position]
+    _count(params, state, None, ranking, memo, clicks)
+    for item in ranking:
         cache.stale[item] = 1
 
 

@@ -7,10 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._compile.jit import inline_kernel
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pbm_ucb import PBMUCB, Params, State
+from clickrank.policies.pbm_ucb import update as count
 from clickrank.rankings.selection import place, prominence, renew_top_k
 from clickrank.types import Floats, Ints
+
+_count = inline_kernel(count)
 
 
 class Cache(NamedTuple):
@@ -54,12 +58,8 @@ def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count, and renew the terms of the items shown."""
-    state.rounds[0] += 1
-    for position in range(ranking.shape[0]):
-        item = ranking[position]
-        state.clicks[item] += clicks[position]
-        state.views[item] += 1
-        state.seen[item] += params.examination[position]
+    _count(params, state, None, ranking, memo, clicks)
+    for item in ranking:
         cache.mean[item] = state.clicks[item] / state.seen[item]
         cache.width[item] = math.sqrt(0.5 * state.views[item]) / state.seen[item]
 

@@ -12,14 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._compile.jit import inline_kernel
 from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
 from clickrank.numerics.posterior import HAT_SIZE
 from clickrank.policies._shared.attraction_posterior import draw_page_odds, set_page_sampler
 from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.thompson import PageParams, PageState, Params, State, ThompsonSampling
+from clickrank.policies.thompson import update_page as count_page
 from clickrank.rankings.selection import place, prominence, renew_top_k
 from clickrank.types import Floats, Ints
+
+_count_page = inline_kernel(count_page)
 
 
 class Cache(NamedTuple):
@@ -153,10 +157,8 @@ def update_page(
     clicks: Ints,
 ) -> None:
     """Count, and note whose samplers must be made again."""
-    for position in range(ranking.shape[0]):
-        item = ranking[position]
-        state.clicks[item] += clicks[position]
-        state.misses[item, position] += 1 - clicks[position]
+    _count_page(params, state, None, ranking, memo, clicks)
+    for item in ranking:
         cache.stale[item] = 1
 
 

@@ -60,19 +60,38 @@ def checked_graph(owner: str, neighbours: object) -> Graph:
     return tuple(tuple(sorted(row)) for row in rows)
 
 
+def packed_graph(graph: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """Return all neighbours in one array, and where those of each item begin, and the last end.
+
+    >>> packed_graph(line_graph([0, 2, 1]))
+    (array([2, 2, 0, 1]), array([0, 1, 2, 4]))
+    """
+    neighbours = np.array([k for row in graph for k in row], dtype=np.int64)
+    begins = np.cumsum([0, *(len(row) for row in graph)], dtype=np.int64)
+    return neighbours, begins
+
+
 def relabelled_graph(
     owner: str,
-    graph: Sequence[Sequence[int]],
+    graph: Sequence[Sequence[int]] | None,
     origin: Ints,
     new: Sequence[Sequence[int]] | None = None,
-) -> Graph:
+) -> Graph | None:
     """Return the graph of a catalogue whose item i is this graph's item ``origin[i]``.
 
     ``new`` holds the neighbours of each item of origin -1, as they are numbered in that catalogue.
+    None is the line of all items in the order of their numbers. New items go to its end.
 
     >>> relabelled_graph("OSUB", line_graph([0, 1, 2, 3]), np.array([3, 1, 0]))
     ((1,), (0, 2), (1,))
+    >>> relabelled_graph("OSUB", None, np.array([1, -1, 0]))
+    ((1, 2), (0,), (0,))
     """
+    if graph is None:
+        if new is not None:
+            raise invalid(owner, "new items go to the end of the line by default", new)
+        order = np.lexsort((origin, origin < 0)).tolist()  # new ones last, in their order
+        return None if order == list(range(len(order))) else line_graph(order)
     there = origin.tolist()
     given = list(new or [])
     if len(given) != there.count(-1):
@@ -104,9 +123,13 @@ def without_items(graph: Sequence[Sequence[int]], left: Collection[int]) -> list
 def peak_besides(graph: Sequence[Sequence[int]], values: Floats) -> int | None:
     """Return an item besides the best one without a better neighbour; None if values are unimodal.
 
+    None, too, if there are more or fewer values than items: they are of something else.
+
     >>> peak_besides(line_graph([0, 1, 2]), np.array([0.5, 0.2, 0.3]))
     2
     """
+    if len(graph) != len(values):
+        return None
     best = int(np.argmax(values))
     for item, row in enumerate(graph):
         if item != best and not any(values[other] > values[item] for other in row):

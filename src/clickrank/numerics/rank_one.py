@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from clickrank._compile.jit import kernel
 from clickrank.types import Floats
 
@@ -19,6 +21,24 @@ _GRID = 2.0**26
 _SQUARINGS = 16
 _ITERATIONS = 40
 _CONVERGED = 1e-14
+
+
+@kernel
+def leading_singular_vectors(matrix: Floats, left: Floats, right: Floats) -> None:
+    """Write the leading singular vectors of a matrix, the left one up to a factor."""
+    n_rows, n_columns = matrix.shape
+    gram = np.empty((n_columns, n_columns))
+    for k in range(n_columns):
+        for j in range(n_columns):
+            gram[k, j] = 0.0
+            for i in range(n_rows):
+                gram[k, j] += matrix[i, k] * matrix[i, j]
+    guess = np.full(n_columns, n_columns**-0.5)
+    leading_vector(gram, guess, np.empty((2, n_columns, n_columns)), right)
+    for i in range(n_rows):
+        left[i] = 0.0
+        for k in range(n_columns):
+            left[i] += matrix[i, k] * right[k]
 
 
 @kernel

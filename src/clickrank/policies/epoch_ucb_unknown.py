@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.errors import invalid
 from clickrank.numerics.mnl_curvature import click_effects
 from clickrank.numerics.mnl_tables import PULL, Objective, fit_tables, tables_of
 from clickrank.numerics.pbm_likelihood import rounded
@@ -16,7 +15,7 @@ from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, 
 from clickrank.policies.base import Assumes, KnownModel
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import place, top_k
-from clickrank.types import Ints, IntStatistic, number, switch
+from clickrank.types import Ints, IntStatistic, number, one_of, switch
 
 #: Estimators that may be chosen, see `clickrank.fit.mnl_composite` and `mnl_em`.
 ESTIMATORS = ("composite", "em")
@@ -37,7 +36,7 @@ class Params(NamedTuple):
 
     width: float  # c: the bound is α + c β √(log ...)
     squared: int  # 1 for log(J l²), 0 for log(J l)
-    most: float  # the largest index
+    largest_index: float  # 1 if attractions are known to be at most 1, else infinite
     objective: Objective  # that the estimates minimise, and their bounds
 
 
@@ -142,27 +141,25 @@ class EpochUCBUnknown(EpochPolicy):
     def __post_init__(self) -> None:
         """Check the parameters."""
         owner = type(self).__name__
-        if self.estimator not in ESTIMATORS:
-            rule = f"estimator must be one of {', '.join(ESTIMATORS)}"
-            raise invalid(owner, rule, self.estimator)
+        one_of(owner, "estimator", self.estimator, ESTIMATORS)
         switch(owner, "ceiling", self.ceiling)
         number(owner, "least", self.least, 1e-12, 1.0)
         number(owner, "most", self.most, 1.0)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        most = 1.0 if self.ceiling else math.inf
+        largest_attraction = 1.0 if self.ceiling else math.inf
         objective = Objective(
             composite=int(self.estimator == "composite"),
             item_pull=PULL,
             position_pull=0.0,
             reference=1,
             low_x=math.log(self.least),
-            high_x=math.log(most),
+            high_x=math.log(largest_attraction),
             low_y=math.log(self.least),
             high_y=math.log(self.most),
         )
-        return Params(6.0, 1, most, objective)
+        return Params(6.0, 1, largest_attraction, objective)
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
@@ -177,11 +174,11 @@ class EpochUCBUnknown(EpochPolicy):
         return super().why_not(model) or _too_prominent(model, self.most)
 
 
-def _too_prominent(model: KnownModel, most: float) -> str | None:
+def _too_prominent(model: KnownModel, largest_bias: float) -> str | None:
     """Say which position is more prominent, compared with the first, than estimates may be."""
     bias = [float(x) for x in getattr(model, "position_bias", ())]
-    if bias and max(bias) > most * bias[0] * (1.0 + 1e-12):
-        limit = "more" if most == 1.0 else f"more than {most:g} times more"
+    if bias and max(bias) > largest_bias * bias[0] * (1.0 + 1e-12):
+        limit = "more" if largest_bias == 1.0 else f"more than {largest_bias:g} times more"
         return f"it assumes that no position is {limit} prominent than the first, not {bias}"
     return None
 
@@ -211,7 +208,7 @@ def rank(
         index[item] = math.inf
         if state.epochs[item].sum() > 0:
             width = params.width * math.sqrt(level * squares[item])
-            index[item] = rounded(min(math.exp(log_attraction[item]) + width, params.most))
+            index[item] = rounded(min(math.exp(log_attraction[item]) + width, params.largest_index))
     for position in range(n_positions):
         log_bias[position] = rounded(log_bias[position])
     best, order = np.empty_like(ranking), np.empty_like(ranking)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._compile.jit import kernel
-from clickrank.numerics.rank_one import leading_vector
+from clickrank.numerics.rank_one import leading_singular_vectors
 from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
@@ -147,18 +147,7 @@ def fit(clicks: Ints, views: Ints, attraction: Floats, examination: Floats) -> N
         for k in range(n_positions):
             if views[i, k] > 0:
                 rates[i, k] = clicks[i, k] / views[i, k]
-    gram = np.empty((n_positions, n_positions))
-    for k in range(n_positions):
-        for j in range(n_positions):
-            gram[k, j] = 0.0
-            for i in range(n_items):
-                gram[k, j] += rates[i, k] * rates[i, j]
-    start = np.full(n_positions, n_positions**-0.5)
-    leading_vector(gram, start, np.empty((2, n_positions, n_positions)), examination)
-    for i in range(n_items):
-        attraction[i] = 0.0
-        for k in range(n_positions):
-            attraction[i] += rates[i, k] * examination[k]
+    leading_singular_vectors(rates, attraction, examination)
 
 
 @kernel

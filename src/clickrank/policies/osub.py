@@ -11,7 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank.errors import invalid
-from clickrank.numerics.item_graph import checked_graph, line_graph, peak_besides, relabelled_graph
+from clickrank.numerics.item_graph import (
+    checked_graph,
+    line_graph,
+    packed_graph,
+    peak_besides,
+    relabelled_graph,
+)
 from clickrank.numerics.kl_bounds import kl_upper
 from clickrank.policies.base import Assumes, KnownModel, Policy
 from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo, KnowsItems
@@ -29,10 +35,10 @@ class State(NamedTuple):
 
 
 class Params(NamedTuple):
-    """Constants. The neighbours of item k are ``ends[begins[k]:begins[k + 1]]``."""
+    """Constants. Those of item k are ``neighbours[begins[k]:begins[k + 1]]``."""
 
-    begins: Ints  # (n_items + 1,)
-    ends: Ints  # (twice the number of edges,)
+    neighbours: Ints  # (twice the number of edges,), of all items
+    begins: Ints  # (n_items + 1,), where those of each item begin, and the last end
     degree: int  # γ, the largest number of neighbours
     loglog: float  # c
 
@@ -119,13 +125,7 @@ class OSUB(Policy, HasMemo, ItemsComeAndGo, KnowsItems):
         if len(graph) != n_items:
             rule = f"neighbours must have one entry per item ({n_items})"
             raise invalid("OSUB", rule, len(graph))
-        degrees = [len(row) for row in graph]
-        return Params(
-            begins=np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64),
-            ends=np.array([k for row in graph for k in row], dtype=np.int64),
-            degree=max(degrees),
-            loglog=float(self.loglog),
-        )
+        return Params(*packed_graph(graph), max(map(len, graph)), float(self.loglog))
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
@@ -145,14 +145,8 @@ class OSUB(Policy, HasMemo, ItemsComeAndGo, KnowsItems):
 
         ``new`` holds the neighbours of each new item, as they are numbered in that catalogue.
         """
-        if self.neighbours is not None:
-            graph = relabelled_graph("OSUB", self.neighbours, origin, new)
-            return dataclasses.replace(self, neighbours=graph)
-        if new is not None:
-            raise invalid("OSUB", "new items go to the end of the line by default", new)
-        order = np.lexsort((origin, origin < 0)).tolist()  # new ones last, in their order
-        in_order = order == list(range(len(order)))
-        return self if in_order else dataclasses.replace(self, neighbours=line_graph(order))
+        graph = relabelled_graph("OSUB", self.neighbours, origin, new)
+        return dataclasses.replace(self, neighbours=graph)
 
     def why_not(self, model: KnownModel) -> str | None:
         """Say so if the click model has several positions, or its items are not unimodal."""
@@ -160,11 +154,9 @@ class OSUB(Policy, HasMemo, ItemsComeAndGo, KnowsItems):
         attraction = getattr(model, "attraction", None)
         if reason is not None or attraction is None:
             return reason
-        graph = self.neighbours or line_graph(range(len(attraction)))
-        peak = peak_besides(graph, attraction) if len(graph) == len(attraction) else None
-        if peak is not None:
-            return f"it assumes that item {peak} has a more attractive neighbour in its graph"
-        return None
+        peak = peak_besides(self.neighbours or line_graph(range(len(attraction))), attraction)
+        neighbour = f"it assumes that item {peak} has a more attractive neighbour in its graph"
+        return None if peak is None else neighbour
 
 
 def build(params: Params, state: State) -> InFlight:
@@ -202,7 +194,7 @@ def rank(
         delta += params.loglog * math.log(delta)
     index = np.full(n_items, -math.inf)
     index[leader] = kl_upper(state.clicks[leader], state.misses[leader], delta)
-    for item in params.ends[params.begins[leader] : params.begins[leader + 1]]:
+    for item in params.neighbours[params.begins[leader] : params.begins[leader + 1]]:
         index[item] = kl_upper(state.clicks[item], state.misses[item], delta)
     top_k(index, rng, ranking)
 

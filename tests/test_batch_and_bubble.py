@@ -112,22 +112,25 @@ def test_end_of_a_stage(data: st.DataObject) -> None:
         s for s in range(1, n_positions) if lower[best[s - 1]] > max(upper[k] for k in best[s:])
     ]
     order = state.order.tolist()
-    assert sorted(order) == list(range(n_items))
     cache = learner.cache
-    assert [order[place] for place in cache.place] == list(range(n_items))
+    there = order[: cache.alive[0]]
+    assert order[len(there) :] == [-1] * (n_items - len(there))
+    assert [[*order, -1][place] for place in cache.place] == [
+        item if item in there else -1 for item in range(n_items)
+    ]
     assert state.clicks.tolist() == state.views.tolist() == [0] * n_items
     assert not cache.done.any()
     if splits:
         s = splits[-1]
         assert set(order[:s]) == set(best[:s])
-        assert state.alive[0] == n_items
-        assert cache.first.tolist() == [0] * s + [s] * (n_positions - s)
-        assert state.last.tolist() == [s - 1] * s + [n_positions - 1] * (n_positions - s)
+        assert cache.alive[0] == n_items
+        assert cache.end.tolist() == [s] * s + [n_positions] * (n_positions - s)
         assert state.number.tolist() == [2] * s + [3] * (n_positions - s)
         assert not state.stage.any()
     else:
         keep = {k for k in range(n_items) if upper[k] >= lower[best[n_positions - 1]]}
-        assert set(order[: state.alive[0]]) == keep
+        assert len(there) == len(keep)
+        assert set(there) == keep
         assert set(state.stage.tolist()) == {stage + 1}
         assert set(state.number.tolist()) == {2}
 
@@ -140,9 +143,9 @@ def test_least_viewed_items_are_shown(model: PBM) -> None:
     rng = streams(1, 0)
     for _ in range(800):
         ranking, memo = learner.rank(rng.policy)
-        for first in np.unique(learner.cache.first):
-            last = state.last[first]
-            end = state.alive[0] if last == model.n_positions - 1 else last + 1
+        for first in {0, *learner.cache.end.tolist()} - {model.n_positions}:
+            last = learner.cache.end[first] - 1
+            end = learner.cache.alive[0] if last == model.n_positions - 1 else last + 1
             batch = state.order[first:end]
             shown = ranking[first : last + 1]
             assert set(shown) <= set(batch)

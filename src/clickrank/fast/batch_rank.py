@@ -11,8 +11,10 @@ import numpy as np
 
 from clickrank._compile.jit import lean_kernel
 from clickrank.numerics.kl_bounds import kl_lower, kl_upper
-from clickrank.policies.batch_rank import BatchRank, Params, State, end_of_batch, rank
-from clickrank.policies.contract import register_fast
+from clickrank.policies._shared.deck import begin_deck, deal, shuffle
+from clickrank.policies.batch_rank import BatchRank, Params, State
+from clickrank.policies.batch_rank import build as new_deck
+from clickrank.policies.contract import Request, register_fast
 from clickrank.types import Floats, IntParticle, Ints
 
 
@@ -21,11 +23,11 @@ class Cache(NamedTuple):
 
     dealing: IntParticle  # (1,), this and the next two: as of the plain kernels
     deck: IntParticle  # (n_items,)
-    left: IntParticle  # (1,)
+    to_deal: IntParticle  # (1,)
+    alive: Ints  # (1,), items that are not eliminated
     place: Ints  # (n_items,), place of each item in the order
-    first: Ints  # (n_positions,), first position of the position's batch, I_b(1)
+    end: Ints  # (n_positions,), end of its positions, I_b(2) + 1
     done: Ints  # (n_positions,), at a batch's first position: items that have n_ℓ views
-    numbers: Ints  # (1,), numbers given so far
     upper_buffer: Floats  # (n_items,), U by place
     lower_buffer: Floats  # (n_items,), L by place
     best_buffer: Ints  # (n_positions,), places of the largest L, in its first ones
@@ -38,30 +40,67 @@ class Cache(NamedTuple):
 
 def build(params: Params, state: State) -> Cache:
     """Compute places, and which items have enough views; no deck is being dealt."""
-    n_items, n_positions = state.order.size, state.last.size
-    place = np.empty(n_items, dtype=np.int64)
-    place[state.order] = np.arange(n_items)
-    first, done = np.zeros((2, n_positions), dtype=np.int64)
+    n_items, n_positions = state.order.size, state.number.size
+    alive = int((state.order >= 0).sum())
+    place = np.full(n_items, n_items, dtype=np.int64)
+    place[state.order[:alive]] = np.arange(alive)
+    ends, done = np.zeros((2, n_positions), dtype=np.int64)
     begin = 0
     while begin < n_positions:
-        end = int(state.last[begin]) + 1
-        items = state.order[begin : int(state.alive[0]) if end == n_positions else end]
-        first[begin:end] = begin
+        end = begin + int((state.number == state.number[begin]).sum())
+        items = state.order[begin : alive if end == n_positions else end]
+        ends[begin:end] = end
         done[begin] = (state.views[items] == params.needed[state.stage[begin]]).sum()
         begin = end
     return Cache(
-        dealing=np.zeros(1, dtype=np.int64),
-        deck=np.zeros(n_items, dtype=np.int64),
-        left=np.zeros(1, dtype=np.int64),
+        **new_deck(params, state)._asdict(),
+        alive=np.full(1, alive),
         place=place,
-        first=first,
+        end=ends,
         done=done,
-        numbers=np.full(1, state.number.max()),
         upper_buffer=np.zeros(n_items),
         lower_buffer=np.zeros(n_items),
         best_buffer=np.zeros(n_positions, dtype=np.int64),
         order_buffer=np.zeros(n_items, dtype=np.int64),
     )
+
+
+def rank(
+    params: Params,
+    state: State,
+    cache: Cache,
+    request: Request,
+    rng: np.random.Generator,
+    ranking: Ints,
+    memo: Ints,
+) -> None:
+    """Show the items of each batch in random order; in the lowest, those whose turn it is."""
+    n_positions = ranking.shape[0]
+    first = 0
+    while first < n_positions:
+        end = cache.end[first]
+        number = state.number[first]
+        places = end if end < n_positions else cache.alive[0]
+        if places > end:
+            if cache.dealing[0] != number:
+                cache.dealing[0] = number
+                begin_deck(state.order[first:places], state.views, cache.deck, cache.to_deal)
+            deck = cache.deck[: places - first]
+            deal(deck, cache.to_deal, rng, ranking, memo, first, number)
+        else:
+            counts = number if places - first > 1 else 0
+            for position in range(first, end):
+                ranking[position] = state.order[position]
+                memo[position] = counts
+            shuffle(rng, ranking, first, end)
+        first = end
+
+
+@lean_kernel
+def _end_of_batch(ends: Ints, alive: Ints, first: int) -> int:
+    """Return the end of the places of the batch that begins at a position."""
+    end = ends[first]
+    return int(alive[0]) if end == ends.shape[0] else int(end)
 
 
 def update(
@@ -77,15 +116,17 @@ def update(
         place = cache.place[item]
         own = min(place, n_positions - 1)  # a position of the item's batch
         needed = params.needed[state.stage[own]]
-        current = place < state.alive[0] and memo[position] == state.number[own]
+        current = place < cache.alive[0] and memo[position] == state.number[own]
         if current and state.views[item] < needed:
             state.clicks[item] += clicks[position]
             state.views[item] += 1
             if state.views[item] == needed:
-                first = cache.first[own]
+                first = own
+                while first > 0 and cache.end[first - 1] == cache.end[own]:
+                    first -= 1
                 cache.done[first] += 1
                 end_of_stage |= (
-                    cache.done[first] == end_of_batch(state.last, state.alive, first) - first
+                    cache.done[first] == _end_of_batch(cache.end, cache.alive, first) - first
                 )
     if end_of_stage:
         _end_stages(state, cache, params.delta)
@@ -95,9 +136,9 @@ def update(
 def _end_stages(state: State, cache: Cache, delta: float) -> None:
     """End the stages that are done."""
     first = 0
-    while first < state.last.shape[0]:
-        end = state.last[first] + 1
-        if cache.done[first] == end_of_batch(state.last, state.alive, first) - first:
+    while first < cache.end.shape[0]:
+        end = cache.end[first]
+        if cache.done[first] == _end_of_batch(cache.end, cache.alive, first) - first:
             _end_stage(state, cache, delta, first, end)
         first = end
 
@@ -105,7 +146,7 @@ def _end_stages(state: State, cache: Cache, delta: float) -> None:
 @lean_kernel
 def _end_stage(state: State, cache: Cache, delta: float, first: int, end: int) -> None:
     """Split a batch, or eliminate items from it; either way new stages begin."""
-    places = end_of_batch(state.last, state.alive, first)
+    places = _end_of_batch(cache.end, cache.alive, first)
     for place in range(first, places):
         item = state.order[place]
         misses = state.views[item] - state.clicks[item]
@@ -118,9 +159,7 @@ def _end_stage(state: State, cache: Cache, delta: float, first: int, end: int) -
     split = _split(cache, first, places, size)
     if split == 0:
         needed = cache.lower_buffer[cache.best_buffer[size - 1]]
-        alive = _partition(state, cache, first, places, needed)
-        if end == state.last.shape[0]:
-            state.alive[0] = alive
+        _eliminate(state, cache, first, places, needed)
         _begin_stage(state, cache, first, end, state.stage[first] + 1)
         return
     # The first items come to the front, the others keep their order.
@@ -171,20 +210,19 @@ def _split(cache: Cache, first: int, places: int, size: int) -> int:
 
 
 @lean_kernel
-def _partition(state: State, cache: Cache, first: int, places: int, needed: float) -> int:
-    """Move items of a U below what is needed behind the others; return the end of these."""
+def _eliminate(state: State, cache: Cache, first: int, places: int, needed: float) -> None:
+    """Leave out items of a U below what is needed: there are some in the lowest batch alone."""
     to = 0
     for place in range(first, places):
         if cache.upper_buffer[place] >= needed:
             cache.order_buffer[to] = state.order[place]
             to += 1
-    end = first + to
-    for place in range(first, places):
-        if not cache.upper_buffer[place] >= needed:
-            cache.order_buffer[to] = state.order[place]
-            to += 1
+        else:
+            cache.place[state.order[place]] = state.order.shape[0]
+            cache.alive[0] -= 1
+    for place in range(first + to, places):
+        state.order[place] = -1
     _write_order(state, cache, first, to)
-    return end
 
 
 @lean_kernel
@@ -196,13 +234,14 @@ def _write_order(state: State, cache: Cache, first: int, size: int) -> None:
 
 @lean_kernel
 def _begin_stage(state: State, cache: Cache, first: int, end: int, stage: int) -> None:
-    cache.numbers[0] += 1
+    number = 0
+    for other in state.number:
+        number = max(number, other + 1)
     cache.done[first] = 0
     for position in range(first, end):
-        cache.first[position] = first
-        state.last[position] = end - 1
+        cache.end[position] = end
         state.stage[position] = stage
-        state.number[position] = cache.numbers[0]
+        state.number[position] = number
 
 
 register_fast(BatchRank, State, Cache, build, rank, update, lean=True)

@@ -12,13 +12,8 @@ import numpy as np
 
 from clickrank._compile.jit import lean_kernel
 from clickrank.numerics.shuffling import swap_at_random
-from clickrank.policies.bubble_rank import (
-    BubbleRank,
-    Params,
-    State,
-    count_candidates,
-    surely_better,
-)
+from clickrank.policies._shared.bubble_rank_items import count_candidates
+from clickrank.policies.bubble_rank import BubbleRank, Params, State, surely_better
 from clickrank.policies.contract import Request, register_fast
 from clickrank.types import IntParticle, Ints
 
@@ -26,7 +21,7 @@ from clickrank.types import IntParticle, Ints
 class Cache(NamedTuple):
     """How many items may come onto the page, and whether the base list may change."""
 
-    waiting: IntParticle  # (1,), as of the plain kernels
+    lists_since_feedback: IntParticle  # (1,), as of the plain kernels
     candidates: Ints  # (1,), items below the page that may be better than its last one
     unsettled: Ints  # (1,), whether the last pass exchanged items, so the next one may too
     deck_buffer: Ints  # (n_items,), 0, 1, 2, … between two calls
@@ -35,7 +30,7 @@ class Cache(NamedTuple):
 def build(params: Params, state: State) -> Cache:
     """Count the candidates; whether the last pass exchanged items is not known."""
     return Cache(
-        waiting=np.zeros(1, dtype=np.int64),
+        lists_since_feedback=np.zeros(1, dtype=np.int64),
         candidates=np.full(1, count_candidates(params, state), dtype=np.int64),
         unsettled=np.ones(1, dtype=np.int64),
         deck_buffer=np.arange(state.base.size),
@@ -59,8 +54,8 @@ def rank(
     if not (params.given or state.rounds[0] > 0):
         _draw_list(cache.deck_buffer, rng, ranking)
         return
-    offset = (state.rounds[0] + cache.waiting[0] + 1) % 2  # h = t mod 2
-    cache.waiting[0] += 1
+    offset = (state.rounds[0] + cache.lists_since_feedback[0] + 1) % 2  # h = t mod 2
+    cache.lists_since_feedback[0] += 1
     for position in range(offset, n_positions - 1, 2):
         item = ranking[position]
         other = ranking[position + 1]
@@ -96,7 +91,7 @@ def update(
     """Count randomised pairs, and exchange neighbours if that may have become certain."""
     started = params.given or state.rounds[0] > 0
     state.rounds[0] += 1
-    cache.waiting[0] = 0
+    cache.lists_since_feedback[0] = 0
     if not started:
         _start(state.base, cache.deck_buffer, ranking)
         return

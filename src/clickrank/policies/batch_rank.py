@@ -8,15 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import kernel, lean_kernel
+from clickrank._compile.jit import kernel
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
 from clickrank.numerics.shuffling import shuffle
+from clickrank.policies._shared.batch_rank_items import BatchRankItems
 from clickrank.policies._shared.deck import begin_deck, deal
 from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.capabilities import DropsItems, ExactLists, HasMemo
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Blocks, Dealt, Joined, Lists, ListSource
-from clickrank.types import Floats, IntParticle, Ints, IntStatistic, whole
+from clickrank.types import IntParticle, Ints, IntStatistic, whole
 
 #: Stages of a batch. The last one needs more than 2**53 views of an item, so that none is missed.
 STAGES = 26
@@ -25,15 +24,13 @@ STAGES = 26
 class State(NamedTuple):
     """Batches as cuts of one order of the items, and the counts of their current stages.
 
-    The batch of positions first … last has the items in these places of the order; the lowest batch
-    has those of all further places too, up to the items that were eliminated.
+    Positions of one number are a batch: it has the items in these places of the order. The lowest
+    batch has those of all further places too.
     """
 
-    order: IntStatistic  # (n_items,), items by place: B_1, B_2, …, and the eliminated ones
-    alive: IntStatistic  # (1,), items that are not eliminated: the places that count
-    last: IntStatistic  # (n_positions,), last position of the position's batch, I_b(2)
+    order: IntStatistic  # (n_items,), items by place: B_1, B_2, …; -1 in place of eliminated ones
+    number: IntStatistic  # (n_positions,), number of the position's batch and stage, from 1 up
     stage: IntStatistic  # (n_positions,), stage of the position's batch, ℓ_b
-    number: IntStatistic  # (n_positions,), number of that batch and stage, from 1 up
     clicks: IntStatistic  # (n_items,), c_{b,ℓ}: clicks in the current stage of the item's batch
     views: IntStatistic  # (n_items,), n_{b,ℓ}
 
@@ -43,7 +40,7 @@ class Deck(NamedTuple):
 
     dealing: IntParticle  # (1,), number of the stage that the deck is of
     deck: IntParticle  # (n_items,), items of the lowest batch, those to show next first
-    left: IntParticle  # (1,), how many are to be shown before any other is shown again
+    to_deal: IntParticle  # (1,), how many are to be shown before any other is shown again
 
 
 class Params(NamedTuple):
@@ -54,7 +51,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BatchRank(Policy, HasMemo, DropsItems, ExactLists):
+class BatchRank(Policy, BatchRankItems):
     """BatchRank divides the items into batches that own neighbouring positions.
 
     Each batch shows its items equally often, in random order, through stages of growing length. At
@@ -122,10 +119,8 @@ class BatchRank(Policy, HasMemo, DropsItems, ExactLists):
         """Return the state before the first round: one batch of all items."""
         return State(
             order=np.arange(n_items),
-            alive=np.full(1, n_items, dtype=np.int64),
-            last=np.full(n_positions, n_positions - 1, dtype=np.int64),
-            stage=np.zeros(n_positions, dtype=np.int64),
             number=np.ones(n_positions, dtype=np.int64),
+            stage=np.zeros(n_positions, dtype=np.int64),
             clicks=np.zeros(n_items, dtype=np.int64),
             views=np.zeros(n_items, dtype=np.int64),
         )
@@ -138,40 +133,13 @@ class BatchRank(Policy, HasMemo, DropsItems, ExactLists):
         """Return what the numbers are below: there are fewer than 2 · n_items batches."""
         return 2 * STAGES * n_items + 1
 
-    def dropped(self, state: State) -> Ints:
-        """Return the items that were eliminated."""
-        return state.order[state.alive[0] :].copy()
-
-    def lists(self, source: ListSource) -> Lists:
-        """Return the lists of batches in random order, the lowest one by its deck."""
-        state, cache, n_positions = source.state, source.cache, source.n_positions
-        parts: list[tuple[Lists, int]] = []
-        first = 0
-        while first < n_positions:
-            end = int(state.last[first]) + 1
-            places = int(state.alive[0]) if end == n_positions else end
-            items, size = state.order[first:places].copy(), end - first
-            if places > end:
-                left = int(cache.left[0])
-                deck = cache.deck[: places - first].copy()
-                if cache.dealing[0] != state.number[first]:  # a new deck: who was shown less often
-                    behind = state.views[items] == state.views[items].min()
-                    deck, left = np.append(items[behind], items[~behind]), int(behind.sum())
-                items = deck[:left]
-                if left < size:
-                    parts.append((Dealt(items, deck[left:], size), size))
-                    break
-            parts.append((Blocks([items], [0] * size), size))
-            first = end
-        return Joined(parts)
-
 
 def build(params: Params, state: State) -> Deck:
     """Return a deck that is not of any stage: it goes by feedback who was shown less often."""
     return Deck(
         dealing=np.zeros(1, dtype=np.int64),
         deck=np.zeros(state.order.size, dtype=np.int64),
-        left=np.zeros(1, dtype=np.int64),
+        to_deal=np.zeros(1, dtype=np.int64),
     )
 
 
@@ -185,32 +153,32 @@ def rank(
     memo: Ints,
 ) -> None:
     """Show the items of each batch in random order; in the lowest, those whose turn it is."""
-    n_positions = ranking.shape[0]
     first = 0
-    while first < n_positions:
-        end = state.last[first] + 1
+    while first < ranking.shape[0]:
+        items, end = _batch_at(state, first)
         number = state.number[first]
-        places = end_of_batch(state.last, state.alive, first)
-        if places > end:
+        if items.shape[0] > end - first:
             if cache.dealing[0] != number:
                 cache.dealing[0] = number
-                begin_deck(state.order[first:places], state.views, cache.deck, cache.left)
-            deck = cache.deck[: places - first]
-            deal(deck, cache.left, rng, ranking, memo, first, number)
+                begin_deck(items, state.views, cache.deck, cache.to_deal)
+            deck = cache.deck[: items.shape[0]]
+            deal(deck, cache.to_deal, rng, ranking, memo, first, number)
         else:
-            counts = number if places - first > 1 else 0
-            for position in range(first, end):
-                ranking[position] = state.order[position]
-                memo[position] = counts
+            ranking[first:end] = items
+            memo[first:end] = number if items.shape[0] > 1 else 0
             shuffle(rng, ranking, first, end)
         first = end
 
 
-@lean_kernel
-def end_of_batch(last: Ints, alive: Ints, first: int) -> int:
-    """Return the end of the places of the batch that begins at a position."""
-    end = last[first] + 1
-    return int(alive[0]) if end == last.shape[0] else int(end)
+@kernel
+def _batch_at(state: State, first: int) -> tuple[Ints, int]:
+    """Return the items of the batch that begins at a position, and the end of its positions."""
+    n_positions = state.number.shape[0]
+    end = first + 1
+    while end < n_positions and state.number[end] == state.number[first]:
+        end += 1
+    places = end if end < n_positions else np.count_nonzero(state.order >= 0)
+    return state.order[first:places], end
 
 
 def update(
@@ -219,8 +187,7 @@ def update(
     """Count clicks and views, and end the stages of batches whose items all have enough views."""
     first = 0
     while first < ranking.shape[0]:
-        end = state.last[first] + 1
-        items = state.order[first : end_of_batch(state.last, state.alive, first)]
+        items, end = _batch_at(state, first)
         needed = params.needed[state.stage[first]]
         waiting = 0  # for views of items of this batch
         for item in items:
@@ -247,36 +214,22 @@ def _end_stage(params: Params, state: State, items: Ints, first: int, end: int) 
         lower[i] = kl_lower(state.clicks[item], misses, params.delta)
         state.clicks[item] = 0
         state.views[item] = 0
-    best = _by_lower(lower)  # d_1, d_2, …
+    best = np.argsort(-lower, kind="mergesort")  # d_1, d_2, …
     split = 0
     for s in range(1, size):
         if lower[best[s - 1]] > upper[best[s:]].max():
             split = s
     if split > 0:  # d_1, …, d_s, and the others as they were
-        ahead = np.zeros(items.shape[0], dtype=np.bool_)
-        ahead[best[:split]] = True
-        items[:] = np.concatenate((items[best[:split]], items[~ahead]))
+        after = np.ones(items.shape[0], dtype=np.bool_)
+        after[best[:split]] = False
+        items[:] = np.concatenate((items[best[:split]], items[after]))
         _begin_stage(state, first, first + split, 0)
         _begin_stage(state, first + split, end, 0)
         return
-    stays = upper >= lower[best[size - 1]]
-    items[:] = np.concatenate((items[stays], items[~stays]))
-    if end == state.last.shape[0]:
-        state.alive[0] = first + stays.sum()
+    left = items[upper >= lower[best[size - 1]]]
+    items[:] = -1
+    items[: left.shape[0]] = left
     _begin_stage(state, first, end, state.stage[first] + 1)
-
-
-@kernel
-def _by_lower(lower: Floats) -> Ints:
-    """Return the items by decreasing L; the order of equal ones does not matter."""
-    best = np.empty(lower.shape[0], dtype=np.int64)
-    for i in range(lower.shape[0]):
-        place = i
-        while place > 0 and lower[best[place - 1]] < lower[i]:
-            best[place] = best[place - 1]
-            place -= 1
-        best[place] = i
-    return best
 
 
 @kernel
@@ -284,7 +237,6 @@ def _begin_stage(state: State, first: int, end: int, stage: int) -> None:
     """Give the batch of these positions the next number, which memos know its stage by."""
     number = state.number.max() + 1  # of a stage that goes on, or ends just now
     for position in range(first, end):
-        state.last[position] = end - 1
         state.stage[position] = stage
         state.number[position] = number
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +12,10 @@ import numpy as np
 from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.errors import invalid
 from clickrank.numerics.shuffling import swap_at_random
+from clickrank.policies._shared.bubble_rank_items import BubbleRankItems, distinct_items
 from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.capabilities import ExactLists, HasMemo, KnowsItems, refuse_new
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Blocks, Few, Joined, Lists, ListSource
-from clickrank.types import IntParticle, Ints, IntStatistic, number, numbers_of, whole
+from clickrank.types import IntParticle, Ints, IntStatistic, number, whole
 
 
 class State(NamedTuple):
@@ -33,7 +31,7 @@ class State(NamedTuple):
 class Waiting(NamedTuple):
     """Lists that feedback may still come for, which cannot be known from feedback."""
 
-    waiting: IntParticle  # (1,), lists made since the last feedback: t goes on without it
+    lists_since_feedback: IntParticle  # (1,), lists made since it last came: t goes on without it
 
 
 class Params(NamedTuple):
@@ -45,7 +43,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BubbleRank(Policy, HasMemo, ExactLists, KnowsItems):
+class BubbleRank(Policy, BubbleRankItems):
     """BubbleRank improves a list it is given, and never strays far from it.
 
     In every round disjoint pairs of neighbours, those at even or at odd positions in turn, are
@@ -110,17 +108,9 @@ class BubbleRank(Policy, HasMemo, ExactLists, KnowsItems):
         """Check the parameters, the list as far as it can be without the catalogue."""
         object.__setattr__(self, "horizon", whole("BubbleRank", "horizon", self.horizon, 1))
         number("BubbleRank", "power", self.power, 0.0)
-        if self.initial is None:
-            return
-        items = np.asarray(self.initial)
-        good = items.ndim == 1 and items.size > 0 and items.dtype.kind in "iu"
-        if not good or items.min() < 0 or np.unique(items).size < items.size:
-            raise invalid(
-                "BubbleRank",
-                "initial must be a list of distinct whole numbers of at least 0",
-                self.initial,
-            )
-        object.__setattr__(self, "initial", tuple(items.tolist()))
+        if self.initial is not None:
+            initial = distinct_items("BubbleRank", "initial", self.initial)
+            object.__setattr__(self, "initial", initial)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -150,57 +140,10 @@ class BubbleRank(Policy, HasMemo, ExactLists, KnowsItems):
         """
         return n_positions
 
-    def memo_limit(self, n_items: int) -> int:
-        """Return what the numbers are below."""
-        return n_items + 1
-
-    def relabelled(self, origin: Ints, new: None = None) -> BubbleRank:
-        """Return the spec for a catalogue whose item i is this one's item ``origin[i]``."""
-        refuse_new(self, new)
-        if self.initial is None:
-            return self
-        numbers = numbers_of(origin, max(*self.initial, *origin) + 1)[list(self.initial)]
-        return dataclasses.replace(self, initial=numbers[numbers >= 0])
-
-    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos with the item left out, if any, called by another number."""
-        left_out = memos[:, -1]
-        found = np.append(0, 1 + numbers)[left_out]
-        found[(left_out > 0) & (found == 0)] = -1
-        return np.column_stack([memos[:, :-1], found])
-
-    def lists(self, source: ListSource) -> Lists:
-        """Return the lists of pairs in random order, each by itself."""
-        state, n_positions = source.state, source.n_positions
-        if not source.params.given and state.rounds[0] == 0:
-            return Blocks([np.arange(source.n_items)], [0] * n_positions)
-        offset = int(state.rounds[0] + source.cache.waiting[0] + 1) % 2
-        base = state.base.tolist()
-        parts: list[tuple[Lists, int]] = [(Few([[base[0]]]), 1)] * offset
-        for position in range(offset, n_positions - 1, 2):
-            pair = base[position : position + 2]
-            won, lost = int(state.wins[*pair]), int(state.wins[pair[1], pair[0]])
-            sure = won > lost and (won - lost) ** 2 > source.params.width * (won + lost)
-            parts.append((Few([pair] if sure else [pair, pair[::-1]]), 2))
-        if (n_positions - 1 - offset) % 2 == 0 and n_positions > offset:
-            count = count_candidates(source.params, state)
-            others = base[n_positions : n_positions + count]
-            weights = [0.5] + [0.5 / count] * count if count else [1.0]
-            parts.append((Few([[x] for x in (base[n_positions - 1], *others)], weights), 1))
-        return Joined(parts)
-
 
 def build(params: Params, state: State) -> Waiting:
     """Wait for no list."""
     return Waiting(np.zeros(1, dtype=np.int64))
-
-
-def count_candidates(params: Params, state: State) -> int:
-    """Return how many items below the page may be better than the last one on it."""
-    last, below = state.base[params.n_positions - 1], state.base[params.n_positions :]
-    won, lost = state.wins[last, below], state.wins[below, last]
-    sure = (won > lost) & ((won - lost) ** 2 > params.width * (won + lost))
-    return int(below.size - sure.sum())
 
 
 @lean_kernel
@@ -228,8 +171,8 @@ def rank(
         _draw_list(state.base.shape[0], rng, ranking)
         return
     ranking[:] = state.base[:n_positions]
-    offset = (state.rounds[0] + cache.waiting[0] + 1) % 2  # h = t mod 2
-    cache.waiting[0] += 1
+    offset = (state.rounds[0] + cache.lists_since_feedback[0] + 1) % 2  # h = t mod 2
+    cache.lists_since_feedback[0] += 1
     for position in range(offset, n_positions - 1, 2):
         item = ranking[position]
         other = ranking[position + 1]
@@ -239,7 +182,7 @@ def rank(
                 ranking[position] = other
                 ranking[position + 1] = item
     last = n_positions - 1
-    candidates = 0
+    candidates = 0  # items below the page that may be better than its last one: they come first
     for item in state.base[n_positions:]:
         candidates += not surely_better(state.wins, params.width, state.base[last], item)
     if candidates > 0 and (last - offset) % 2 == 0:
@@ -266,9 +209,11 @@ def update(
     """Count randomised pairs of which one item was clicked, then exchange neighbours."""
     started = params.given or state.rounds[0] > 0
     state.rounds[0] += 1
-    cache.waiting[0] = 0
-    if not started:
-        _start(state.base, ranking)
+    cache.lists_since_feedback[0] = 0
+    if not started:  # this is the list to start from, and the other items follow
+        below = np.ones(state.base.shape[0], dtype=np.bool_)
+        below[ranking] = False
+        state.base[:] = np.append(ranking, np.flatnonzero(below))
         return
     last = ranking.shape[0] - 1
     for position in range(last):
@@ -282,17 +227,6 @@ def update(
 
 
 @kernel
-def _start(base: Ints, ranking: Ints) -> None:
-    """Take a list as the base list; the other items follow."""
-    size = ranking.shape[0]
-    base[:size] = ranking
-    for item in range(base.shape[0]):
-        if not (ranking == item).any():
-            base[size] = item
-            size += 1
-
-
-@kernel
 def _bubble(base: Ints, wins: Ints, width: float, n_positions: int) -> None:
     """Exchange neighbours of which the lower is surely better, in one pass; then the last item."""
     for upper in range(n_positions - 1):
@@ -301,26 +235,19 @@ def _bubble(base: Ints, wins: Ints, width: float, n_positions: int) -> None:
             base[upper] = base[upper + 1]
             base[upper + 1] = item
     last = base[n_positions - 1]
-    better = -1
-    lead = 0
+    better, lead = -1, 0
     for place in range(n_positions, base.shape[0]):
-        item = base[place]
-        by = wins[item, last] - wins[last, item]
-        if by > lead and surely_better(wins, width, item, last):
-            better = place
-            lead = by
+        by = wins[base[place], last] - wins[last, base[place]]
+        if by > lead and surely_better(wins, width, base[place], last):
+            better, lead = place, by
     if better >= 0:
-        base[n_positions - 1] = base[better]
-        base[better] = last
-        last = base[n_positions - 1]
+        base[n_positions - 1], base[better] = base[better], last
     # Below the page, those that may be better than the last one come first; both keep their order.
-    below = base[n_positions:].copy()
-    to = n_positions
-    for worse in range(2):
-        for item in below:
-            if surely_better(wins, width, last, item) == (worse == 1):
-                base[to] = item
-                to += 1
+    below = base[n_positions:]
+    worse = np.zeros(below.shape[0], dtype=np.bool_)
+    for i in range(below.shape[0]):
+        worse[i] = surely_better(wins, width, base[n_positions - 1], below[i])
+    below[:] = np.append(below[~worse], below[worse])
 
 
 register(BubbleRank, State, rank, update, cache=Waiting, build=build)

@@ -10,10 +10,10 @@ from clickrank.types import Ints
 
 
 @lean_kernel
-def begin_deck(items: Ints, views: Ints, deck: Ints, left: Ints) -> None:
+def begin_deck(items: Ints, views: Ints, deck: Ints, to_deal: Ints) -> None:
     """Write a deck of items in which those with the fewest views are the ones left to deal.
 
-    ``left`` (1,) gets their number; they are the first of the deck.
+    ``to_deal`` (1,) gets their number; they are the first of the deck.
     """
     fewest = views[items[0]]
     for item in items:
@@ -27,13 +27,13 @@ def begin_deck(items: Ints, views: Ints, deck: Ints, left: Ints) -> None:
         else:
             back -= 1
             deck[back] = item
-    left[0] = to
+    to_deal[0] = to
 
 
 @lean_kernel
 def deal(
     deck: Ints,
-    left: Ints,
+    to_deal: Ints,
     rng: np.random.Generator,
     ranking: Ints,
     memo: Ints,
@@ -48,14 +48,14 @@ def deal(
     """
     size = deck.shape[0]
     n_positions = ranking.shape[0]
-    cards = int(left[0])
+    cards = int(to_deal[0])
     dealt = min(cards, n_positions - first)
     for position in range(first, first + dealt):
         cards -= 1
         swap_at_random(rng, deck, cards, 0, cards + 1)
         ranking[position] = deck[cards]
         memo[position] = number
-    left[0] = cards if cards > 0 else size
+    to_deal[0] = cards if cards > 0 else size
     shown = n_positions - first
     if cards > 0 or dealt == shown:
         return

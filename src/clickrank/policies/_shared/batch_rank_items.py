@@ -1,0 +1,52 @@
+"""BatchRank when items are retired, the distribution of its lists, and its older files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from clickrank.policies.capabilities import DropsItems, ExactLists, HasMemo, LayoutChanged
+from clickrank.rankings.lists import Blocks, Dealt, Joined, Lists, ListSource
+from clickrank.types import Ints
+
+
+class BatchRankItems(HasMemo, DropsItems, ExactLists, LayoutChanged):
+    """What BatchRank can do besides ranking and learning."""
+
+    def dropped(self, state: Any) -> Ints:
+        """Return the items that were eliminated."""
+        return np.setdiff1d(np.arange(state.order.size), state.order)
+
+    def lists(self, source: ListSource) -> Lists:
+        """Return the lists of batches in random order, the lowest one by its deck."""
+        state, cache, n_positions = source.state, source.cache, source.n_positions
+        parts: list[tuple[Lists, int]] = []
+        first = 0
+        while first < n_positions:
+            number = state.number[first]
+            size = int((state.number == number).sum())
+            end = first + size
+            items = state.order[first:end].copy()
+            if end == n_positions and (state.order >= 0).sum() > end:
+                items = state.order[first:][state.order[first:] >= 0]
+                deck, to_deal = cache.deck[: items.size].copy(), int(cache.to_deal[0])
+                if cache.dealing[0] != number:  # a new deck: who was shown less often
+                    behind = state.views[items] == state.views[items].min()
+                    deck, to_deal = np.append(items[behind], items[~behind]), int(behind.sum())
+                items = deck[:to_deal]
+                if to_deal < size:
+                    parts.append((Dealt(items, deck[to_deal:], size), size))
+                    break
+            parts.append((Blocks([items], [0] * size), size))
+            first = end
+        return Joined(parts)
+
+    def convert_saved(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        """Return what was saved, with -1 for eliminated items, and with names of now."""
+        if "alive" not in arrays:
+            return arrays
+        order = arrays["order"].copy()
+        order[arrays["alive"][0] :] = -1
+        renamed = {"to_deal" if name == "left" else name: a for name, a in arrays.items()}
+        return {**renamed, "order": order}

@@ -1,0 +1,86 @@
+"""BubbleRank for other items, the distribution of its lists, and its older files."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from clickrank.errors import invalid
+from clickrank.policies.capabilities import (
+    ExactLists,
+    HasMemo,
+    KnowsItems,
+    LayoutChanged,
+    refuse_new,
+)
+from clickrank.rankings.lists import Blocks, Few, Joined, Lists, ListSource
+from clickrank.types import Ints, numbers_of
+
+
+class BubbleRankItems(HasMemo, ExactLists, KnowsItems, LayoutChanged):
+    """What BubbleRank can do besides ranking and learning."""
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what the numbers are below."""
+        return n_items + 1
+
+    def relabelled(self: Any, origin: Ints, new: None = None) -> Any:
+        """Return the spec for a catalogue whose item i is this one's item ``origin[i]``."""
+        refuse_new(self, new)
+        if self.initial is None:
+            return self
+        numbers = numbers_of(origin, max(*self.initial, *origin) + 1)[list(self.initial)]
+        return dataclasses.replace(self, initial=numbers[numbers >= 0])
+
+    def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
+        """Return memos with the item left out, if any, called by another number."""
+        left_out = memos[:, -1]
+        found = np.append(0, 1 + numbers)[left_out]
+        found[(left_out > 0) & (found == 0)] = -1
+        return np.column_stack([memos[:, :-1], found])
+
+    def lists(self, source: ListSource) -> Lists:
+        """Return the lists of pairs in random order, each by itself."""
+        state, n_positions = source.state, source.n_positions
+        if not source.params.given and state.rounds[0] == 0:
+            return Blocks([np.arange(source.n_items)], [0] * n_positions)
+        offset = int(state.rounds[0] + source.cache.lists_since_feedback[0] + 1) % 2
+        base = state.base.tolist()
+        parts: list[tuple[Lists, int]] = [(Few([[base[0]]]), 1)] * offset
+        for position in range(offset, n_positions - 1, 2):
+            pair = base[position : position + 2]
+            won, lost = int(state.wins[*pair]), int(state.wins[pair[1], pair[0]])
+            sure = won > lost and (won - lost) ** 2 > source.params.width * (won + lost)
+            parts.append((Few([pair] if sure else [pair, pair[::-1]]), 2))
+        if (n_positions - 1 - offset) % 2 == 0 and n_positions > offset:
+            count = count_candidates(source.params, state)
+            others = base[n_positions : n_positions + count]
+            weights = [0.5] + [0.5 / count] * count if count else [1.0]
+            parts.append((Few([[x] for x in (base[n_positions - 1], *others)], weights), 1))
+        return Joined(parts)
+
+    def convert_saved(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        """Return what was saved, with a field that once had another name."""
+        return {"lists_since_feedback" if k == "waiting" else k: v for k, v in arrays.items()}
+
+
+def distinct_items(owner: str, name: str, items: ArrayLike) -> tuple[int, ...]:
+    """Check a list of items as far as it can be without the catalogue, and return it as a tuple."""
+    found = np.asarray(items)
+    good = found.ndim == 1 and found.size > 0 and found.dtype.kind in "iu"
+    if not good or found.min() < 0 or np.unique(found).size < found.size:
+        raise invalid(
+            owner, f"{name} must be a list of distinct whole numbers of at least 0", items
+        )
+    return tuple(found.tolist())
+
+
+def count_candidates(params: Any, state: Any) -> int:
+    """Return how many items below the page may be better than the last one on it."""
+    last, below = state.base[params.n_positions - 1], state.base[params.n_positions :]
+    won, lost = state.wins[last, below], state.wins[below, last]
+    sure = (won > lost) & ((won - lost) ** 2 > params.width * (won + lost))
+    return int(below.size - sure.sum())

@@ -15,6 +15,7 @@ import clickrank as cr
 from clickrank._rng import streams
 from clickrank.clickmodels import DCM, PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue
+from clickrank.fast._shared.kept_indices import tangent
 from clickrank.learning import Learner
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies import DCMKLUCB, CascadeUCB1, policy
@@ -69,7 +70,7 @@ def test_indices_are_solved_and_bounded() -> None:
     for t in range(1, 1500):
         ranking, memo = learner.rank(rng.policy)
         if t % 100 == 0:
-            state, known = learner.state, learner.cache
+            state, kept = learner.state, learner.cache.kept
             delta = exploration_budget(float(t))
             views = state.clicks + state.misses
             want = np.array(
@@ -78,10 +79,10 @@ def test_indices_are_solved_and_bounded() -> None:
                     for c, n in zip(state.clicks, views, strict=True)
                 ]
             )
-            now = known.at == delta
-            assert known.value[now] == pytest.approx(want[now], abs=1e-12)
-            assert (known.value <= want + 1e-12).all()
-            bounds = known.tangent + known.rate * delta
+            now = kept.delta == delta
+            assert kept.value[now] == pytest.approx(want[now], abs=1e-12)
+            assert (kept.value <= want + 1e-12).all()
+            bounds = np.array([tangent(kept, item, delta) for item in range(users.n_items)])
             assert (bounds >= want).all()
             assert sorted(want[ranking]) == sorted(want)[-users.n_positions :]
         learner.update(ranking, memo, users.sample(ranking, rng.users))
@@ -95,7 +96,7 @@ def test_indices_are_seldom_computed() -> None:
     computed = looked_at = 0
     for t in range(1, 2000):
         ranking, memo = learner.rank(rng.policy)
-        computed += int((learner.cache.at == exploration_budget(float(t))).sum())
+        computed += int((learner.cache.kept.delta == exploration_budget(float(t))).sum())
         clicks = users.sample(ranking, rng.users)
         before = learner.state.misses.sum() + learner.state.clicks.sum()
         learner.update(ranking, memo, clicks)

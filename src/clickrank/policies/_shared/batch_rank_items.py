@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from clickrank.policies.capabilities import DropsItems, ExactLists, HasMemo, LayoutChanged
+from clickrank.policies.capabilities import DropsItems, ExactLists, HasMemo, ReadsEarlierStates
 from clickrank.rankings.lists import Blocks, Dealt, Joined, Lists, ListSource
 from clickrank.types import Ints
 
 
-class BatchRankItems(HasMemo, DropsItems, ExactLists, LayoutChanged):
+class BatchRankItems(HasMemo, DropsItems, ExactLists, ReadsEarlierStates):
     """What BatchRank can do besides ranking and learning."""
 
     def dropped(self, state: Any) -> Ints:
@@ -42,10 +44,10 @@ class BatchRankItems(HasMemo, DropsItems, ExactLists, LayoutChanged):
             first = end
         return Joined(parts)
 
-    def convert_saved(self, arrays: dict[str, Any]) -> dict[str, Any]:
+    def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return what was saved, with -1 for eliminated items, and with names of now."""
         if "alive" not in arrays:
-            return arrays
+            return dict(arrays)
         order = arrays["order"].copy()
         order[arrays["alive"][0] :] = -1
         renamed = {"to_deal" if name == "left" else name: a for name, a in arrays.items()}

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from clickrank.errors import invalid
 from clickrank.policies.capabilities import (
     ExactLists,
     HasMemo,
     KnowsItems,
-    LayoutChanged,
+    ReadsEarlierStates,
     refuse_new,
 )
 from clickrank.rankings.lists import Blocks, Few, Joined, Lists, ListSource
 from clickrank.types import Ints, numbers_of
 
 
-class BubbleRankItems(HasMemo, ExactLists, KnowsItems, LayoutChanged):
+class BubbleRankItems(HasMemo, ExactLists, KnowsItems, ReadsEarlierStates):
     """What BubbleRank can do besides ranking and learning."""
 
     def memo_limit(self, n_items: int) -> int:
@@ -62,7 +63,7 @@ class BubbleRankItems(HasMemo, ExactLists, KnowsItems, LayoutChanged):
             parts.append((Few([[x] for x in (base[n_positions - 1], *others)], weights), 1))
         return Joined(parts)
 
-    def convert_saved(self, arrays: dict[str, Any]) -> dict[str, Any]:
+    def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return what was saved, with a field that once had another name."""
         return {"lists_since_feedback" if k == "waiting" else k: v for k, v in arrays.items()}
 

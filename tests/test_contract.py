@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import clickrank as cr
-from clickrank._compile.jit import kernel_for
 from clickrank.errors import InvalidValue
-from clickrank.learning.chooser import draw_lists
+from clickrank.learning.rounds import compiled_play
 from clickrank.policies import Assumes, HasMemo, Policy, Request, capabilities
-from clickrank.policies.contract import code_of, register_fast
+from clickrank.policies.contract import register_fast
 from clickrank.policies.pbm_ucb import PBMUCB, State
 from clickrank.ranker import Learned
 from clickrank.types import IntParticle, Ints
@@ -33,7 +32,7 @@ def test_only_scorers_take_candidates_in_a_request() -> None:
 def test_lists_of_candidates_are_compiled_when_a_ranker_is_made() -> None:
     learned = Learned(cr.policy("cascade-kl-ucb"), 6, 2)
     learned.prepare()
-    compiled: Any = kernel_for(draw_lists, code_of(learned.policy))
+    compiled: Any = compiled_play(learned.policy)
     before = set(compiled.overloads)
     learned.rank(np.random.default_rng(0), [1, 2, 4])
     assert set(compiled.overloads) == before

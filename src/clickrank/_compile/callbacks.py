@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import types
+from numba import extending, types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from clickrank._compile.jit import address_for, generic, kernel_for, switched_off, tell_apart
 from clickrank._compile.keys import INTRINSICS
@@ -35,6 +34,7 @@ class Callback(NamedTuple):
 
 
 tell_apart(Callback)
+intrinsic: Any = extending.intrinsic  # its type stubs know the first parameter as an argument
 #: Is not called.
 NO_CALLBACK = Callback(0, 0)
 
@@ -70,7 +70,7 @@ def callback(
     """
     if switched_off():
         return Callback(plain, data.value)
-    kinds = _entry_kinds(numba.typeof(data.value))  # type: ignore[attr-defined]
+    kinds = _entry_kinds(numba.typeof(data.value))
     return Callback(address_for(entry, kinds, code), data.address)
 
 
@@ -112,8 +112,9 @@ def _store(typing: Any, value: Any, words: Any) -> Any:
 
 def _disowned(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """Return a value of whose arrays no references are counted: `Held` keeps them alive."""
+    parts: Any = kind
     if isinstance(kind, types.BaseTuple):
-        for i, part in enumerate(kind.types):
+        for i, part in enumerate(parts.types):
             inner = _disowned(context, builder, part, builder.extract_value(value, i))
             value = builder.insert_value(value, inner, i)
     elif isinstance(kind, (types.Array, types.NumPyRandomGeneratorType)):
@@ -132,7 +133,7 @@ def data_at(typing: Any, pointer: Any) -> Any:
 
 @intrinsic
 def _generator_at(typing: Any, address: Any) -> Any:
-    kind = numba.typeof(np.random.default_rng(0))  # type: ignore[attr-defined]
+    kind = numba.typeof(np.random.default_rng(0))
     return _held_at(address, kind, lambda builder, *to: builder.inttoptr(*to))
 
 

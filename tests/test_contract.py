@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 import clickrank as cr
-from clickrank._compile.jit import kernel_for
 from clickrank.errors import InvalidValue
-from clickrank.learning.chooser import draw_lists
+from clickrank.learning.rounds import compiled_play
 from clickrank.policies import POLICIES, Assumes, HasMemo, Policy, Request, capabilities
 from clickrank.policies.contract import (
     ANY_ITEMS,
     Scores,
-    code_of,
     kernels_of,
     register_fast,
     scores_items,
@@ -96,7 +94,7 @@ def test_fast_kernels_choose_among_candidates_as_the_plain_ones_do(spec: Policy)
 def test_lists_of_candidates_are_compiled_when_a_ranker_is_made() -> None:
     learned = Learned(cr.policy("cascade-kl-ucb"), 6, 2)
     learned.prepare()
-    compiled: Any = kernel_for(draw_lists, code_of(learned.policy))
+    compiled: Any = compiled_play(learned.policy)
     before = set(compiled.overloads)
     learned.rank(np.random.default_rng(0), [1, 2, 4])
     assert set(compiled.overloads) == before

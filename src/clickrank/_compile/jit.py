@@ -41,6 +41,8 @@ _PartCompiler, _WholeCompiler = compilers()
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+# Decide the machine code of every kernel.
+_HOW = ("_compile/jit.py", "_compile/parts.py", "_compile/callbacks.py")
 # What decides the machine code of kernels, and the numbers that simulations give.
 _KERNEL_FILES = (
     "_*.py",
@@ -129,7 +131,12 @@ def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def _kernel(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     # Numba may be switched off for debugging.
-    return function if vars(numba.config)["DISABLE_JIT"] else _Kernel(function, **options)
+    return function if switched_off() else _Kernel(function, **options)
+
+
+def switched_off() -> bool:
+    """Return whether Numba is switched off, for debugging."""
+    return bool(vars(numba.config)["DISABLE_JIT"])
 
 
 _interpreted: contextvars.ContextVar[bool] = contextvars.ContextVar("interpreted", default=False)
@@ -170,27 +177,55 @@ class _Kernel(Generic[P, R]):
         return _njit(_WholeCompiler, **self.targetoptions)(self.py_func)
 
 
-def kernel_for(function: Callable[P, R], *codes: str | None) -> Callable[P, R]:
-    """Compile a function that calls the kernels of these codes, as `code_of` names them."""
+def kernel_for(function: Callable[P, R], *codes: str | None, lean: bool = False) -> Callable[P, R]:
+    """Compile a function that calls the kernels of these codes, as `code_of` names them.
+
+    For ``lean``, see `lean_kernel`.
+    """
+    return _kernel_for(function, codes, _nrt=not lean)
+
+
+def address_for(function: Callable[..., None], kinds: tuple[Any, ...], code: str | None) -> int:
+    """Return where the machine code of a lean function lies, for arguments of these Numba types.
+
+    It is called as Numba's functions call each other. `numba.cfunc` has an address too, but knows
+    neither the cache of `kernel_for` nor the parts that kernels are compiled as, and makes it two
+    calls.
+    """
+    compiled: Any = _kernel_for(function, (code,), no_cpython_wrapper=True, _nrt=False)
+    if kinds not in compiled.overloads:
+        compiled.compile(kinds)
+    found = compiled.overloads[kinds]
+    address: int = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+    return address
+
+
+def _kernel_for(
+    function: Callable[P, R], codes: tuple[str | None, ...], **options: bool
+) -> Callable[P, R]:
     keys = None if None in codes else tuple(sorted({key for key in codes if key}))
     with _LOCK:  # one kernel for all threads, and one of them at a time with Numba's settings
-        return _compiled(function, keys)
+        return _compiled(function, keys, tuple(options.items()))
 
 
 _LOCK = threading.Lock()
 
 
 @functools.cache
-def _compiled(function: Callable[..., Any], keys: tuple[str, ...] | None) -> Callable[..., Any]:
+def _compiled(
+    function: Callable[..., Any],
+    keys: tuple[str, ...] | None,
+    options: tuple[tuple[str, bool], ...],
+) -> Callable[..., Any]:
     if keys is None:
-        return _njit(_WholeCompiler)(function)
+        return _njit(_WholeCompiler, **dict(options))(function)
     settings = vars(numba.config)
     before = settings["CACHE_DIR"]
     cache: Any = _Cache
-    settings["CACHE_DIR"] = str(cache_root() / _key(function, *_machine(), *keys))
+    settings["CACHE_DIR"] = str(cache_root() / _key(function, *_machine(), *keys, repr(options)))
     try:
-        compiled: Any = _njit(_WholeCompiler, cache=True)(function)
-        if not settings["DISABLE_JIT"]:
+        compiled: Any = _njit(_WholeCompiler, cache=True, **dict(options))(function)
+        if not switched_off():
             compiled._cache = cache(function)
     finally:
         settings["CACHE_DIR"] = before
@@ -219,7 +254,7 @@ def _fields_in(types: Any) -> Iterator[tuple[str, ...]]:
 
 
 def _key(function: object, *parts: str) -> str:
-    how = [(_PACKAGE / name).read_bytes() for name in ("_compile/jit.py", "_compile/parts.py")]
+    how = [(_PACKAGE / name).read_bytes() for name in _HOW]
     try:
         return code_key(function, *parts, *how)
     except Unknown:  # none of clickrank's own kernels
@@ -311,13 +346,13 @@ def generic(
 ) -> None:
     """Let compiled code call ``stub``: ``dispatch`` picks the kernel from the argument types.
 
-    It returns None for what it does not know. For ``lean``, see `lean_kernel`, for ``inline``
+    It returns None for what it does not know. For ``lean`` and ``inline``, see `lean_kernel` and
     `inline_kernel`.
     """
     DISPATCHED.setdefault(stub, []).append(dispatch.__code__)
     # Not strict: the dispatcher has no annotations, the kernels have.
-    how = {"_nrt": not lean, "forceinline": inline, "pipeline_class": _PartCompiler}
-    options: Any = {**_OPTIONS, **how}
+    options: Any = {**_OPTIONS, "_nrt": not lean, "forceinline": inline}
+    options |= {"pipeline_class": _PartCompiler}
     overload(stub, jit_options=options, strict=False)(dispatch)
 
 

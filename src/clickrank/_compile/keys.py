@@ -42,6 +42,8 @@ def _pieces(value: Any, seen: dict[int, int]) -> Iterator[str]:
         yield from _pieces_of_code(value, seen)
     elif _name(value) is not None:
         yield str(_name(value))
+    elif id(value) in INTRINSICS:
+        yield INTRINSICS[id(value)]
     elif hasattr(value, "py_func"):  # a kernel of `jit`, or one of Numba's own
         for name, option in sorted(value.targetoptions.items()):
             yield name
@@ -74,6 +76,8 @@ def _pieces(value: Any, seen: dict[int, int]) -> Iterator[str]:
         raise Unknown(f"{value!r}")
 
 
+#: Names of what `callbacks` adds to Numba's language, whose source is part of every key.
+INTRINSICS: dict[int, str] = {}
 #: Functions that compiled code calls through `generic`, and the code that finds their kernels.
 DISPATCHED: dict[Callable[..., Any], list[CodeType]] = {}
 

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clickrank._compile.jit import kernel_for
+from clickrank._compile.callbacks import Held
 from clickrank._rng import streams
 from clickrank.checks.clickmodels import example_parameters
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
 from clickrank.clickmodels.base import code_of as model_code
 from clickrank.learning import Learner
+from clickrank.learning.rounds import compiled_play
 from clickrank.policies import Policy
 from clickrank.policies import policy as make_policy
 from clickrank.policies.contract import ANY_ITEMS
-from clickrank.policies.contract import code_of as policy_code
-from clickrank.simulate.loop import Progress, advance, new_progress
+from clickrank.simulate.run import in_flight
+from clickrank.simulate.visits import showing, users_of
 from clickrank.types import Ints
 
 #: Builds the policy to check for a click model and a horizon.
@@ -93,7 +94,7 @@ def rankings_of_run(
     user_rng: np.random.Generator,
 ) -> Ints:
     """Play some rounds as `play_with`, in compiled code; return the rankings, one per row."""
-    return _play(learner, model, rounds, policy_rng, user_rng).rankings
+    return _play(learner, model, rounds, policy_rng, user_rng)[0]
 
 
 def reward_of_run(
@@ -104,7 +105,7 @@ def reward_of_run(
     user_rng: np.random.Generator,
 ) -> float:
     """Play some rounds as `play_with`, in compiled code; return the expected reward of all."""
-    return -float(_play(learner, model, rounds, policy_rng, user_rng).total[0])
+    return -_play(learner, model, rounds, policy_rng, user_rng)[1]
 
 
 def _play(
@@ -113,17 +114,17 @@ def _play(
     rounds: int,
     policy_rng: np.random.Generator,
     user_rng: np.random.Generator,
-) -> Progress:
-    play = kernel_for(advance, policy_code(learner.policy), model_code(model))
+) -> tuple[Ints, float]:
+    """Return the rankings, one per row, and the regret compared with a reward of 0."""
+    positions = np.arange(learner.n_positions)
+    users = users_of(model, user_rng, positions, 0.0, learner.n_positions, np.array([rounds]))
+    # Both are used by their addresses: these variables keep them alive.
+    held_users, held_rng = Held(users, model_code(model)), Held(policy_rng)
     # With a place for each round, the ring of what is in flight keeps all that was shown.
-    progress = new_progress(learner.n_positions, learner.memo_size, delay=0, batch=rounds)
-    end, regret = np.array([rounds]), np.zeros(1)
-    same = np.arange(learner.n_positions)
-    play(
-        learner.params, learner.state, learner.cache, ANY_ITEMS, model.params, 0.0,
-        policy_rng, user_rng, same, progress, rounds, 0, 1, end, regret, learner.n_positions,
-    )  # fmt: skip
-    return progress
+    flying = in_flight(learner, rounds)
+    fixed = learner.params, learner.state, learner.cache, ANY_ITEMS, held_rng.address
+    compiled_play(learner.policy)(*fixed, showing(held_users, model), *flying, 0, 0, rounds, 0, 1)
+    return flying[0], float(users.total[0])
 
 
 def assert_same(one: dict[str, NDArray[Any]], two: dict[str, NDArray[Any]], message: str) -> None:

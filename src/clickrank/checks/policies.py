@@ -86,7 +86,7 @@ def check_inputs_untouched(cls: type[Policy], make: Make) -> None:
         clicks = model.sample(ranking, rng.users)
         given = (ranking.copy(), memo.copy(), clicks.copy())
         one = ranking[None], memo[None], clicks[None]
-        learner._fold(learner.params, learner.state, learner.cache, *one)
+        learner._learn(*one)
         for now, then in zip((ranking, memo, clicks), given, strict=True):
             assert np.array_equal(now, then), f"{cls.__name__}: update changed {then} to {now}"
         before = learner.arrays()

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import entry_point, kernel_for
+from clickrank._compile.callbacks import NO_CALLBACK, Held, callback, data_at, numbers_at
+from clickrank._compile.jit import entry_point, inline_kernel, tell_apart
 from clickrank.learning.caches import Words, copied
+from clickrank.learning.rounds import compiled_play, to_rank
 from clickrank.policies.base import Policy
 from clickrank.policies.capabilities import memo_size
 from clickrank.policies.contract import (
     ANY_ITEMS,
     Request,
     Scores,
-    code_of,
     new_cache,
     plain_kernels,
-    rank,
 )
 from clickrank.types import Ints
-
-#: For `draw_lists`, where nothing is to be restored.
-NOTHING: Words = np.zeros(0, dtype=np.uint64)
 
 
 class Chooser:
@@ -50,6 +47,7 @@ class Chooser:
         self._kept_cache, self._kept = copied(cache)
         self._memo_size = memo_size(policy, n_items, n_positions)
         self._enter: Callable[..., None] | None = None
+        self._draws: Held | None = None  # made when first needed
 
     def draw(self, rng: np.random.Generator, n: int, params: Any = None) -> Ints:
         """Return ``n`` lists, one per row, each drawn from the state that was given."""
@@ -57,12 +55,18 @@ class Chooser:
         rankings = np.empty((n, self.n_positions), dtype=np.int64)
         memos = np.zeros((n, self._memo_size), dtype=np.int64)
         params = self.params if params is None else params
-        kept = self._kept if self.policy.rank_remembers else NOTHING
-        arguments = (
-            params, self.state, self.cache, self.request, rng, rankings, memos, self._words, kept,
-        )  # fmt: skip
+        restoring = NO_CALLBACK
+        if self.policy.rank_remembers:
+            if self._draws is None:
+                left = np.zeros(1, dtype=np.int64)
+                self._draws = Held(_Draws(left, self._words, self._kept))
+            self._draws.value.left[0] = n
+            restoring = callback(_restore, _restore_at, self._draws, "")
+        held = Held(rng)
+        rest = to_rank(self.request, held, rankings, memos, restoring)
+        arguments = params, self.state, self.cache, *rest
         if self._enter is None:
-            self._enter = entry_point(kernel_for(draw_lists, code_of(self.policy)), *arguments)
+            self._enter = entry_point(compiled_play(self.policy), *arguments)
         self._enter(*arguments)
         return rankings
 
@@ -95,24 +99,25 @@ class Chooser:
         self._words[:] = self._kept
 
 
-def draw_lists(
-    params: Any,
-    state: Any,
-    cache: Any,
-    request: Request,
-    rng: np.random.Generator,
-    rankings: Ints,
-    memos: Ints,
-    words: Words,
-    kept: Words,
-) -> None:
-    """Write lists and their memos, one per row; before each but the first, restore the cache.
+class _Draws(NamedTuple):
+    """What lists are drawn from, one and the same each time."""
 
-    All of the cache lies in ``words``. Nothing is restored if nothing is ``kept``: then each list
-    goes on from the one before.
-    """
-    for i in range(rankings.shape[0]):
-        if i > 0:
-            for j in range(kept.shape[0]):
-                words[j] = kept[j]
-        rank(params, state, cache, request, rng, rankings[i], memos[i])
+    left: Ints  # (1,): how many are still to be drawn
+    words: Words  # all of the cache
+    kept: Words  # what it was
+
+
+tell_apart(_Draws)
+
+
+@inline_kernel
+def _restore(draws: _Draws, ranking: Ints, clicks: Ints) -> None:
+    """Restore the cache after each list, but for the last one, whose cache may be read."""
+    draws.left[0] -= 1
+    if draws.left[0] > 0:
+        for i in range(draws.words.shape[0]):
+            draws.words[i] = draws.kept[i]
+
+
+def _restore_at(draws: Any, n: int, ranking: Any, clicks: Any) -> None:
+    _restore(data_at(draws), numbers_at(ranking, n), numbers_at(clicks, n))

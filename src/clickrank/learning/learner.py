@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clickrank._compile.jit import kernel_for, tell_apart
+from clickrank._compile.callbacks import Held
+from clickrank._compile.jit import tell_apart
 from clickrank.errors import InvalidValue, invalid
 from clickrank.learning.caches import copied, keep_particle, particle_of
-from clickrank.learning.chooser import NOTHING, Chooser, draw_lists
+from clickrank.learning.chooser import Chooser
 from clickrank.learning.propensities import (
     ACCURACY,
     Propensities,
@@ -24,18 +25,17 @@ from clickrank.learning.propensities import (
     generator,
     lists_of,
 )
+from clickrank.learning.rounds import compiled_play, to_learn, to_rank
 from clickrank.policies.base import Policy
 from clickrank.policies.capabilities import memo_limit, memo_size
 from clickrank.policies.contract import (
     ANY_ITEMS,
     Request,
-    code_of,
     kernels_of,
     new_cache,
     packed,
     plain_kernels,
     scores_items,
-    update,
 )
 from clickrank.types import (
     Ints,
@@ -79,6 +79,7 @@ class Learner:
         first = policy.init(self.n_items, self.n_positions)
         self._state = packed(policy, first, self.n_positions)
         self._cache = self._new_cache()
+        self._held: Held | None = None
         self.memo_size = memo_size(policy, self.n_items, self.n_positions)
 
     @property
@@ -119,12 +120,8 @@ class Learner:
         return np.random.default_rng(self.seed)
 
     @functools.cached_property
-    def _rank(self) -> Callable[..., None]:
-        return kernel_for(draw_lists, code_of(self.policy))
-
-    @functools.cached_property
-    def _fold(self) -> Callable[..., None]:
-        return kernel_for(_fold_all, code_of(self.policy))
+    def _play(self) -> Callable[..., None]:
+        return compiled_play(self.policy)
 
     @functools.cached_property
     def _plain_cache(self) -> Any:
@@ -158,9 +155,16 @@ class Learner:
         if request is not ANY_ITEMS:
             self._check_request(request)
         cache = self.cache_for(request)
-        one = ranking[None], memo[None], NOTHING, NOTHING
-        self._rank(self.params, self._state, cache, request, rng, *one)
+        one = to_rank(request, self.held(rng), ranking[None], memo[None])
+        self._play(self.params, self._state, cache, *one)
         return ranking, memo
+
+    def held(self, rng: np.random.Generator) -> Held:
+        """Return where compiled code finds a generator; the last one is remembered."""
+        found = self._held
+        if found is None or found.value is not rng:
+            found = self._held = Held(rng)
+        return found
 
     def _check_request(self, request: Request) -> None:
         owner, some = type(self.policy).__name__, request.candidates
@@ -202,7 +206,7 @@ class Learner:
         shown = ranking_of(owner, ranking, self.n_items, self.n_positions)
         vector = clicks_of(owner, clicks, self.n_positions)
         kept = memo_of(owner, memo, self.memo_size, memo_limit(self.policy, self.n_items))
-        self._fold(self.params, self._state, self._cache, shown[None], kept[None], vector[None])
+        self._learn(shown[None], kept[None], vector[None])
 
     def fold(self, rankings: ArrayLike, memos: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from many rankings, one a row, as from one after the other with `update`.
@@ -215,7 +219,11 @@ class Learner:
         matrix = clicks_of_many(owner, clicks, shown.shape[0], self.n_positions)
         limit = memo_limit(self.policy, self.n_items)
         kept = memos_of(owner, memos, shown.shape[0], self.memo_size, limit)
-        self._fold(self.params, self._state, self._cache, shown, kept, matrix)
+        self._learn(shown, kept, matrix)
+
+    def _learn(self, rankings: Ints, memos: Ints, clicks: Ints) -> None:
+        fixed = self.params, self._state, self._cache
+        self._play(*fixed, *to_learn(rankings, memos, clicks))
 
     def statistics(self) -> dict[str, NDArray[Any]]:
         """Return copies of what was learned."""
@@ -300,10 +308,3 @@ def plain_state(state: Any) -> Any:
     if isinstance(state, dict):
         return {key: plain_state(value) for key, value in state.items()}
     return state.tolist() if isinstance(state, np.ndarray) else state
-
-
-def _fold_all(
-    params: Any, state: Any, cache: Any, rankings: Ints, memos: Ints, clicks: Ints
-) -> None:
-    for i in range(rankings.shape[0]):
-        update(params, state, cache, rankings[i], memos[i], clicks[i])

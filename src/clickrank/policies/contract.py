@@ -388,37 +388,29 @@ def _inner_class(cache: Any) -> type | None:
     return _numba_class(cache.types[Scores._fields.index("cache")])
 
 
-def _make_generic(lean: bool, scorer: bool) -> None:
-    """Dispatch to kernels of one kind.
-
-    Those of a scorer are inlined into their caller: to hand state and cache on, to what sorts and
-    from there to what scores, takes up to a fifth of a round. Other kernels are mostly longer.
-    """
-
-    def is_meant(kernels: Kernels) -> bool:
-        return kernels.lean == lean and (kernels.score is not None) == scorer
-
+def _make_generic(lean: bool) -> None:
     def rank_for(params, state, cache, request, rng, ranking, memo):  # type: ignore[no-untyped-def]
         inner = _inner_class(cache)
-        if not is_meant(_BY_TYPES[named_tuple_class(state), inner]):
+        if _BY_TYPES[named_tuple_class(state), inner].lean != lean:
             return None
         return _rank_kernel(named_tuple_class(state), _numba_class(cache), inner)
 
     def score_for(params, state, cache, request, rng, items, positions):  # type: ignore[no-untyped-def]
         kernels = _BY_TYPES[named_tuple_class(state), _numba_class(cache)]
-        return kernels.score if is_meant(kernels) else None
+        return kernels.score if kernels.lean == lean else None
 
     def update_for(params, state, cache, ranking, memo, clicks):  # type: ignore[no-untyped-def]
         kernels = _BY_TYPES[named_tuple_class(state), _inner_class(cache)]
-        if not is_meant(kernels):
+        if kernels.lean != lean:
             return None
         return _update_scored if _numba_class(cache) is Scores else kernels.update
 
-    generic(rank, rank_for, lean, inline=scorer)
-    generic(score, score_for, lean, inline=scorer)
-    generic(update, update_for, lean, inline=scorer)
+    # Into the loop: there is one call of each, and all arrays of state and cache are arguments,
+    # which are copied at a call: more than 100 numbers, and half the time of many a round.
+    generic(rank, rank_for, lean, inline=True)
+    generic(score, score_for, lean, inline=True)
+    generic(update, update_for, lean, inline=True)
 
 
-for _lean in (False, True):
-    _make_generic(_lean, scorer=False)
-    _make_generic(_lean, scorer=True)
+_make_generic(lean=False)
+_make_generic(lean=True)

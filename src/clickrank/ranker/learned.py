@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clickrank._compile.jit import entry_point, kernel_for
+from clickrank._compile.jit import entry_point
 from clickrank.errors import invalid
 from clickrank.learning import Learner
 from clickrank.learning.caches import arrays_in, particle_of
 from clickrank.learning.carry import carry
-from clickrank.learning.chooser import NOTHING, draw_lists
 from clickrank.learning.propensities import (
     ACCURACY,
     Propensities,
@@ -22,6 +21,7 @@ from clickrank.learning.propensities import (
     generator,
     lists_of,
 )
+from clickrank.learning.rounds import compiled_play, to_rank
 from clickrank.policies import Policy
 from clickrank.policies.capabilities import (
     DropsItems,
@@ -33,14 +33,7 @@ from clickrank.policies.capabilities import (
     memos_for,
     relabelled,
 )
-from clickrank.policies.contract import (
-    ANY_ITEMS,
-    Request,
-    code_of,
-    kernels_of,
-    packed,
-    scores_items,
-)
+from clickrank.policies.contract import ANY_ITEMS, Request, kernels_of, packed, scores_items
 from clickrank.ranker.abilities import (
     allowed_of,
     drops_items,
@@ -410,10 +403,9 @@ class Learned:
         """Return the machine code that ranks."""
         learner = self._learner
         empty = np.zeros((0, 0), dtype=np.int64)
-        compiled = kernel_for(draw_lists, code_of(learner.policy))
-        fixed = learner.params, learner.state, learner.cache, ANY_ITEMS
-        arguments = (*fixed, rng, empty, empty, NOTHING, NOTHING)
-        found = entry_point(compiled, *arguments)
+        fixed = learner.params, learner.state, learner.cache
+        rest = to_rank(ANY_ITEMS, learner.held(rng), empty, empty)
+        found = entry_point(compiled_play(learner.policy), *fixed, *rest)
         self._enter = found
         return found
 
@@ -429,10 +421,8 @@ class Learned:
         rankings = np.empty((n, self.n_positions), dtype=np.int64)
         memos = np.zeros((n, self.memo_size), dtype=np.int64)
         enter = self._enter or self._entered(rng)
-        enter(
-            learner.params, learner._state, learner._cache, ANY_ITEMS,
-            rng, rankings, memos, NOTHING, NOTHING,
-        )  # fmt: skip
+        rest = to_rank(ANY_ITEMS, learner.held(rng), rankings, memos)
+        enter(learner.params, learner._state, learner._cache, *rest)
         return rankings, memos
 
     def _rank_renumbered(self, rng: np.random.Generator) -> tuple[Ints, Ints]:

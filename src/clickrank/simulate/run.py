@@ -14,19 +14,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank._compile import jit
+from clickrank._compile.callbacks import Held
 from clickrank._rng import streams
 from clickrank.clickmodels.base import ClickModel
 from clickrank.clickmodels.base import code_of as model_code
 from clickrank.errors import DoesNotApply, invalid
 from clickrank.learning.learner import Learner
+from clickrank.learning.rounds import compiled_play, settled_after
 from clickrank.policies.base import Policy
 from clickrank.policies.base import policy as make_policy
 from clickrank.policies.capabilities import relabelled, relabelled_positions
 from clickrank.policies.contract import ANY_ITEMS
-from clickrank.policies.contract import code_of as policy_code
 from clickrank.progress import Tick, progress_bar
-from clickrank.simulate.loop import advance, new_progress
 from clickrank.simulate.result import Result
+from clickrank.simulate.visits import showing, users_of
 from clickrank.types import Floats, Ints, whole
 
 jit.start()
@@ -227,7 +228,8 @@ class Job(NamedTuple):
     counted: int
     #: The first positions that keep their places; the others are shuffled in every run.
     fixed: int
-    advance: Callable[..., None]
+    #: The loop, as it is compiled for the policy.
+    compiled: Callable[..., None]
 
     @classmethod
     def of(
@@ -244,7 +246,7 @@ class Job(NamedTuple):
             best=counted.best_value(),
             counted=counted.n_positions,
             fixed=_fixed_positions(policy, model),
-            advance=jit.kernel_for(advance, policy_code(policy), model_code(model)),
+            compiled=compiled_play(policy),
         )
 
     def compile(self) -> None:
@@ -270,9 +272,14 @@ class Job(NamedTuple):
         rng.items.shuffle(positions[self.fixed :])
         policy = relabelled_positions(relabelled(self.policy, order), positions)
         learner = Learner(policy, self.model.n_items, self.model.n_positions)
-        users = self.model.relabelled(order).params
-        state = new_progress(learner.n_positions, learner.memo_size, delay, batch)
-        regret = np.zeros(checkpoints.size)
+        model = self.model.relabelled(order)
+        users = users_of(model, rng.users, positions, self.best, self.counted, checkpoints)
+        # Both are used by their addresses: these variables keep them alive.
+        held_users, held_rng = Held(users, model_code(model)), Held(rng.policy)
+        fixed = learner.params, learner.state, learner.cache, ANY_ITEMS
+        show = showing(held_users, model)
+        flying = in_flight(learner, delay + batch)
+        shown = 0
         left = int(checkpoints[-1]) if horizon is None else horizon
         seconds = 0.0
         rounds = min(left, first)
@@ -282,19 +289,26 @@ class Job(NamedTuple):
             # The clock decides when to look up again; what counts is the processor's time, which
             # other work and compilation beside it do not lengthen.
             begin, used = time.perf_counter(), time.thread_time()
-            self.advance(
-                learner.params, learner.state, learner.cache, ANY_ITEMS, users, self.best,
-                rng.policy, rng.users, positions, state, rounds, delay, batch, checkpoints,
-                regret, self.counted,
-            )  # fmt: skip
+            settled = settled_after(shown, delay, batch)
+            self.compiled(
+                *fixed, held_rng.address, show, *flying, shown, settled, rounds, delay, batch
+            )
             took = time.perf_counter() - begin
             seconds += time.thread_time() - used
+            shown += rounds
             left -= rounds
             tick(rounds)
             if left == 0:
-                return Played(regret, seconds)
+                return Played(users.regret, seconds)
             grown = min(8.0, LOOK_SECONDS / max(took, 1e-6))
             rounds = min(left, max(1, int(rounds * grown)))
+
+
+def in_flight(learner: Learner, slots: int) -> tuple[Ints, Ints, Ints]:
+    """Return rankings, memos and clicks of that many impressions that were not shown yet."""
+    sizes = learner.n_positions, learner.memo_size, learner.n_positions
+    rankings, memos, clicks = (np.zeros((slots, size), dtype=np.int64) for size in sizes)
+    return rankings, memos, clicks
 
 
 def _fixed_positions(policy: Policy, model: ClickModel) -> int:

@@ -1,0 +1,210 @@
+"""Compiled code that calls other compiled code by its address, with data that lie at an address.
+
+Numba compiles a function again for each type of its arguments. A loop that is given no more than
+two addresses, of a function and of what that function needs, is compiled once for all of them: a
+policy once, and not again for each click model. All that is used here is in Numba's documented
+interface for extensions, but for the address of a compiled function (`jit.address_for`).
+"""
+
+# mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import extending, types
+from numba.core import cgutils
+
+from clickrank._compile.jit import address_for, generic, kernel_for, switched_off, tell_apart
+from clickrank._compile.keys import INTRINSICS
+from clickrank.types import Ints
+
+
+class Callback(NamedTuple):
+    """What a loop calls with each ranking: the addresses of a function and of its data.
+
+    With Numba switched off they are the function and the data themselves.
+    """
+
+    code: Any
+    data: Any
+
+
+tell_apart(Callback)
+intrinsic: Any = extending.intrinsic  # its type stubs know the first parameter as an argument
+#: Is not called.
+NO_CALLBACK = Callback(0, 0)
+
+
+class Held:
+    """A generator, or a NamedTuple, laid down where compiled code finds it by an address.
+
+    What is laid down describes arrays and says where they lie; so it may be read while this object
+    lives, which keeps them alive, and costs nothing to hand over. To hand over a generator itself
+    takes 4 µs in each call.
+    """
+
+    def __init__(self, value: Any, code: str | None = "") -> None:
+        """Lay it down; ``code`` is that of the value's class, see `kernel_for`."""
+        self.value, self._code = value, code
+        self.address: Any = value
+        if not switched_off():
+            self._words: Ints = kernel_for(_lay_down, code)(value)
+            self.address = self._words.ctypes.data
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies, in this process or another one, have an address of their own."""
+        return Held, (self.value, self._code)
+
+
+def callback(
+    plain: Callable[..., None], entry: Callable[..., None], data: Held, code: str | None
+) -> Callback:
+    """Return what calls ``plain(data, ranking, clicks)``, with whatever is held as data.
+
+    Compiled code calls ``entry`` instead, with pointers to all three and the number of positions;
+    it hands `data_at` and `numbers_at` of these to ``plain``.
+    """
+    if switched_off():
+        return Callback(plain, data.value)
+    kinds = _entry_kinds(numba.typeof(data.value))
+    return Callback(address_for(entry, kinds, code), data.address)
+
+
+def _entry_kinds(data: Any) -> tuple[Any, ...]:
+    """Return the types of what ``entry`` is called with, see `callback`."""
+    numbers = types.CPointer(types.int64)
+    return types.CPointer(data), types.int64, numbers, numbers
+
+
+def _lay_down(value: Any) -> Ints:
+    words = np.zeros(_words_of(value), dtype=np.int64)
+    _store(value, words)
+    return words
+
+
+@intrinsic
+def _words_of(typing: Any, value: Any) -> Any:
+    """Return how many words a value takes."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        size = context.get_abi_sizeof(context.get_data_type(value))
+        return context.get_constant(types.int64, -(-size // 8))
+
+    return types.int64(value), build
+
+
+@intrinsic
+def _store(typing: Any, value: Any, words: Any) -> Any:
+    """Write a value as it is in compiled code, but for the owners of arrays."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(words)(context, builder, args[1]).data
+        place = builder.bitcast(data, context.get_data_type(value).as_pointer())
+        context.pack_value(builder, value, _disowned(context, builder, value, args[0]), place)
+        return context.get_dummy_value()
+
+    return types.none(value, words), build
+
+
+def _disowned(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Return a value of whose arrays no references are counted: `Held` keeps them alive."""
+    parts: Any = kind
+    if isinstance(kind, types.BaseTuple):
+        for i, part in enumerate(parts.types):
+            inner = _disowned(context, builder, part, builder.extract_value(value, i))
+            value = builder.insert_value(value, inner, i)
+    elif isinstance(kind, (types.Array, types.NumPyRandomGeneratorType)):
+        fields = cgutils.create_struct_proxy(kind)(context, builder, value)
+        fields.meminfo = cgutils.get_null_value(fields.meminfo.type)
+        fields.parent = cgutils.get_null_value(fields.parent.type)
+        value = fields._getvalue()
+    return value
+
+
+@intrinsic
+def data_at(typing: Any, pointer: Any) -> Any:
+    """Return what is held at a pointer, of the type that it points to."""
+    return _held_at(pointer, pointer.dtype, lambda builder, *to: builder.bitcast(*to))
+
+
+@intrinsic
+def _generator_at(typing: Any, address: Any) -> Any:
+    kind = numba.typeof(np.random.default_rng(0))
+    return _held_at(address, kind, lambda builder, *to: builder.inttoptr(*to))
+
+
+def _held_at(pointer: Any, kind: Any, cast: Callable[..., Any]) -> Any:
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = cast(builder, args[0], context.get_data_type(kind).as_pointer())
+        return context.unpack_value(builder, kind, place)
+
+    return kind(pointer), build
+
+
+@intrinsic
+def numbers_at(typing: Any, pointer: Any, n: Any) -> Any:
+    """Return the vector of ``n`` whole numbers at a pointer."""
+    kind = types.Array(types.int64, 1, "C")
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        found = context.make_array(kind)(context, builder)
+        eight = context.get_constant(types.intp, 8)
+        found.meminfo = cgutils.get_null_value(found.meminfo.type)
+        found.parent = cgutils.get_null_value(found.parent.type)
+        found.data, found.nitems, found.itemsize = args[0], args[1], eight
+        found.shape = cgutils.pack_array(builder, [args[1]])
+        found.strides = cgutils.pack_array(builder, [eight])
+        return found._getvalue()
+
+    return kind(pointer, n), build
+
+
+@intrinsic
+def _call_at(typing: Any, code: Any, data: Any, ranking: Any, clicks: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        shown = context.make_array(ranking)(context, builder, args[2])
+        clicked = context.make_array(clicks)(context, builder, args[3])
+        kind = context.call_conv.get_function_type(types.none, _entry_kinds(types.int64))
+        # The first two arguments are for what is returned and for errors: there is neither.
+        answers = [cgutils.alloca_once(builder, to.pointee) for to in kind.args[:2]]
+        n = builder.extract_value(shown.shape, 0)
+        place = builder.inttoptr(args[1], kind.args[2])
+        code_at = builder.inttoptr(args[0], kind.as_pointer())
+        builder.call(code_at, [*answers, place, n, shown.data, clicked.data])
+        return context.get_dummy_value()
+
+    return types.none(code, data, ranking, clicks), build
+
+
+_ALL = {"words_of": _words_of, "store": _store, "data_at": data_at, "numbers_at": numbers_at}
+INTRINSICS.update({id(found): name for name, found in _ALL.items()})
+
+
+# As loops call them. The bodies run when Numba is switched off (NUMBA_DISABLE_JIT=1).
+
+
+def call(back: Callback, ranking: Ints, clicks: Ints) -> None:
+    """Call back with a ranking, and a vector for its clicks."""
+    back.code(back.data, ranking, clicks)
+
+
+def generator_at(address: Any) -> np.random.Generator:
+    """Return the generator that is held at an address."""
+    found: np.random.Generator = address
+    return found
+
+
+def _implement_call(back, ranking, clicks):  # type: ignore[no-untyped-def]
+    return lambda back, ranking, clicks: _call_at(back.code, back.data, ranking, clicks)
+
+
+def _implement_generator_at(address):  # type: ignore[no-untyped-def]
+    return lambda address: _generator_at(address)
+
+
+generic(call, _implement_call, inline=True)
+generic(generator_at, _implement_generator_at, inline=True)

@@ -10,12 +10,7 @@ import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
 from clickrank.errors import invalid
-from clickrank.policies._shared.ordered_partition import (
-    by_subset,
-    count_wins,
-    draw_compatible,
-    peel,
-)
+from clickrank.policies._shared.ordered_partition import count_wins, draw_compatible, peel
 from clickrank.policies._shared.top_rank_items import TopRankItems
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
@@ -133,8 +128,7 @@ class TopRank(Policy, TopRankItems):
             if self.doubling:
                 rule = "failure must be left open with doubling, which sets it"
                 raise invalid("TopRank", rule, self.failure)
-            number("TopRank", "failure", self.failure, 0.0, 1.0)
-            if self.failure == 0.0:
+            if number("TopRank", "failure", self.failure, 0.0, 1.0) == 0.0:
                 raise invalid("TopRank", "failure must be above 0", self.failure)
         elif self.horizon is None and not self.doubling:
             rule = "horizon must be given, or failure, or doubling=True"
@@ -142,12 +136,10 @@ class TopRank(Policy, TopRankItems):
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        if self.doubling:
-            return Params(self.guess, WIDTH / (1.0 / self.guess))
-        if self.failure is not None:
-            return Params(0, WIDTH / self.failure)
-        assert self.horizon is not None  # as checked
-        return Params(0, WIDTH / (1.0 / self.horizon))
+        rounds = self.guess if self.doubling else self.horizon
+        failure = 1.0 / rounds if self.failure is None and rounds is not None else self.failure
+        assert failure is not None  # as checked
+        return Params(self.guess if self.doubling else 0, WIDTH / failure)
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
@@ -176,7 +168,7 @@ def rank(
     n_items = state.clicks.shape[0]
     block = memo[:n_items]  # d with i in P_d, from 0
     divide(state.beats, block)
-    draw_compatible(by_subset(block), block, rng, ranking)
+    draw_compatible(np.argsort(block, kind="mergesort"), block, rng, ranking)
     if params.guess > 0:
         memo[n_items] = count_restarts(params.guess, state.rounds[0])
 

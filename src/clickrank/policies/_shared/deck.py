@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._compile.jit import lean_kernel
+from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank.numerics.shuffling import shuffle, swap_at_random
 from clickrank.types import Ints
 
 
-@lean_kernel
+@array_kernel
 def begin_deck(items: Ints, views: Ints, deck: Ints, to_deal: Ints) -> None:
     """Write a deck of items in which those with the fewest views are the ones left to deal.
 
     ``to_deal`` (1,) gets their number; they are the first of the deck.
     """
-    fewest = views[items[0]]
-    for item in items:
-        fewest = min(fewest, views[item])
-    to = 0
-    back = items.shape[0]
-    for item in items:
-        if views[item] == fewest:
-            deck[to] = item
-            to += 1
-        else:
-            back -= 1
-            deck[back] = item
-    to_deal[0] = to
+    behind = views[items] == views[items].min()
+    deck[: items.shape[0]] = np.append(items[behind], items[~behind][::-1])
+    to_deal[0] = behind.sum()
 
 
 @lean_kernel

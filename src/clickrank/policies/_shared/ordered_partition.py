@@ -32,12 +32,6 @@ def peel(beats: Ints, needed: int, subset: Ints) -> int:
 
 
 @kernel
-def by_subset(subset: Ints) -> Ints:
-    """Return the items by subset, and by number within."""
-    return np.argsort(subset, kind="mergesort")  # which is stable
-
-
-@kernel
 def draw_compatible(order: Ints, subset: Ints, rng: np.random.Generator, ranking: Ints) -> None:
     """Write a list that is uniform among those compatible with an ordered partition.
 

@@ -15,6 +15,7 @@ from clickrank.policies.capabilities import (
     HasPrior,
     ItemsComeAndGo,
     KnowsItems,
+    ReadsEarlierStates,
     Walks,
 )
 from clickrank.policies.cascade_kl_ucb import CascadeKLUCB
@@ -98,6 +99,7 @@ __all__ = [
     "MNLBandit",
     "Oracle",
     "Policy",
+    "ReadsEarlierStates",
     "RecurRank",
     "Request",
     "ThompsonSampling",

@@ -17,15 +17,15 @@ from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.types import IntParticle, Ints, IntStatistic, whole
 
-#: Stages of a batch. The last one needs more than 2**53 views of an item, so that none is missed.
+#: Stages of a batch. The last one needs over 2**53 views of an item, so no batch gets past it.
 STAGES = 26
 
 
 class State(NamedTuple):
     """Batches as cuts of one order of the items, and the counts of their current stages.
 
-    Positions of one number are a batch: it has the items in these places of the order. The lowest
-    batch has those of all further places too.
+    Neighbouring positions with the same `number` are a batch. Its items stand at the same places of
+    `order`; the lowest batch also has all items after them.
     """
 
     order: IntStatistic  # (n_items,), items by place: B_1, B_2, …; -1 in place of eliminated ones
@@ -36,7 +36,7 @@ class State(NamedTuple):
 
 
 class Deck(NamedTuple):
-    """Whose turn it is in the lowest batch, by the lists made: feedback may be late."""
+    """Which items of the lowest batch are next, by the lists made: feedback may be late."""
 
     dealing: IntParticle  # (1,), number of the stage that the deck is of
     deck: IntParticle  # (n_items,), items of the lowest batch, those to show next first
@@ -69,16 +69,17 @@ class BatchRank(Policy, BatchRankItems):
 
     **Source**: zoghi2017, Algorithms 1 to 4.
 
-    **Differences**: 1. Views count only of items that fewer lists showed than others of the batch,
-    as printed: not of those that fill the rest of the list. The memo has the number of the batch's
-    stage, or 0 if the view does not count. 2. "Fewer lists" goes by the lists made, so that items
-    take turns in the same way when feedback is late. If that is forgotten, it goes by feedback.
-    Views beyond n_ℓ, or of a stage that has ended, are dropped: late feedback prolongs every stage
-    by the delay. Which views count never depends on clicks. 3. A batch of as many items as
-    positions that was not split goes on to the next stage, too. 4. A batch of one item does not
-    count: there is nothing to learn. 5. log T is at least log 2 in n_ℓ. 6. Items that were
-    eliminated may be retired, and it goes on. Any other change starts it again: counts are those of
-    one stage of one batch, and all items of a batch must have as many views.
+    **Differences**: 1. As printed, a view counts only for items that were shown less often than
+    others of the batch, not for those that fill up the list. With late feedback the counts do not
+    tell which these are, so the memo does: it holds the number of the batch's stage, or 0 if the
+    view does not count. 2. "Fewer lists" goes by the lists made, so that items take turns in the
+    same way when feedback is late. If that is forgotten, it goes by feedback. Views beyond n_ℓ, or
+    of a stage that has ended, are dropped: late feedback prolongs every stage by the delay. Which
+    views count never depends on clicks. 3. A batch of as many items as positions that was not split
+    goes on to the next stage, too. 4. A batch of one item does not count: there is nothing to
+    learn. 5. log T is at least log 2 in n_ℓ. 6. Items that were eliminated may be retired, and it
+    goes on. Any other change starts it again: counts are those of one stage of one batch, and all
+    items of a batch must have as many views.
 
     **Complexity**: O(n_items · n_positions) a round, and O(n_items²) at the end of a stage.
 

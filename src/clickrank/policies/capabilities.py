@@ -40,9 +40,10 @@ class HasMemo(abc.ABC):
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints | None:
         """Return memos, one per row, for another catalogue, of ``n_items``.
 
-        ``numbers[i]`` is the number that item i has there, -1 if it is gone; a memo that cannot do
-        without it then holds -1. None if a memo means something only in the catalogue that it was
-        made for, which is the default where items cannot come and go.
+        ``numbers[i]`` is the number that item i has there, -1 if it is gone. A memo that needs an
+        item that is gone gets a -1, and its list is not learned from. None if a memo means
+        something only in the catalogue that it was made for: the default where items cannot come
+        and go.
         """
         return memos if isinstance(self, ItemsComeAndGo) else None
 
@@ -61,7 +62,10 @@ class ItemsComeAndGo:
     by_pair: ClassVar[tuple[str, ...]] = ()
 
     def before_change(self, state: Any) -> Any:
-        """Return the state, or a copy whose fields say nothing about which items there are."""
+        """Return the state in a form that can be carried to other items: itself, or a copy.
+
+        `mend` turns what was carried back into a state of the policy.
+        """
         return state
 
     def mend(self, state: Any, numbers: Ints) -> None:
@@ -71,7 +75,7 @@ class ItemsComeAndGo:
         """
 
     def name_items(self, cache: Any, numbers: Ints) -> None:
-        """Tell a cache just built for another catalogue what its items were called before.
+        """Tell a cache just built for another catalogue which old number each item had.
 
         ``numbers[i]`` is the new number of the old item i, -1 if it is gone.
         """
@@ -90,7 +94,7 @@ class Walks(abc.ABC):
 
     @abc.abstractmethod
     def walk_on(self, learner: Any, former: Any) -> None:
-        """Take over the particle of a learner of the first of these items.
+        """Copy the particle of ``former``, whose items are the first ones of ``learner``.
 
         ``former`` may be in use by another thread, so that what is read of it may not fit.
         """
@@ -166,7 +170,7 @@ class HasFeatures(KnowsItems):
         return dataclasses.replace(self, features=features)
 
 
-#: What tells that somebody meant a class to have an ability.
+#: The name that shows that a class is meant to have an ability.
 _ABILITIES: tuple[tuple[str, type], ...] = (
     ("memo_size", HasMemo),
     ("by_item", ItemsComeAndGo),

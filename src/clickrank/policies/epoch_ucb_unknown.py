@@ -24,11 +24,11 @@ ESTIMATORS = ("composite", "em")
 class State(NamedTuple):
     """Clicks and epochs of each item at each position, and the present epoch."""
 
-    epoch: IntStatistic  # (1,), epochs that have ended, l - 1
-    begun: IntStatistic  # (1,), 1 if a list of the present epoch has come back, with a click
-    current: IntStatistic  # (n_positions,), that list
+    epoch: IntStatistic  # (1,), epochs that have ended, l - 1; also those of items that are gone
+    begun: IntStatistic  # (1,), 1 once a list of this epoch has come back with a click
+    current: IntStatistic  # (n_positions,), that list: it is shown until it has no click
     clicks: IntStatistic  # (n_items, n_positions), N
-    epochs: IntStatistic  # (n_items, n_positions), Ñ: lists without a click
+    epochs: IntStatistic  # (n_items, n_positions), Ñ: complete epochs with item j at position k
 
 
 class Params(NamedTuple):
@@ -61,31 +61,27 @@ class EpochUCBUnknown(EpochPolicy):
     or better, found by Newton's method (`clickrank.fit.mnl_em`). The source calls it the maximum of
     its eq. 50, which it is not; ``"composite"`` is (`clickrank.fit.mnl_composite`), with less
     variance. The maximum of the likelihood of whole epochs, better by a few percent more, needs all
-    lists. 2. α^ks is not fitted again for each pair, as printed: its item moves to the best value
-    for the same biases, and all other estimates by one step of Newton's method from there
-    (`numerics.mnl_curvature.click_effects`), which is the derivative by the implicit function
-    theorem once counts are large. After 120 epochs per item β differs by less than 5 % from that
-    with all fits (`tests/test_mnl_unknown.py`). Against an earlier version of this library with all
-    fits, in 400 runs of 2,000 rounds with "em" and the ``ceiling``, mean regrets on (a), (b) and
-    (c) changed by 0.0 ± 0.1, -0.1 ± 0.4 and -1.0 ± 1.4 (from 59, 108 and 551; ± two standard
-    errors), those of `EpochUCBStar` by 0.3 ± 0.9, 0.8 ± 1.7 and 2.6 ± 3.7 (from 47, 36 and 101).
-    Without the ceiling three of the six stood out and were repeated, which made 800 runs:
-    `EpochUCBStar` lost 1.8 ± 1.3 more on (b), from 36, and this policy 4.0 ± 3.7 more on (c), from
-    91, and 2.0 ± 1.8 less on (b), from 73. That version also broke ties between positions in
-    another way, so not all of it need come from the single step. The derivative alone is not
-    enough: it is 0 where a bound holds an estimate, and such items were never shown again. 3. With
-    few clicks the scheme has no limit: λ falls to 0 while α grows. The source names an ε in a
-    footnote, without its value. Estimates are kept at or above ``least``, and biases but λ_1 at or
-    below ``most``. 4. The source has parameters of at most 1, but the steps and indices that it
-    prints are not held to that, and neither are they here. The ``ceiling`` keeps attractions and
-    indices at or below 1: all items that may be the best are then tied and shown evenly. It is off
-    because with it the policy hardly learns on (a) and (c), see below: 36 β_j² log(J l²) is so
-    large that most indices stay at 1. 5. Where the clicks determine a product α_j λ_k only, α_j is
-    drawn to 1: each item counts as shown in 1/1000 epoch more, at bias 1, with as many clicks. 6.
-    Eq. 16 takes the estimates of one epoch before; here they are the latest. 7. An item without a
-    complete epoch has an infinite index. 8. Indices and log λ are rounded to 1e-6, so that ties are
-    ties; items that tie are ordered at random, and so are positions. 9. Late feedback and several
-    clicks: as in `EpochUCB`.
+    lists. 2. α^ks is not fitted again for each pair, as printed: the clicked item moves to its best
+    value for the same biases, then all other estimates by one step of Newton's method
+    (`numerics.mnl_curvature.click_effects`). After 120 epochs per item β is within 5 % of that with
+    all fits (`tests/test_mnl_unknown.py`). In 400 to 800 runs of 2,000 rounds on the source's
+    problems the regrets of both differed by 5 % at most, or by less than two standard errors. The
+    derivative alone is not enough: it is 0 where a bound holds an estimate, and such items were
+    never shown again. 3. With few clicks the scheme has no limit: λ falls to 0 while α grows. The
+    source names an ε in a footnote, without its value. Estimates are kept at or above ``least``,
+    and biases but λ_1 at or below ``most``. 4. The source assumes attractions of at most 1, but
+    holds neither its estimates nor its indices to that; nor does this, unless the ``ceiling`` is
+    set, which keeps attractions and indices at or below 1: all items that may be the best are then
+    tied and shown evenly. It is off because with it the policy hardly learns on (a) and (c), see
+    **Observed**: 36 β_j² log(J l²) is so large that most indices stay at 1. 5. Where the clicks
+    determine a product α_j λ_k only, α_j is drawn to 1: each item counts as shown in 1/1000 epoch
+    more, at bias 1, with as many clicks. 6. Eq. 16 takes the estimates of one epoch before; here
+    they are the latest. 7. An item without a complete epoch has an infinite index. 8. Indices and
+    log λ are rounded to 1e-6, so that ties are ties; items that tie are ordered at random, and so
+    are positions. 9. Late feedback and several clicks: as in `EpochUCB`. Clicks on an item count in
+    the fit once it has a complete epoch. 10. Items may be added or removed, and a list may be
+    limited to some of them (candidates): all counts are kept, and an epoch whose list has lost an
+    item goes on with other lists.
 
     **Complexity**: a round within an epoch copies the list. A new epoch takes some 10 steps of
     Newton's method, each O(n_items · n_positions²), and the effects of all clicks,
@@ -196,7 +192,7 @@ def rank(
     if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
     n_items, n_positions = state.clicks.shape
-    tables = tables_of(state.clicks, state.epochs, True)
+    tables = tables_of(state.clicks, state.epochs, True)  # of items with a complete epoch
     log_attraction, log_bias = np.zeros(n_items), np.zeros(n_positions)
     fit_tables(tables, params.objective, log_attraction, log_bias)
     squares = np.empty(n_items)  # β²

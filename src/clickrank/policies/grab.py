@@ -62,14 +62,15 @@ class GRAB(Policy, LeadingLists):
 
     **Differences**: 1. log log s is taken as 0 up to s = e. 2. Positions where the leader has equal
     click rates are ordered at random in each round. 3. Lists whose sums differ by less than 1e-11
-    count as tied: for the leader, random bonuses of that size, by item and by position, decide. 4.
-    With delayed feedback all counts are of rounds that have come back; only the rule which rounds
-    play the leader also counts the lists made since the last feedback. 5. How often a leader led is
-    kept for 8,192 leaders; see `clickrank.numerics.count_table`. 6. Items may come and
-    go, or be given for one list alone. A click rate of an item at a position does not depend on the
-    other items, so all counts are kept; a leader is a list, and its count is kept too. An item that
-    is new has no views, so its index is 1. Each set of items is then a bandit of its own that
-    begins with what is known from the others.
+    count as tied. Ties between leaders are settled by tiny random bonuses, an item's times a
+    position's. 4. With delayed feedback all counts are of rounds that have come back; only the rule
+    which rounds play the leader also counts the lists made since the last feedback. 5. How often
+    each leader led is kept in a table of 8,192 places. When a leader finds its places taken, the
+    one of them that led least is forgotten, and counts from 0 if it returns; up to about 1,200
+    leaders this is unlikely (`clickrank.numerics.count_table`). 6. Items may be added or removed,
+    and a list may be limited to some of them (candidates). A click rate does not depend on the
+    other items, so all counts are kept, those of leaders too. Each set of items has its own
+    leaders, and starts with all counts that there are. A new item has index 1.
 
     **Complexity**: a round finds the leader, O(n_positions² · n_items), computes n_items ·
     n_positions indices, and adds them up for n_items - 1 neighbours.
@@ -88,7 +89,7 @@ class GRAB(Policy, LeadingLists):
 
     name = "grab"
     assumes = Assumes(click_models=("pbm", "click-matrix"))
-    rank_remembers = True
+    rank_remembers = True  # the lists made since the last feedback
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
@@ -114,7 +115,7 @@ def rank(
     memo: Ints,
 ) -> None:
     """Play the leader in every n_items-th of its rounds, else the best list next to it."""
-    leader = memo
+    leader = memo  # it travels with the list, for `update` to count it
     rates = click_rates(state.clicks, state.misses)
     best_assignment(rates, rng, leader)
     rounds_led = count_of(state.keys, state.times, hash_of_list(leader, cache.labels))

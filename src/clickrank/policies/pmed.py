@@ -19,9 +19,9 @@ from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import top_k
 from clickrank.types import Floats, FloatStatistic, IntParticle, Ints, IntStatistic, number, switch
 
-#: The amounts of exploration are computed to this relative error.
+#: The amounts of exploration are computed to this relative error,
 TOLERANCE = 0.01
-#: and within this many rounds of cuts; ten to twenty are usual.
+#: in at most this many rounds of cuts; ten to twenty are usual.
 MOST_ROUNDS = 250
 #: Logarithms of estimates count as at least this far apart.
 CLOSEST = 1e-3
@@ -36,7 +36,8 @@ class State(NamedTuple):
     clicks: IntStatistic  # (n_items, n_positions), clicks on item i at position k
     misses: IntStatistic  # (n_items, n_positions), views without a click; N_ik = clicks + misses
     lists: IntStatistic  # (lists, n_positions), v: by rank of position, the item's rank
-    weights: FloatStatistic  # (lists,), c_v / log t; then 0. The first is -1 if there is no plan
+    # (lists,), c_v / log t; 0 after the last list. The first is -1 if the program was not solved
+    weights: FloatStatistic
 
 
 class Queue(NamedTuple):
@@ -50,10 +51,10 @@ class Params(NamedTuple):
     """Constants."""
 
     alpha: float  # α
-    hinge: bool
+    hinge: bool  # whether doubtful estimates bring uniform exploration
     beta: float  # β
     gamma: float  # γ
-    renewal: float
+    renewal: float  # part by which the rounds grow between two plans
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class PMED(Policy, PMEDQueue):
     - the best list;
     - each rotation of the catalogue with a pair (item, position) seen less than α √(log t) times;
     - each v whose pairs were seen less than c_v times (views serve one v only), if one of its
-      pairs is in no other list of the queue;
+      pairs is in no list that is in the queue already;
     - with ``hinge``, all rotations if two θ̂ or two κ̂ are closer than β / log log t, or if
       d(μ̂_ik, θ̂_i κ̂_k) > γ / √N_ik somewhere: estimates that the model does not explain yet.
 

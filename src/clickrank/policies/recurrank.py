@@ -29,16 +29,18 @@ class State(NamedTuple):
     at the same place of `order`: all but the last one have as many items as positions.
     """
 
-    order: IntStatistic  # (n_items,), 𝒜 of all intervals, each with the best first; then -1
+    # (n_items,), the items of all intervals. In each, as many as it has positions come first, best
+    # ones on top; the others follow in any order. -1 in place of items that were dropped.
+    order: IntStatistic
     phase: IntStatistic  # (n_positions,), ℓ of the interval that begins here; 0 if none does
     views: IntStatistic  # (n_items,), in this phase, at the first position of the item's interval
     clicks: IntStatistic  # (n_items,), at these views
-    past: IntStatistic  # (2, n_items), views and clicks of earlier phases; empty as in the paper
-    restarts: IntStatistic  # (1,), how often a change of the catalogue has made it begin again
+    past: IntStatistic  # (2, n_items), views and clicks of earlier phases; (2, 0) for the paper's
+    restarts: IntStatistic  # (1,), after changes of the catalogue, modulo 16: tells memos apart
 
 
 class Plan(NamedTuple):
-    """The views that were not handed out yet: a deck of each interval that is being dealt."""
+    """Views of the present phases that no list was made for yet: a deck for each interval."""
 
     instance: IntParticle  # (n_positions,), the number of the instance whose deck it is
     planned: IntParticle  # (n_items,), views to be handed out
@@ -58,11 +60,13 @@ class Params(NamedTuple):
 class RecurRank(Policy, RecurRankItems):
     """RecurRank measures items in rounds of growing precision, and splits positions as it learns.
 
-    Each interval of positions has its own items 𝒜, sorted by the last estimates, and a phase ℓ. In
-    phase ℓ item a is shown T(a) = ⌈d π(a) log(|𝒜| / δ_ℓ) / (2 Δ_ℓ²)⌉ times at the interval's first
-    position, above the others in order, where Δ_ℓ = 2^-ℓ, δ_ℓ = δ / (2 n_positions 2^ℓ) and π is a
-    G-optimal design of 𝒜. Then θ̂ = V†S from these views alone estimates all items; the interval
-    is split where two neighbours are 2Δ_ℓ apart, and items that cannot belong to it are dropped.
+    Each interval of positions has its own items 𝒜, the best of them sorted by the last estimates,
+    and a phase ℓ. In phase ℓ item a is shown T(a) = ⌈d π(a) log(|𝒜| / δ_ℓ) / (2 Δ_ℓ²)⌉ times at the
+    interval's first position, with the best other items of the interval below it in order, where
+    Δ_ℓ = 2^-ℓ, δ_ℓ = δ / (2 n_positions 2^ℓ) and π is a G-optimal design of 𝒜. Then θ̂ = V†S from
+    these views alone estimates all items, with V = Σ a aᵀ over the views and S = Σ a over the
+    clicked ones; the interval is split where two neighbours are 2Δ_ℓ apart, and items that cannot
+    belong to it are dropped.
 
     **Assumes**: attraction linear in the features, positions of decreasing prominence, and clicks
     by examination times attraction, where examination of a position may depend on the set of items
@@ -78,21 +82,22 @@ class RecurRank(Policy, RecurRankItems):
     2. As printed, items are dropped only below a gap of 2Δ_ℓ between two neighbours. Many items
     leave no such gaps, and then none is ever dropped. The proof of Lemma 3 drops every item that as
     many others as the interval has positions beat by 2Δ_ℓ; so does this, unless `elimination` is
-    "printed". 3. The design is within 0.1 % of the best, and in T(a) its largest leverage
-    stands for d where it is larger. Where the items span less than d dimensions, d is
-    kept as printed. 4. In the first phase, whose order is arbitrary, each list has random items
-    below the first one. 5. The T(a) views are handed out in random order. When all are under way
-    and some have not come back, those are planned anew; an item's views beyond T(a), and those of
-    an instance that has ended, do not count. 6. Estimates that are equal to 1e-9 are sorted at
-    random, by a number that travels in the memo. 7. An interval with one item has no phases.
-    8. Where several designs are equally good, the items' numbers decide which one is played: of two
+    "printed". 3. The design is within 0.1 % of the best. If its largest leverage aᵀQ(π)†a exceeds
+    d, it replaces d in T(a). If the items span fewer than d dimensions, d stays. 4. In the first
+    phase, whose order is arbitrary, each list has random items below the first one. 5. The T(a)
+    views are handed out in random order. When all have been handed out but some have no feedback
+    yet, lists for these are made again. Views beyond T(a), and those of phases that have ended, do
+    not count. 6. Estimates are rounded to multiples of 2⁻³⁰ (about 1e-9), and equal ones are sorted
+    at random, by a number that travels in the memo. 7. An interval with one item has no phases. 8.
+    Where several designs are equally good, the items' numbers decide which one is played: of two
     items with the same features it is always the same one that is measured. By the model they are
     equally attractive. 9. ``variant="program"`` follows the authors' public program where that
-    departs from the paper: intervals are never split; a phase takes d log(|𝒜| / δ_ℓ) / Δ_ℓ² rounds,
-    twice as many, with ℓ (ℓ + 1) for 2^ℓ in δ_ℓ, and measures its items equally often; and θ̂ also
-    counts what earlier phases have seen of these items. Their items are a volumetric spanner, drawn
-    at random (Appendix B); here they are those of the G-optimal design. What is shown below the
-    first item of a list in the first phase is random in each list, and in their program the same.
+    departs from the paper: intervals are never split (items are dropped as `elimination` says); a
+    phase takes d log(|𝒜| / δ_ℓ) / Δ_ℓ² rounds, twice as many, with ℓ (ℓ + 1) for 2^ℓ in δ_ℓ, and
+    measures its items equally often; and θ̂ also counts what earlier phases have seen of these
+    items. Their items are a volumetric spanner, drawn at random (Appendix B); here they are those
+    of the G-optimal design. What is shown below the first item of a list in the first phase is
+    random in each list, and in their program the same.
 
     **Complexity**: a design costs some ten passes over the items of its interval, O(d²) each. The
     fast kernels find it once in a phase, and else take O(n_positions + d²) for a round, or
@@ -100,7 +105,7 @@ class RecurRank(Policy, RecurRankItems):
 
     **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1, with the proof's
     elimination; as printed it can be linear in T. Items that were dropped may be retired, and it
-    goes on; other changes start it again. Both are argued at `change_catalogue`.
+    goes on; other changes start it again. Both are argued at `clickrank.policies.change_catalogue`.
 
     Parameters
     ----------
@@ -167,7 +172,7 @@ class RecurRank(Policy, RecurRankItems):
 
 
 def no_plan(params: Params, state: State) -> Plan:
-    """Return decks that the next ranking will make."""
+    """Return empty decks; the next ranking fills them."""
     return Plan(np.zeros_like(state.phase), np.zeros_like(state.order))
 
 
@@ -182,21 +187,22 @@ def rank(
 ) -> None:
     """Put an item to be measured at the first position of each interval, above the best others."""
     memo[:] = 0
-    memo[-1] = int(rng.random() * SALTS)
+    memo[-1] = int(rng.random() * SALTS)  # settles ties when a phase ends
     for first in begins(state.phase):
         items, end = interval(state.order, state.phase, first)
         if items.shape[0] == 1:
             ranking[first] = items[0]
             continue
-        number = state.restarts[0] * PHASES + state.phase[first]  # of the instance
+        # Different for each phase at a position. The memo adds the place of the item in the design.
+        instance = state.restarts[0] * PHASES + state.phase[first]
         measured, needed = designed(params, state, first)
-        if cache.instance[first] != number or not cache.planned[measured].any():
-            cache.instance[first] = number
+        if cache.instance[first] != instance or not cache.planned[measured].any():
+            cache.instance[first] = instance
             cache.planned[items] = 0
             for slot, item in enumerate(measured):
                 cache.planned[item] = needed[slot] - state.views[item]
         slot = draw_card(cache.planned, measured, rng)
-        memo[first] = number * params.most_measured + slot
+        memo[first] = instance * params.most_measured + slot
         ranking[first] = measured[slot]
         if state.phase[first] == 1:
             fill_at_random(state.order.shape[0], rng, measured[slot], ranking)
@@ -209,8 +215,8 @@ def update(
 ) -> None:
     """Count what was measured; with the last view that a phase needs, it ends."""
     for first in begins(state.phase):
-        item, number = ranking[first], state.restarts[0] * PHASES + state.phase[first]
-        if memo[first] // params.most_measured == number:  # not of an instance that has ended
+        item, instance = ranking[first], state.restarts[0] * PHASES + state.phase[first]
+        if memo[first] // params.most_measured == instance:  # not of an instance that has ended
             measured, needed = designed(params, state, first)
             missing = needed - state.views[measured]
             if np.any((measured == item) & (missing > 0)):

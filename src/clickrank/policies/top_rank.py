@@ -24,13 +24,14 @@ class State(NamedTuple):
     """Who was clicked when who was not, and what that proves.
 
     W_ij is how often i was clicked and j was not, while both were in one block of the partition
-    played: S_ij = W_ij - W_ji and N_ij = W_ij + W_ji. Of two items that share a block now,
-    W_ij = wins_ij + clicks_i, so that a click changes one number instead of one per item of its
-    block; else W_ij = wins_ij.
+    played: S_ij = W_ij - W_ji and N_ij = W_ij + W_ji. While i and j share a block, wins_ij holds
+    W_ij - clicks_i (it may be negative), otherwise W_ij. This is for the fast kernels, in which a
+    click then changes one number instead of one per item of its block; `update` below turns wins
+    into W and back.
     """
 
     rounds: IntStatistic  # (1,), lists whose clicks were counted
-    clicks: IntStatistic  # (n_items,), clicks on i that were counted
+    clicks: IntStatistic  # (n_items,), clicks on i since the last restart
     wins: IntStatistic  # (n_items, n_items)
     beats: IntStatistic  # (n_items, n_items), 1 at (i, j) where G has the edge (j, i)
 
@@ -56,24 +57,24 @@ class TopRank(Policy, TopRankItems):
     **Assumes**: positions of decreasing prominence, the first one most, and clicks v(a, k) on list
     a at position k such that for some α 1. the items of the largest α, in order, get most clicks;
     2. exchanging i at position k with a less attractive j, v(a, k) falls to α_j/α_i of it or less;
-    3. an item gets the fewest clicks at position k when the rest of the list is the best one.
-    Position-based, document-based and cascade clicks are such. So are dependent clicks and dynamic
-    Bayesian networks where all clicks satisfy equally (otherwise, the best items in order do not
-    get most clicks or are not the most satisfying), and the multinomial logit model with decreasing
-    biases: for α_j/(1 + λ_1 α_j) in place of α_j, as an attractive item takes clicks from its own
-    list, too. The horizon, or `doubling`.
+    3. the k-th best item, shown at position k, gets at least as many clicks there as in the best
+    list. Position-based, document-based and cascade clicks are such. So are dependent clicks and
+    dynamic Bayesian networks if all clicks satisfy equally (otherwise the best items in order may
+    not get most clicks), and the multinomial logit model with decreasing biases: for α_j/(1 + λ_1
+    α_j) in place of α_j, as an attractive item takes clicks from its own list, too. The horizon, or
+    `doubling`.
 
     **Source**: lattimore2018, Algorithm 1; gauthier2022, Algorithm 4.
 
     **Differences**: 1. δ = 1/T unless `failure` is given. 2. If items beat each other in a circle,
     which has probability δ n_items² at most, all items not yet placed form the last block; the loop
     as printed would not end. 3. Clicks that come late count for the partition that was played,
-    which travels in the memo. 4. With `doubling` the horizon is a guess; when that many rounds have
-    come back, all is forgotten, lists still on their way included, and the guess is doubled, with δ
-    = 1/guess. Only lists made since the last restart count. 5. Items may come and go, or be given
-    for one list alone: S, N and who beats whom are kept, as they say nothing about other items, and
+    which travels in the memo. 4. With `doubling` T is guessed. After as many rounds as guessed
+    (with feedback), everything is forgotten and the guess doubles; δ = 1/guess. Feedback on lists
+    made before is ignored. 5. Items may be added or removed, and a list may be limited to some of
+    them (candidates): S, N and who beats whom are kept, as they say nothing about other items, and
     the partition follows for the items there are (see ``top_rank_items``). With probability 1 - δ
-    n_items², for all items that ever were, every edge stays right.
+    n², n counting all items there ever were, no edge is wrong.
 
     **Complexity**: O(n_items³) a round at most, and memory for 2 n_items² numbers. The kernels of
     ``clickrank.fast.top_rank`` take O(n_items) a round to remember the partition, and usually O(1)
@@ -87,7 +88,7 @@ class TopRank(Policy, TopRankItems):
     Parameters
     ----------
     horizon
-        Number of rounds T; may be left open with `failure` or `doubling`, and is then not used.
+        Number of rounds T. Not used, and not needed, with `failure` or `doubling`.
     failure
         Probability δ, above 0 and at most 1; 1/T if left open.
     doubling

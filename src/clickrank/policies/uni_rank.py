@@ -31,12 +31,15 @@ class State(NamedTuple):
     # (n_items, n_items): i clicked, j not, while in one subset of the partition played;
     # T_ij = wins_ij + wins_ji and ŝ_ij = (wins_ij - wins_ji) / T_ij
     wins: IntStatistic
-    keys: IntStatistic  # (slots,), hashes of leaders; this and the next: see `count_table`
+    keys: IntStatistic  # (slots,), hashes of the leaders that are counted: see `count_table`
     times: IntStatistic  # (slots,), rounds that each has led, τ
 
 
 class Labels(NamedTuple):
-    """What hashes of leaders call each item: the same when items come and go, as are the counts."""
+    """The number that stands for each item in the hashes of leaders.
+
+    It stays with the item when items are renumbered, so that leaders keep their counts.
+    """
 
     labels: IntParticle  # (n_items,)
 
@@ -54,16 +57,16 @@ class UniRank(Policy, LeadingPartitions):
     The leader is the order that clicks suggest so far; items of two subsets in a row are mixed as
     long as it is not certain that all of the first are better than all of the second.
 
-    With O = rounds in which i and j are in one subset of the partition played and exactly one of
-    them is clicked, T_ij = |O| and ŝ_ij = Σ_O (c_i - c_j)/T_ij, item i dominates j if
-    ŝ_ij ≥ √(log log t/T_ij). *Leader* P̃: first the items that no other dominates, then those that
-    none dominates of the rest, until they fill the list; the last subset are the items left.
-    *Played*: from the top, a subset is merged with the next one if the least index s̲_ij, i of the
-    first and j of the second, is at most 0; a pair just merged is not merged again. If the last
-    subset of the list was not merged, the item outside of the least index joins it, if that is at
-    most 0. Here s̲_ij = 2f - 1, with f the least μ ≤ (1 + ŝ_ij)/2 for which
-    T_ij kl((1 + ŝ_ij)/2, μ) ≤ log τ + 3 log log τ, and τ the rounds that this leader has led
-    before. The list is uniform among those that the partition played allows.
+    With O the rounds in which i and j are in one subset of the partition played and exactly one of
+    them is clicked (an item not shown counts as not clicked), T_ij = |O| and ŝ_ij = Σ_O (c_i -
+    c_j)/T_ij, item i dominates j if ŝ_ij ≥ √(log log t/T_ij). *Leader* P̃: first the items that no
+    other dominates, then those that none dominates of the rest, until they fill the list; the last
+    subset are the items left. *Played*: from the top, a subset is merged with the next one if some
+    index s̲_ij is at most 0, i in the first and j in the second; a merged subset is not merged
+    again. If the last subset shown was not merged and some item outside has an index s̲_ij of at
+    most 0, the outside item with the smallest one joins it. Here s̲_ij = 2f - 1, with f the least μ
+    ≤ (1 + ŝ_ij)/2 for which T_ij kl((1 + ŝ_ij)/2, μ) ≤ log τ + 3 log log τ, and τ the rounds that
+    this leader has led before. The list is uniform among those that the partition played allows.
 
     **Assumes**: positions of decreasing prominence, the first one most. Clicks by a position-based,
     document or cascade model, or any other in which of two items, exchanged at random, the better
@@ -75,16 +78,17 @@ class UniRank(Policy, LeadingPartitions):
     8 says, the last subset are the items never shown by the leader, and may be empty; where items
     dominate each other in cycles, all those left are shown and form the subset before it. 3. f = 0
     for (1 + ŝ)/2 = 0, T = 0 or τ = 0; the text sets f = 0 where (1 + ŝ)/2 is 1, not 0. 4. log log
-    is 0 up to e. 5. Subsets mix if the index is at most 0, as in the text, where the algorithm has
-    less than 0: an unknown pair has index -1, an even one at most 0. 6. With T_ij = 0, i does not
-    dominate j. 7. t and τ count rounds whose feedback has come, and t one more. Leader and
-    partition played travel in the memo. 8. Ties of the item that joins are broken at random. 9. The
-    leaders' counts are kept by hash in a table of fixed size, and the least may be forgotten: see
-    ``clickrank.numerics.count_table``. 10. Items may come and go, or be given for one list alone.
-    Who wins of two items that are exchanged at random does not depend on a third one, so all wins
-    are kept; a leader is the partition of the items that it shows, so its count is kept too. An
-    item that is new has met no other, and is in the leader's first subset. Each set of items is
-    then a bandit of its own that begins with what is known from the others.
+    is 0 up to e. 5. Subsets are merged if the smallest index is at most 0, as the text says; the
+    algorithm says below 0. It matters for a pair with equally many wins when τ = 1, whose index is
+    exactly 0. 6. With T_ij = 0, i does not dominate j. 7. t and τ count rounds whose feedback has
+    come, and t one more. Leader and partition played travel in the memo. 8. Ties of the item that
+    joins are broken at random. 9. The leaders' counts are kept by hash in a table of fixed size,
+    and the least may be forgotten: see ``clickrank.numerics.count_table``. 10. Items may be added
+    or removed, and a list may be limited to some of them (candidates). Who wins of two items that
+    are exchanged at random does not depend on a third one, so all wins are kept; a leader is the
+    partition of the items that it shows, so its count is kept too. An item that is new has met no
+    other, and is in the leader's first subset. Each set of items has its own leaders, and starts
+    with all counts that there are.
 
     **Complexity**: O(n_items³) a round at most, and O(n_items²) memory; the kernels of
     ``clickrank.fast.uni_rank`` usually take O(n_items) a round and O(n_items) a click.
@@ -167,7 +171,7 @@ def rank(
                 chosen = int(rng.random() * tied.size) if tied.size > 1 else 0
                 next_subset = next_subset[tied[chosen : chosen + 1]]
             subset = np.append(subset, next_subset)
-            c += 1
+            c += 1  # the next subset is used up
         played[subset] = d
         order = np.append(order, subset)
     draw_compatible(order, played, rng, ranking)
@@ -180,8 +184,8 @@ def _dominance(state: State) -> Ints:
     loglog = math.log(math.log(t)) if t > math.e else 0.0
     difference = state.wins - state.wins.T
     trials = state.wins + state.wins.T
-    proved = (trials > 0) & (difference >= 0) & (difference * difference >= trials * loglog)
-    return proved.astype(np.int64)
+    dominates = (trials > 0) & (difference >= 0) & (difference * difference >= trials * loglog)
+    return dominates.astype(np.int64)
 
 
 @kernel

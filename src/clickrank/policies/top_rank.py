@@ -76,7 +76,7 @@ class TopRank(Policy, TopRankItems):
     the partition follows for the items there are (see ``top_rank_items``). With probability 1 - δ
     n², n counting all items there ever were, no edge is wrong.
 
-    **Complexity**: O(n_items³) a round at most, and memory for 2 n_items² numbers. The kernels of
+    **Complexity**: O(n_items³) a round at most, and memory for 3 n_items² numbers. The kernels of
     ``clickrank.fast.top_rank`` take O(n_items) a round to remember the partition, and usually O(1)
     a click. From 1,024 items on those of ``clickrank.fast.top_rank_log`` begin with a log of the
     clicks, and need no memory for pairs as long as only the first block is clicked.

@@ -243,14 +243,17 @@ def draw_entered(
     values: Floats, rng: np.random.Generator, best: Ints, buffer: Ints, found: int, ranking: Ints
 ) -> None:
     """Write the list with tied items in random order; at its end, drawn from all that are tied."""
+    k = best.shape[0]
     order = buffer[1]
-    copy(best, order[: best.shape[0]])
-    last = best[best.shape[0] - 1]
-    size = best.shape[0]
+    for i in range(k):
+        order[i] = best[i]
+    size = k
     for j in range(found):
-        if values[buffer[0, j]] == values[last]:
-            _insert(values, order, size, buffer[0, j])  # its number may be any: it left the list
-            size += 1
+        order[size] = buffer[0, j]
+        size += values[buffer[0, j]] == values[best[k - 1]]
+    for i in range(k + 1, size):
+        if order[i] < order[i - 1]:  # it has left the list
+            _insert(values, order, i, order[i])
     _draw_ties(values, rng, order, size, ranking)
 
 

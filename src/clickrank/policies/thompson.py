@@ -9,10 +9,10 @@ import numpy as np
 
 from clickrank.policies._shared.attraction_posterior import sample_beta_odds, sample_page_odds
 from clickrank.policies._shared.bayesian import CLICK_MODELS, KNOWN, BayesianPolicy
-from clickrank.rankings.candidates import candidate, n_candidates
 from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
+from clickrank.rankings.candidates import candidate, n_candidates
 from clickrank.types import Floats, Ints, IntStatistic
 
 

@@ -15,6 +15,7 @@ from clickrank.checks.positions import check_relabelling_positions
 from clickrank.clickmodels import MNL, PBM, Cascade, ClickModel
 from clickrank.policies import Assumes, Uniform
 from clickrank.policies.capabilities import relabelled_positions
+from clickrank.simulate import run as simulation
 
 PAGE = PBM([0.6, 0.4, 0.3, 0.1], [0.3, 0.9, 0.5])
 
@@ -23,9 +24,9 @@ def losses(monkeypatch: pytest.MonkeyPatch, positions: Any, model: ClickModel) -
     """The losses of one list over many runs, items left as they are: one value per order seen."""
     policy, assumes = cr.policies.Oracle, cr.policies.Oracle.assumes
     monkeypatch.setattr(policy, "assumes", dataclasses.replace(assumes, positions=positions))
-    for cls in (policy, type(model)):
-        monkeypatch.setattr(cls, "relabelled", lambda self, order: self)
-    monkeypatch.setattr(policy, "relabelled_positions", lambda self, order: self)
+    monkeypatch.setattr(policy, "relabelled", lambda self, order, new: self)
+    monkeypatch.setattr(type(model), "relabelled", lambda self, order: self)
+    monkeypatch.setattr(simulation, "relabelled_positions", lambda policy, order: policy)
     found = cr.simulate(policy([0, 1, 2]), model, 1, runs=60, seed=0).regret[:, -1]
     return set(found.round(9).tolist())
 

@@ -51,14 +51,16 @@ class ItemsComeAndGo:
     """Can be given more items, fewer items, or candidates for one list, and keeps its statistics.
 
     Only for policies in which the statistics of an item, or of a pair of items, mean the same
-    whatever other items there are. All other fields of the state must be the same for all
-    catalogues, or are set by `mend`.
+    whatever other items there are. All other fields of the state must be of the same shape for all
+    catalogues, or be `mended`.
     """
 
     #: Names of the state fields with one row per item, or with several consecutive rows per item.
     by_item: ClassVar[tuple[str, ...]]
     #: Names of the state fields with one row and one column per item.
     by_pair: ClassVar[tuple[str, ...]] = ()
+    #: Names of the state fields whose shape depends on the items in another way: `mend` fills them.
+    mended: ClassVar[tuple[str, ...]] = ()
 
     def unpacked(self, state: Any) -> Any:
         """Return the state itself, or a copy in which `by_item` and `by_pair` hold everything."""

@@ -120,6 +120,7 @@ class TopRank(Policy, HasMemo, ItemsComeAndGo, ExactLists):
     )
     by_item = ("clicks", "block")
     by_pair = ("difference", "disagreement", "beats")
+    mended = ("crowd", "log", "superiors", "traces")  # of `LoggedState`
 
     horizon: int | None = None
     failure: float | None = None

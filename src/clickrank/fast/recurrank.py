@@ -1,4 +1,4 @@
-"""RecurRank, fast: the design of an interval is found once in a phase, and kept."""
+"""RecurRank, fast: the design of an interval is found when its phase begins, and kept."""
 
 from __future__ import annotations
 
@@ -6,13 +6,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import array_kernel, lean_kernel
-from clickrank.numerics.g_optimal import support_limit
+from clickrank._compile.jit import array_kernel, interpreted, lean_kernel
+from clickrank.numerics.g_optimal import TOLERANCE, optimal_design_of, support_limit
 from clickrank.policies._shared.fisher_yates import fill_at_random
 from clickrank.policies._shared.intervals import interval
 from clickrank.policies._shared.recurrank_items import PHASES, SALTS
 from clickrank.policies.contract import Request, register_fast
-from clickrank.policies.recurrank import Params, RecurRank, State, designed, end_phase, no_plan
+from clickrank.policies.recurrank import (
+    Params,
+    RecurRank,
+    State,
+    designed,
+    end_phase,
+    no_plan,
+    views_needed,
+)
 from clickrank.types import IntParticle, Ints
 
 
@@ -22,7 +30,6 @@ class Cache(NamedTuple):
     instance: IntParticle  # (n_positions,), the number of the instance whose deck it is
     planned: IntParticle  # (n_items,), views to be handed out
     cards: Ints  # (n_positions,), the views that are in the deck; -1 if they must be counted
-    designed: Ints  # (n_positions,), the number of the instance that the others are of
     end: Ints  # (n_positions,), the position after the interval that begins here
     n_measured: Ints  # (n_positions,), items of its design; 0 if it has a single item
     measured: Ints  # (n_positions, most), these items
@@ -31,33 +38,40 @@ class Cache(NamedTuple):
 
 
 def build(params: Params, state: State) -> Cache:
-    """Return decks and designs that the next ranking or update will make."""
+    """Return decks that the next ranking will make, and the designs."""
     n_positions = state.phase.size
     slots = n_positions, support_limit(state.order.size, params.features.shape[1])
-    return Cache(
+    cache = Cache(
         **no_plan(params, state)._asdict(),
         cards=np.full(n_positions, -1, dtype=np.int64),
-        designed=np.full(n_positions, -1, dtype=np.int64),
         end=np.zeros(n_positions, dtype=np.int64),
         n_measured=np.zeros(n_positions, dtype=np.int64),
         measured=np.zeros(slots, dtype=np.int64),
         needed=np.zeros(slots, dtype=np.int64),
         missing=np.zeros(n_positions, dtype=np.int64),
     )
+    with interpreted():
+        for first in np.flatnonzero(state.phase).tolist():
+            items, end = interval(state.order, state.phase, first)
+            measured = needed = items[:0]
+            if items.size > 1:
+                measured, weights, _, leverage = optimal_design_of(
+                    params.features, items, TOLERANCE
+                )
+                needed = views_needed(params, state, first, items.size, weights, leverage)
+            _keep(state, cache, first, end, measured, needed)
+    return cache
 
 
-@array_kernel
-def _design(params: Params, state: State, cache: Cache, first: int, number: int) -> None:
+@lean_kernel
+def _keep(state: State, cache: Cache, first: int, end: int, measured: Ints, needed: Ints) -> None:
     """Write the design of an interval to the cache."""
-    items, cache.end[first] = interval(state.order, state.phase, first)
-    cache.designed[first], cache.n_measured[first], cache.missing[first] = number, 0, 0
-    if items.shape[0] > 1:
-        measured, needed = designed(params, state, first)
-        cache.n_measured[first] = measured.shape[0]
-        for slot in range(measured.shape[0]):
-            cache.measured[first, slot] = measured[slot]
-            cache.needed[first, slot] = needed[slot]
-            cache.missing[first] += needed[slot] - state.views[measured[slot]]
+    size = measured.shape[0]
+    cache.end[first], cache.n_measured[first], cache.missing[first] = end, size, 0
+    for slot in range(size):
+        cache.measured[first, slot] = measured[slot]
+        cache.needed[first, slot] = needed[slot]
+        cache.missing[first] += needed[slot] - state.views[measured[slot]]
 
 
 def rank(
@@ -76,12 +90,10 @@ def rank(
         memo[first] = 0
         if state.phase[first] == 0:
             continue
-        number = state.restarts[0] * PHASES + state.phase[first]
-        if cache.designed[first] != number:
-            _design(params, state, cache, first, number)
         if cache.n_measured[first] == 0:
             ranking[first] = state.order[first]
             continue
+        number = state.restarts[0] * PHASES + state.phase[first]
         if cache.cards[first] <= 0 or cache.instance[first] != number:
             _renew_deck(state, cache, first, number)
         left = int(rng.random() * cache.cards[first])
@@ -131,12 +143,12 @@ def update(
     """Count what was measured; with the last view that a phase needs, it ends."""
     n_positions = ranking.shape[0]
     for first in range(n_positions):
+        if cache.n_measured[first] == 0:
+            continue
         number = state.restarts[0] * PHASES + state.phase[first]
         slot = memo[first] - number * params.most_measured
-        if state.phase[first] == 0 or slot < 0 or slot >= params.most_measured:
+        if slot < 0 or slot >= params.most_measured:
             continue
-        if cache.designed[first] != number:
-            _design(params, state, cache, first, number)
         item = ranking[first]
         if slot >= cache.n_measured[first] or cache.measured[first, slot] != item:
             slot = _slot_of(cache, first, item)  # items have got other numbers
@@ -145,8 +157,7 @@ def update(
             state.clicks[item] += clicks[first]
             cache.missing[first] -= 1
             if cache.missing[first] == 0:
-                measured = cache.measured[first, : cache.n_measured[first]]
-                end_phase(params, state, first, measured, int(memo[n_positions]))
+                _end_phase(params, state, cache, first, int(memo[n_positions]))
 
 
 @lean_kernel
@@ -156,6 +167,21 @@ def _slot_of(cache: Cache, first: int, item: int) -> int:
         if cache.measured[first, slot] == item:
             return slot
     return -1
+
+
+@array_kernel
+def _end_phase(params: Params, state: State, cache: Cache, first: int, salt: int) -> None:
+    """End the phase of an interval, and keep the designs of those that begin."""
+    end = cache.end[first]
+    measured = cache.measured[first, : cache.n_measured[first]].copy()
+    end_phase(params, state, first, measured, salt)
+    for begin in range(first, end):
+        if state.phase[begin] > 0:
+            items, until = interval(state.order, state.phase, begin)
+            measured = needed = items[:0]
+            if items.shape[0] > 1:
+                measured, needed = designed(params, state, begin)
+            _keep(state, cache, begin, until, measured, needed)
 
 
 register_fast(RecurRank, State, Cache, build, rank, update, lean=True)

@@ -77,8 +77,7 @@ class GOptimalDesign:
         if not good or rows.min() < 0 or rows.max() >= n:
             rule = f"items must be a vector of row numbers between 0 and {n - 1}"
             raise invalid("GOptimalDesign", rule, items)
-        find = kernel_for(_optimal_design, "")
-        found = find(values, rows.astype(np.int64, copy=False), tolerance)
+        found = optimal_design_of(values, rows.astype(np.int64, copy=False), tolerance)
         return cls(frozen(found[0]), frozen(found[1]), int(found[2]), float(found[3]))
 
 
@@ -101,10 +100,16 @@ def optimal_design(
     return marks[0, :size].copy(), scores[0, :size].copy(), rank, leverage
 
 
+def optimal_design_of(
+    features: Floats, items: Ints, tolerance: float
+) -> tuple[Ints, Floats, int, float]:
+    """Do as `optimal_design`, called from Python: the machine code is kept on disk."""
+    return kernel_for(_optimal_design, "")(features, items, tolerance)
+
+
 def _optimal_design(
     features: Floats, items: Ints, tolerance: float
 ) -> tuple[Ints, Floats, int, float]:
-    """Do as `optimal_design`, for `kernel_for`: the machine code is kept on disk."""
     return optimal_design(features, items, tolerance)
 
 

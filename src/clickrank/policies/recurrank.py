@@ -252,20 +252,24 @@ def end_phase(params: Params, state: State, first: int, measured: Ints, salt: in
 
 @array_kernel
 def designed(params: Params, state: State, first: int) -> tuple[Ints, Ints]:
-    """Return the items that the phase of an interval measures, and how often.
-
-    T(a) = ⌈d π(a) log(|𝒜| / δ_ℓ) / (2 Δ_ℓ²)⌉, where π is a G-optimal design.
-    """
+    """Return the items that the phase of an interval measures, and how often, T(a)."""
     items, _ = interval(state.order, state.phase, first)
     measured, weights, _, leverage = optimal_design(params.features, items, TOLERANCE)
-    n_items, n_positions = items.shape[0], state.phase.shape[0]
-    d, phase = params.features.shape[1], state.phase[first]
+    return measured, views_needed(params, state, first, items.shape[0], weights, leverage)
+
+
+@array_kernel
+def views_needed(
+    params: Params, state: State, first: int, n_items: int, weights: Floats, leverage: float
+) -> Ints:
+    """Return T(a) = ⌈d π(a) log(|𝒜| / δ_ℓ) / (2 Δ_ℓ²)⌉ for a G-optimal design of weights π(a)."""
+    n_positions, d, phase = state.phase.shape[0], params.features.shape[1], state.phase[first]
     if params.program:
-        size = measured.shape[0]
-        return measured, program_views(params.failure, n_positions, d, phase, n_items, size)
+        return program_views(params.failure, n_positions, d, phase, n_items, weights.shape[0])
     share = params.failure / (2.0 * n_positions * 2.0**phase)  # δ_ℓ
     views = 0.5 * max(leverage, float(d)) * 4.0**phase * math.log(n_items / share)
-    return measured, np.ceil(min(views, float(LARGEST)) * weights).astype(np.int64)
+    needed: Ints = np.ceil(min(views, float(LARGEST)) * weights).astype(np.int64)
+    return needed
 
 
 register(RecurRank, State, rank, update, cache=Plan, build=no_plan)

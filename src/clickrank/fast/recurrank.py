@@ -98,7 +98,8 @@ def rank(
             _renew_deck(state, cache, first, number)
         left = int(rng.random() * cache.cards[first])
         slot = 0
-        while left >= cache.planned[cache.measured[first, slot]]:
+        last = cache.n_measured[first] - 1
+        while slot < last and left >= cache.planned[cache.measured[first, slot]]:
             left -= cache.planned[cache.measured[first, slot]]
             slot += 1
         item = cache.measured[first, slot]

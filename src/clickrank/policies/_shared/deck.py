@@ -65,14 +65,15 @@ def deal(
 def draw_card(cards: Ints, kinds: Ints, rng: np.random.Generator) -> int:
     """Take a random card from a deck with ``cards[kind]`` of each kind; returns its place in kinds.
 
-    Only these kinds are in the deck, and one of them at least has cards.
+    Only these kinds are in the deck. If none has a card, which no log leads to but a damaged state
+    may, the card is of the last kind.
     """
     left = 0
     for kind in kinds:
         left += cards[kind]
     left = int(rng.random() * left)
     place = 0
-    while left >= cards[kinds[place]]:
+    while place + 1 < kinds.shape[0] and left >= cards[kinds[place]]:
         left -= cards[kinds[place]]
         place += 1
     cards[kinds[place]] -= 1

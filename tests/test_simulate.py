@@ -106,7 +106,7 @@ def test_kernels_of_another_signature_are_refused() -> None:
 def test_items_are_permuted_in_every_run() -> None:
     """A policy that always shows the same labels sees other items in every run."""
     fixed = cr.policies.Oracle([0, 1, 2])
-    object.__setattr__(fixed, "relabelled", lambda order: fixed)
+    object.__setattr__(fixed, "relabelled", lambda order, new: fixed)
     final = cr.simulate(fixed, MODEL, 10, runs=40, seed=0).regret[:, -1]
     assert len(set(final.round(9))) > 5  # a single value if items kept their labels
 

@@ -201,7 +201,7 @@ def test_best_item_goes_to_the_largest_examination() -> None:
 
 @pytest.mark.parametrize("field", ["proposal", "start"])
 def test_names_are_checked(field: str) -> None:
-    with pytest.raises(InvalidValue, match=f"PBMHB: {field} must be one of .*, got 'none'"):
+    with pytest.raises(InvalidValue, match=f"PBMHB: {field} must be '.*' or '.*', got 'none'"):
         PBMHB(**{field: "none"})  # type: ignore[arg-type]
 
 

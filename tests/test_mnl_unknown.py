@@ -224,7 +224,7 @@ def test_with_the_ceiling_the_wide_bound_does_not_learn() -> None:
 
 
 def test_parameters_are_checked() -> None:
-    with pytest.raises(InvalidValue, match="EpochUCBStar: estimator must be one of composite, em"):
+    with pytest.raises(InvalidValue, match="EpochUCBStar: estimator must be 'composite' or 'em'"):
         EpochUCBStar(estimator="likelihood")
 
 

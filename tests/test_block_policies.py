@@ -205,9 +205,12 @@ def test_top_rank_reads_what_was_saved_as_s_and_n(settings: dict[str, Any]) -> N
         "traces": none,
     }
     assert isinstance(learner.policy, TopRank)
-    found = learner.policy.upgraded(saved)
-    for name, array in learner.statistics().items():
-        assert np.array_equal(found[name], array), name
+    # Later versions had no log of so few items, and no wins.
+    later = {k: saved[k] for k in saved if k not in ("wins", "crowd", "log", "superiors", "traces")}
+    for version in (saved, later):
+        found = learner.policy.upgraded(version)
+        for name, array in learner.statistics().items():
+            assert np.array_equal(found[name], array), name
 
 
 def test_top_rank_edge_as_soon_as_the_width_is_reached() -> None:

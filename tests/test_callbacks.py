@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from clickrank._compile.callbacks import (
 )
 from clickrank._compile.jit import inline_kernel, kernel_for, tell_apart
 from clickrank.clickmodels import PBM, Cascade
+from clickrank.errors import InvalidValue
 from clickrank.learning.rounds import compiled_play, settled_after
 from clickrank.types import Floats, Ints
 
@@ -78,6 +80,56 @@ def test_a_callback_reads_and_writes_what_is_held() -> None:
     assert np.array_equal(held.value.seen, [[0, 0, 0], [2, 2, 2]])
     kernel_for(show_all, None)(NO_CALLBACK, rng.address, rankings, clicks)
     assert held.value.seen.sum() == 6
+
+
+@inline_kernel
+def refuse(sums: Sums, ranking: Ints, clicks: Ints) -> None:
+    sums.seen[0, 0] += 1
+    if ranking[0] == 3:
+        raise ValueError("no item 3")
+
+
+def refuse_at(sums: Any, n: int, ranking: Any, clicks: Any) -> None:
+    refuse(data_at(sums), numbers_at(ranking, n), numbers_at(clicks, n))
+
+
+def test_what_a_callback_raises_ends_the_loop() -> None:
+    """A click model with an error must not look like one without regret."""
+    held, rng = Held(sums_of(1), None), Held(np.random.default_rng(2))
+    rankings = np.array([[0, 1, 2], [3, 4, 5], [6, 7, 8]])
+    show = callback(refuse, refuse_at, held, None)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no item 3"):
+            kernel_for(show_all, None)(show, rng.address, rankings, np.zeros_like(rankings))
+    assert held.value.seen[0, 0] == 4  # not the third ranking
+
+
+class WithList(NamedTuple):
+    """Has a part that nobody would keep alive."""
+
+    values: list[float]
+
+
+tell_apart(WithList)
+
+
+def test_what_cannot_be_held_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="fields must be numbers, arrays or NamedTuples"):
+        Held(WithList([1.0]), None)
+
+
+def test_threads_with_generators_of_their_own_share_a_learner() -> None:
+    """Each call keeps its own generator alive, whichever the learner remembers."""
+    learner = cr.Learner(cr.policy("pbm-ts", examination=[1.0, 0.8, 0.5, 0.2]), 30, 4)
+    learner.rank()
+
+    def choose(seed: int) -> int:
+        for i in range(1500):
+            learner.rank(np.random.default_rng(10_000 * seed + i))
+        return seed
+
+    with ThreadPoolExecutor(4) as pool:  # it crashed the process
+        assert list(pool.map(choose, range(4))) == [0, 1, 2, 3]
 
 
 def test_copies_of_what_is_held_lie_elsewhere() -> None:

@@ -172,6 +172,7 @@ class _Forgetful(Policy):
         ("lists", "ExactLists"),
         ("cautions", "HasCautions"),
         ("relabelled", "KnowsItems"),
+        ("upgraded", "ReadsEarlierStates"),
     ],
 )
 def test_a_part_of_an_ability_without_its_class_is_refused(part: str, ability: str) -> None:

@@ -2,8 +2,9 @@
 
 Numba compiles a function again for each type of its arguments. A loop that is given no more than
 two addresses, of a function and of what that function needs, is compiled once for all of them: a
-policy once, and not again for each click model. All that is used here is in Numba's documented
-interface for extensions, but for the address of a compiled function (`jit.address_for`).
+policy once, and not again for each click model. Most of what is used here is in Numba's documented
+interface for extensions. The address of a compiled function (`jit.address_for`), how functions call
+each other (`call_conv`) and the owners of arrays (`meminfo`, `parent`) are not.
 """
 
 # mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
@@ -20,6 +21,7 @@ from numba.core import cgutils
 
 from clickrank._compile.jit import address_for, generic, kernel_for, switched_off, tell_apart
 from clickrank._compile.keys import INTRINSICS
+from clickrank.errors import invalid
 from clickrank.types import Ints
 
 
@@ -52,12 +54,27 @@ class Held:
         self.value, self._code = value, code
         self.address: Any = value
         if not switched_off():
+            if not isinstance(value, np.random.Generator):
+                _check_kind(type(value).__name__, numba.typeof(value))
             self._words: Ints = kernel_for(_lay_down, code)(value)
             self.address = self._words.ctypes.data
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies, in this process or another one, have an address of their own."""
         return Held, (self.value, self._code)
+
+
+def _check_kind(owner: str, kind: Any) -> None:
+    """Raise if a value has parts that nobody would keep alive."""
+    if isinstance(kind, types.BaseTuple):
+        parts: Any = kind
+        for part in parts.types:
+            _check_kind(owner, part)
+    elif not isinstance(kind, _KINDS):
+        raise invalid(owner, "all fields must be numbers, arrays or NamedTuples of these", kind)
+
+
+_KINDS = (types.Number, types.Boolean, types.Array, types.NumPyRandomGeneratorType, types.NoneType)
 
 
 def callback(
@@ -168,13 +185,15 @@ def _call_at(typing: Any, code: Any, data: Any, ranking: Any, clicks: Any) -> An
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         shown = context.make_array(ranking)(context, builder, args[2])
         clicked = context.make_array(clicks)(context, builder, args[3])
-        kind = context.call_conv.get_function_type(types.none, _entry_kinds(types.int64))
-        # The first two arguments are for what is returned and for errors: there is neither.
-        answers = [cgutils.alloca_once(builder, to.pointee) for to in kind.args[:2]]
+        kinds = _entry_kinds(types.int64)
+        kind = context.call_conv.get_function_type(types.none, kinds)
         n = builder.extract_value(shown.shape, 0)
         place = builder.inttoptr(args[1], kind.args[2])
         code_at = builder.inttoptr(args[0], kind.as_pointer())
-        builder.call(code_at, [*answers, place, n, shown.data, clicked.data])
+        given = [place, n, shown.data, clicked.data]
+        status, _ = context.call_conv.call_function(builder, code_at, types.none, kinds, given)
+        with cgutils.if_unlikely(builder, status.is_error):  # as raised by a click model
+            context.call_conv.return_status_propagate(builder, status)
         return context.get_dummy_value()
 
     return types.none(code, data, ranking, clicks), build

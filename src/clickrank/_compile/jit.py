@@ -1,4 +1,4 @@
-"""The only place that talks to Numba: how kernels are compiled and where machine code is cached.
+"""How kernels are compiled, and where machine code is cached. Only `_compile` talks to Numba.
 
 Numba's disk cache looks at the file of the cached function alone, and misses a change in another
 file that it calls. So each function's machine code lives in a directory named after a hash of all

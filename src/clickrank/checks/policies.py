@@ -162,7 +162,7 @@ def check_delayed_feedback(cls: type[Policy], make: Make) -> None:
                 while len(flying) > delay:
                     learner.update(*flying.pop(0))
         _assert_finite(learner)
-        _beats_uniform(cls, make, delay=delay, batch=batch)
+        beats_uniform(cls, make, delay=delay, batch=batch)
 
 
 def check_bad_feedback(cls: type[Policy], make: Make) -> None:
@@ -237,7 +237,7 @@ def check_relabelling(cls: type[Policy], make: Make) -> None:
 
 def check_learns(cls: type[Policy], make: Make) -> None:
     """The policy beats uniform rankings on an easy matched instance."""
-    _beats_uniform(cls, make)
+    beats_uniform(cls, make)
 
 
 def check_parameters(cls: type[Policy], make: Make) -> None:
@@ -343,14 +343,20 @@ def _complaint(policy: Policy, field: str, wrong: Any) -> str:
     return ""
 
 
-def _beats_uniform(cls: type[Policy], make: Make, delay: int = 0, batch: int = 1) -> None:
+def beats_uniform(
+    cls: type[Policy],
+    make: Make,
+    delay: int = 0,
+    batch: int = 1,
+    rounds: tuple[int, ...] = ROUNDS,
+) -> None:
     """Compare paired runs; a policy that learns nothing passes with a probability below 1e-6.
 
     The instance is easy enough for a policy that learns to be dozens of standard errors away.
     """
     model = matched_model(cls, 6, 3)
     runs, gain, z = 16, np.zeros(1), 0.0
-    for horizon in ROUNDS:
+    for horizon in rounds:
         policy = make(model, horizon)
         ours = simulate(policy, model, horizon, runs, seed=14, delay=delay, batch=batch)
         theirs = simulate(Uniform(), model, horizon, runs, seed=14)

@@ -155,7 +155,8 @@ class Learner:
         if request is not ANY_ITEMS:
             self._check_request(request)
         cache = self.cache_for(request)
-        one = to_rank(request, self.held(rng), ranking[None], memo[None])
+        held = self.held(rng)  # which another thread may replace meanwhile: this keeps it alive
+        one = to_rank(request, held, ranking[None], memo[None])
         self._play(self.params, self._state, cache, *one)
         return ranking, memo
 

@@ -283,7 +283,11 @@ class Learned:
         other = self._copy(None)
         arrays = dict(arrays)
         if isinstance(self.policy, ReadsEarlierStates):
-            arrays = self.policy.upgraded(arrays)
+            try:
+                arrays = self.policy.upgraded(arrays)
+            except (KeyError, IndexError) as error:
+                rule = f"the statistics must be those of {self.policy.name}"
+                raise invalid(self._owner, rule, sorted(arrays)) from error
         if BEGAN_WITH in arrays and drops_items(self.policy):
             other._of = arrays.pop(BEGAN_WITH).astype(np.int64)
             other._learner = other._new_learner()
@@ -421,7 +425,8 @@ class Learned:
         rankings = np.empty((n, self.n_positions), dtype=np.int64)
         memos = np.zeros((n, self.memo_size), dtype=np.int64)
         enter = self._enter or self._entered(rng)
-        rest = to_rank(ANY_ITEMS, learner.held(rng), rankings, memos)
+        held = learner.held(rng)  # which another thread may replace meanwhile: this keeps it alive
+        rest = to_rank(ANY_ITEMS, held, rankings, memos)
         enter(learner.params, learner._state, learner._cache, *rest)
         return rankings, memos
 

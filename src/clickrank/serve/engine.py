@@ -317,7 +317,9 @@ class Engine:
         # Of a list that the page chose itself nobody knows.
         logs = known.row.definition.log_propensities and page is None
         odds = self._odds if logs else None
-        if stream.is_slow or odds is not None:  # which may have to draw thousands of lists
+        # Propensities may take thousands of lists. While a thread draws them, no other list of the
+        # stream may be chosen, with or without them.
+        if stream.is_slow or known.row.definition.log_propensities:
             async with stream.turns:
                 rng = self._rng.spawn(1)[0]  # threads must not share a generator
                 chosen = await self._access.in_thread(lambda: stream.choose(rng, candidates, odds))

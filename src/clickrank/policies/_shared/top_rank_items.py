@@ -77,7 +77,7 @@ class TopRankItems(HasMemo, ItemsComeAndGo, ExactLists, ReadsEarlierStates):
         wins = (arrays["difference"] + arrays["disagreement"]) // 2
         before = self.guess * (2 ** int(arrays["epoch"][0]) - 1)
         found = {**arrays, "wins": wins, "rounds": arrays["rounds"] + before}
-        if arrays["crowd"][0] == 0:  # there is no log, or no more
+        if "crowd" in arrays and arrays["crowd"][0] == 0:  # there is a log no more
             for name in ("crowd", "log", "superiors", "traces"):
                 del found[name]
         return found

@@ -185,4 +185,5 @@ def _end_phase(params: Params, state: State, cache: Cache, first: int, salt: int
             _keep(state, cache, begin, until, measured, needed)
 
 
-register_fast(RecurRank, State, Cache, build, rank, update, lean=True)
+# A round takes 79 instead of 67 ns with the code of `update` in the loop (10 items, 5 positions).
+register_fast(RecurRank, State, Cache, build, rank, update, lean=True, call_update=True)

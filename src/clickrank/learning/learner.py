@@ -135,7 +135,7 @@ class Learner:
         out, and read the same statistics.
         """
         kernels = kernels_of(self.policy, self._state)
-        honours = request.candidates.size == 0 or kernels.score is not None or kernels.candidates
+        honours = request.candidates.size == 0 or kernels.honour_candidates
         return self._cache if honours else self._plain_cache
 
     def rank(

@@ -69,6 +69,12 @@ class Kernels(NamedTuple):
     lean: bool
     draw_ties: bool
     candidates: bool = False  # whether rank honours those of a request, as all scores do
+    call_update: bool = False  # whether the loop calls update, instead of containing its code
+
+    @property
+    def honour_candidates(self) -> bool:
+        """Whether a request's candidates can be ranked with these kernels."""
+        return self.score is not None or self.candidates
 
 
 _PLAIN: dict[type, Kernels] = {}  # by the class of the state
@@ -134,12 +140,14 @@ def register_fast(
     score: Callable[..., None] | None = None,
     lean: bool = False,
     candidates: bool = False,
+    call_update: bool = False,
 ) -> None:
     """Make other kernels known for a registered policy: faster, with the same rankings.
 
     ``build`` makes the cache from params and state, so that all but its particle may be dropped at
     any time. ``candidates`` says that ``rank`` honours the candidates of a request; otherwise the
-    plain kernels do, if they score items.
+    plain kernels do, if they score items. ``call_update`` keeps the code of ``update`` out of the
+    loop, where it makes the code of ``rank`` slower: measure both.
     """
     _states_of(cls)
     if score is None and _PLAIN[state].score is not None and _PLAIN[state].cache is not None:
@@ -156,7 +164,7 @@ def register_fast(
         raise invalid(cls.__name__, rule, particle_fields(cache))
     draw_ties = _PLAIN[state].draw_ties
     _FAST[state] = _known(
-        state, Kernels(rank, score, update, build, cache, lean, draw_ties, candidates)
+        state, Kernels(rank, score, update, build, cache, lean, draw_ties, candidates, call_update)
     )
     _code_of.cache_clear()
 
@@ -273,12 +281,17 @@ def _code_of(cls: type[Policy]) -> str | None:
         for state in states
         for kernels in (_PLAIN[state], _FAST.get(state))
         if kernels is not None
-        for part in (state, kernels.cache, *kernels[:3], kernels.lean, kernels.draw_ties)
+        for part in (state, *_compiled_in(kernels))
         if part is not None
     ]
     if any(_PLAIN[state].score is not None for state in states):  # what sorts is compiled in, too
         found += [_rank_scored, _rank_scored_drawing_ties, _update_scored]
     return key_of_code(_SOURCES[cls], *found)
+
+
+def _compiled_in(kernels: Kernels) -> tuple[Any, ...]:
+    functions = kernels.rank, kernels.score, kernels.update
+    return *functions, kernels.cache, kernels.lean, kernels.draw_ties, kernels.call_update
 
 
 # The verbs as compiled loops call them, dispatched on the classes of ``state`` and ``cache``. The
@@ -399,9 +412,15 @@ def _make_generic(lean: bool) -> None:
         kernels = _BY_TYPES[named_tuple_class(state), _numba_class(cache)]
         return kernels.score if kernels.lean == lean else None
 
-    def update_for(params, state, cache, ranking, memo, clicks):  # type: ignore[no-untyped-def]
+    def update_within(params, state, cache, ranking, memo, clicks):  # type: ignore[no-untyped-def]
         kernels = _BY_TYPES[named_tuple_class(state), _inner_class(cache)]
-        if kernels.lean != lean:
+        if kernels.lean != lean or kernels.call_update:
+            return None
+        return _update_scored if _numba_class(cache) is Scores else kernels.update
+
+    def update_called(params, state, cache, ranking, memo, clicks):  # type: ignore[no-untyped-def]
+        kernels = _BY_TYPES[named_tuple_class(state), _inner_class(cache)]
+        if kernels.lean != lean or not kernels.call_update:
             return None
         return _update_scored if _numba_class(cache) is Scores else kernels.update
 
@@ -409,7 +428,8 @@ def _make_generic(lean: bool) -> None:
     # which are copied at a call: more than 100 numbers, and half the time of many a round.
     generic(rank, rank_for, lean, inline=True)
     generic(score, score_for, lean, inline=True)
-    generic(update, update_for, lean, inline=True)
+    generic(update, update_within, lean, inline=True)
+    generic(update, update_called, lean)
 
 
 _make_generic(lean=False)

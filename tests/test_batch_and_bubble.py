@@ -19,7 +19,7 @@ from clickrank.clickmodels.base import ClickModel
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
 from clickrank.policies import BatchRank, BubbleRank, Policy
-from clickrank.policies.batch_rank import STAGES
+from clickrank.policies._shared.batch_rank_items import STAGES
 from clickrank.policies.capabilities import memo_limit
 
 EASY = PBM([0.9, 0.05, 0.5, 0.3, 0.7, 0.1, 0.2], [1.0, 0.8, 0.6])

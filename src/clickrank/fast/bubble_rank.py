@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
-from clickrank.numerics.shuffling import swap_at_random
+from clickrank.numerics.shuffling import draw_distinct
 from clickrank.policies._shared.bubble_rank_items import count_candidates
-from clickrank.policies.bubble_rank import BubbleRank, Params, State, surely_better
+from clickrank.policies._shared.bubble_sort import begin_with, surely_better
+from clickrank.policies.bubble_rank import BubbleRank, Params, State
 from clickrank.policies.contract import Request, register_fast
 from clickrank.types import IntParticle, Ints
 
@@ -24,7 +25,7 @@ class Cache(NamedTuple):
     lists_since_feedback: IntParticle  # (1,), as of the plain kernels
     candidates: Ints  # (1,), items below the page that may be better than its last one
     unsettled: Ints  # (1,), whether the last pass exchanged items, so the next one may too
-    deck_buffer: Ints  # (n_items,), 0, 1, 2, … between two calls
+    worse_buffer: Ints  # (n_items,), items below the page that are surely worse
 
 
 def build(params: Params, state: State) -> Cache:
@@ -33,7 +34,7 @@ def build(params: Params, state: State) -> Cache:
         lists_since_feedback=np.zeros(1, dtype=np.int64),
         candidates=np.full(1, count_candidates(params, state), dtype=np.int64),
         unsettled=np.ones(1, dtype=np.int64),
-        deck_buffer=np.arange(state.base.size),
+        worse_buffer=np.zeros(state.base.size, dtype=np.int64),
     )
 
 
@@ -52,7 +53,7 @@ def rank(
         memo[position] = 0
         ranking[position] = state.base[position]
     if not (params.given or state.rounds[0] > 0):
-        _draw_list(cache.deck_buffer, rng, ranking)
+        draw_distinct(rng, state.base.shape[0], ranking)
         return
     offset = (state.rounds[0] + cache.lists_since_feedback[0] + 1) % 2  # h = t mod 2
     cache.lists_since_feedback[0] += 1
@@ -74,17 +75,6 @@ def rank(
             memo[last] = 1 + other
 
 
-@lean_kernel
-def _draw_list(deck: Ints, rng: np.random.Generator, ranking: Ints) -> None:
-    """Write a random list, drawn from a deck of all items that is put in order again."""
-    n_items = deck.shape[0]
-    for position in range(ranking.shape[0]):
-        swap_at_random(rng, deck, position, position, n_items)
-        ranking[position] = deck[position]
-    for item in range(n_items):
-        deck[item] = item
-
-
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
@@ -93,7 +83,7 @@ def update(
     state.rounds[0] += 1
     cache.lists_since_feedback[0] = 0
     if not started:
-        _start(state.base, cache.deck_buffer, ranking)
+        begin_with(ranking, state.base)
         return
     last = ranking.shape[0] - 1
     certain = False
@@ -110,26 +100,11 @@ def update(
 
 
 @lean_kernel
-def _start(base: Ints, deck: Ints, ranking: Ints) -> None:
-    """Take a list as the base list; the other items follow."""
-    to = 0
-    for item in ranking:
-        deck[item] = -1
-        base[to] = item
-        to += 1
-    for item in range(base.shape[0]):
-        if deck[item] >= 0:
-            base[to] = item
-            to += 1
-        deck[item] = item
-
-
-@lean_kernel
 def _count(wins: Ints, width: float, winner: int, loser: int) -> bool:
     """Count a pair; return whether it is certain which item is better, or was so before."""
     before = surely_better(wins, width, loser, winner)
     wins[winner, loser] += 1
-    return before or surely_better(wins, width, winner, loser)
+    return bool(before or surely_better(wins, width, winner, loser))
 
 
 @lean_kernel
@@ -163,15 +138,14 @@ def _bubble(base: Ints, wins: Ints, width: float, cache: Cache, n_positions: int
     for place in range(n_positions, n_items):
         item = base[place]
         if surely_better(wins, width, last, item):
-            cache.deck_buffer[size] = item
+            cache.worse_buffer[size] = item
             size += 1
         else:
             base[to] = item
             to += 1
     cache.candidates[0] = to - n_positions
     for i in range(size):
-        base[to + i] = cache.deck_buffer[i]
-        cache.deck_buffer[i] = i
+        base[to + i] = cache.worse_buffer[i]
 
 
 register_fast(BubbleRank, State, Cache, build, rank, update, lean=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._compile.jit import array_kernel, inline_kernel, lean_kernel
 from clickrank.types import Floats, Ints
 
 
@@ -24,3 +24,12 @@ def shuffle(rng: np.random.Generator, values: Ints | Floats, begin: int, end: in
     """Put ``values[begin:end]`` into random order."""
     for place in range(end - 1, begin, -1):
         swap_at_random(rng, values, place, begin, place + 1)
+
+
+@array_kernel
+def draw_distinct(rng: np.random.Generator, n: int, drawn: Ints) -> None:
+    """Fill an array with distinct random numbers from 0 to n - 1."""
+    deck = np.arange(n)
+    for place in range(drawn.shape[0]):
+        swap_at_random(rng, deck, place, place, n)
+        drawn[place] = deck[place]

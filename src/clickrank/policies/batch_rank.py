@@ -11,14 +11,11 @@ import numpy as np
 from clickrank._compile.jit import kernel
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
 from clickrank.numerics.shuffling import shuffle
-from clickrank.policies._shared.batch_rank_items import BatchRankItems
-from clickrank.policies._shared.deck import begin_deck, deal
+from clickrank.policies._shared.batch_rank_items import STAGES, BatchRankItems
+from clickrank.policies._shared.deck import Deck, begin_deck, deal, no_deck
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.types import IntParticle, Ints, IntStatistic, whole
-
-#: Stages of a batch. The last one needs over 2**53 views of an item, so no batch gets past it.
-STAGES = 26
+from clickrank.types import Ints, IntStatistic, whole
 
 
 class State(NamedTuple):
@@ -33,14 +30,6 @@ class State(NamedTuple):
     stage: IntStatistic  # (n_positions,), stage of the position's batch, ℓ_b
     clicks: IntStatistic  # (n_items,), c_{b,ℓ}: clicks in the current stage of the item's batch
     views: IntStatistic  # (n_items,), n_{b,ℓ}
-
-
-class Deck(NamedTuple):
-    """Which items of the lowest batch are next, by the lists made: feedback may be late."""
-
-    dealing: IntParticle  # (1,), number of the stage that the deck is of
-    deck: IntParticle  # (n_items,), items of the lowest batch, those to show next first
-    to_deal: IntParticle  # (1,), how many are to be shown before any other is shown again
 
 
 class Params(NamedTuple):
@@ -130,18 +119,10 @@ class BatchRank(Policy, BatchRankItems):
         """Return one whole number per position: the stage that the view counts for, or 0."""
         return n_positions
 
-    def memo_limit(self, n_items: int) -> int:
-        """Return what the numbers are below: there are fewer than 2 · n_items batches."""
-        return 2 * STAGES * n_items + 1
-
 
 def build(params: Params, state: State) -> Deck:
     """Return a deck that is not of any stage: it goes by feedback who was shown less often."""
-    return Deck(
-        dealing=np.zeros(1, dtype=np.int64),
-        deck=np.zeros(state.order.size, dtype=np.int64),
-        to_deal=np.zeros(1, dtype=np.int64),
-    )
+    return no_deck(state.order.size)
 
 
 def rank(
@@ -220,26 +201,20 @@ def _end_stage(params: Params, state: State, items: Ints, first: int, end: int) 
     for s in range(1, size):
         if lower[best[s - 1]] > upper[best[s:]].max():
             split = s
+    newest = state.number.max()  # of a stage that goes on, or ends just now
     if split > 0:  # d_1, …, d_s, and the others as they were
         after = np.ones(items.shape[0], dtype=np.bool_)
         after[best[:split]] = False
         items[:] = np.concatenate((items[best[:split]], items[after]))
-        _begin_stage(state, first, first + split, 0)
-        _begin_stage(state, first + split, end, 0)
+        state.stage[first:end] = 0
+        state.number[first : first + split] = newest + 1
+        state.number[first + split : end] = newest + 2
         return
     left = items[upper >= lower[best[size - 1]]]
     items[:] = -1
     items[: left.shape[0]] = left
-    _begin_stage(state, first, end, state.stage[first] + 1)
-
-
-@kernel
-def _begin_stage(state: State, first: int, end: int, stage: int) -> None:
-    """Give the batch of these positions the next number, which memos know its stage by."""
-    number = state.number.max() + 1  # of a stage that goes on, or ends just now
-    for position in range(first, end):
-        state.stage[position] = stage
-        state.number[position] = number
+    state.stage[first:end] += 1
+    state.number[first:end] = newest + 1
 
 
 register(BatchRank, State, rank, update, cache=Deck, build=build)

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import kernel, lean_kernel
-from clickrank.errors import invalid
-from clickrank.numerics.shuffling import swap_at_random
-from clickrank.policies._shared.bubble_rank_items import BubbleRankItems, distinct_items
+from clickrank.numerics.shuffling import draw_distinct
+from clickrank.policies._shared.bubble_rank_items import BubbleRankItems, base_list, distinct_items
+from clickrank.policies._shared.bubble_sort import begin_with, bubble, surely_better
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.types import IntParticle, Ints, IntStatistic, number, whole
@@ -120,16 +119,9 @@ class BubbleRank(Policy, BubbleRankItems):
 
     def init(self, n_items: int, n_positions: int) -> State:
         """Return the state before the first round."""
-        base = np.arange(n_items)
-        if self.initial is not None:
-            shown = list(self.initial)[:n_positions]
-            if len(shown) < n_positions or max(shown) >= n_items:
-                rule = f"initial must hold {n_positions} or more items between 0 and {n_items - 1}"
-                raise invalid("BubbleRank", rule, self.initial)
-            base = np.append(shown, np.setdiff1d(base, shown)).astype(np.int64)
         return State(
             rounds=np.zeros(1, dtype=np.int64),
-            base=base,
+            base=base_list("BubbleRank", self.initial, n_items, n_positions),
             wins=np.zeros((n_items, n_items), dtype=np.int64),
         )
 
@@ -146,15 +138,6 @@ def build(params: Params, state: State) -> Waiting:
     return Waiting(np.zeros(1, dtype=np.int64))
 
 
-@lean_kernel
-def surely_better(wins: Ints, width: float, item: int, other: int) -> bool:
-    """Say whether s(i,j) > 2 √(n(i,j) log(1/δ))."""
-    won = wins[item, other]
-    lost = wins[other, item]
-    lead = won - lost
-    return bool(lead > 0 and lead * lead > width * (won + lost))
-
-
 def rank(
     params: Params,
     state: State,
@@ -168,19 +151,17 @@ def rank(
     n_positions = ranking.shape[0]
     memo[:] = 0
     if not params.given and state.rounds[0] == 0:
-        _draw_list(state.base.shape[0], rng, ranking)
+        draw_distinct(rng, state.base.shape[0], ranking)
         return
     ranking[:] = state.base[:n_positions]
     offset = (state.rounds[0] + cache.lists_since_feedback[0] + 1) % 2  # h = t mod 2
     cache.lists_since_feedback[0] += 1
     for position in range(offset, n_positions - 1, 2):
-        item = ranking[position]
-        other = ranking[position + 1]
+        item, other = ranking[position], ranking[position + 1]
         if not surely_better(state.wins, params.width, item, other):
             memo[position] = 1
             if rng.random() < 0.5:
-                ranking[position] = other
-                ranking[position + 1] = item
+                ranking[position], ranking[position + 1] = other, item
     last = n_positions - 1
     candidates = 0  # items below the page that may be better than its last one: they come first
     for item in state.base[n_positions:]:
@@ -194,15 +175,6 @@ def rank(
             memo[last] = 1 + other
 
 
-@kernel
-def _draw_list(n_items: int, rng: np.random.Generator, ranking: Ints) -> None:
-    """Write a random list."""
-    deck = np.arange(n_items)
-    for position in range(ranking.shape[0]):
-        swap_at_random(rng, deck, position, position, n_items)
-        ranking[position] = deck[position]
-
-
 def update(
     params: Params, state: State, cache: Waiting, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
@@ -211,9 +183,7 @@ def update(
     state.rounds[0] += 1
     cache.lists_since_feedback[0] = 0
     if not started:  # this is the list to start from, and the other items follow
-        below = np.ones(state.base.shape[0], dtype=np.bool_)
-        below[ranking] = False
-        state.base[:] = np.append(ranking, np.flatnonzero(below))
+        begin_with(ranking, state.base)
         return
     last = ranking.shape[0] - 1
     for position in range(last):
@@ -223,31 +193,7 @@ def update(
             state.wins[winner, loser] += 1
     if memo[last] != 0 and clicks[last] == 1:
         state.wins[ranking[last], memo[last] - 1] += 1
-    _bubble(state.base, state.wins, params.width, ranking.shape[0])
-
-
-@kernel
-def _bubble(base: Ints, wins: Ints, width: float, n_positions: int) -> None:
-    """Exchange neighbours of which the lower is surely better, in one pass; then the last item."""
-    for upper in range(n_positions - 1):
-        item = base[upper]
-        if surely_better(wins, width, base[upper + 1], item):
-            base[upper] = base[upper + 1]
-            base[upper + 1] = item
-    last = base[n_positions - 1]
-    better, lead = -1, 0
-    for place in range(n_positions, base.shape[0]):
-        by = wins[base[place], last] - wins[last, base[place]]
-        if by > lead and surely_better(wins, width, base[place], last):
-            better, lead = place, by
-    if better >= 0:
-        base[n_positions - 1], base[better] = base[better], last
-    # Below the page, those that may be better than the last one come first; both keep their order.
-    below = base[n_positions:]
-    worse = np.zeros(below.shape[0], dtype=np.bool_)
-    for i in range(below.shape[0]):
-        worse[i] = surely_better(wins, width, base[n_positions - 1], below[i])
-    below[:] = np.append(below[~worse], below[worse])
+    bubble(state.base, state.wins, params.width, ranking.shape[0])
 
 
 register(BubbleRank, State, rank, update, cache=Waiting, build=build)

@@ -12,9 +12,9 @@ import numpy as np
 from clickrank._compile.jit import lean_kernel
 from clickrank.beta import UNIFORM, Beta, check_counts
 from clickrank.policies._shared.crossing import cross
+from clickrank.policies._shared.metropolis_hastings import PROPOSALS, move
 from clickrank.policies._shared.particle import Particle, no_particle, take_over
 from clickrank.policies._shared.particle_start import start_metropolis
-from clickrank.policies._shared.proposals import PROPOSALS, propose
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasPrior, ItemsComeAndGo, Walks
 from clickrank.policies.contract import Request, register
@@ -207,7 +207,9 @@ def step(
     theta, kappa = particle.attraction, particle.examination
     for i in range(theta.shape[0]):
         prior = params.prior_clicks[i], params.prior_misses[i]
-        theta[i] = move(params, theta[i], clicks[i], misses[i], kappa, prior, deviation, rng)
+        theta[i] = move(
+            params.proposal, theta[i], clicks[i], misses[i], kappa, prior, deviation, rng
+        )
     crossing = -1
     if params.largest == 1 and kappa.shape[0] > 1:
         crossing = int(rng.random() * kappa.shape[0])
@@ -216,37 +218,7 @@ def step(
         if k == crossing:
             cross(params, k, *counts, theta, kappa, deviation, rng)
         elif kappa[k] < 1.0:
-            kappa[k] = move(params, kappa[k], *counts, theta, (0, 0), deviation, rng)
-
-
-@lean_kernel
-def move(
-    params: Params,
-    x: float,
-    clicks: Ints,
-    misses: Ints,
-    weights: Floats,
-    prior: tuple[int, int],
-    deviation: float,
-    rng: np.random.Generator,
-) -> float:
-    """Return a candidate x' with probability min(1, π(x') q(x | x') / (π(x) q(x' | x))), else x.
-
-    The posterior density π is Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j} in x: for a θ_i the j are the
-    positions and w is κ, and the other way round. ``prior`` are clicks and misses where w is 1.
-    """
-    other, correction = propose(params.proposal, x, clicks, misses, weights, prior, deviation, rng)
-    if other <= 0.0:
-        return x
-    luck = math.log(1.0 - rng.random())
-    total = prior[0]
-    now, then = prior[1] * math.log(1.0 - x), prior[1] * math.log(1.0 - other)
-    for j in range(weights.shape[0]):
-        total += clicks[j]
-        now += misses[j] * math.log(1.0 - x * weights[j])
-        then += misses[j] * math.log(1.0 - other * weights[j])
-    gain = total * (math.log(other) - math.log(x)) + (then - now)
-    return other if luck < gain + correction else x
+            kappa[k] = move(params.proposal, kappa[k], *counts, theta, (0, 0), deviation, rng)
 
 
 def update(

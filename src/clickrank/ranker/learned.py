@@ -168,8 +168,8 @@ class Learned:
         Where items are retired, and the fast kernels of a policy only rank all items, a learner of
         the others is faster: its lists are the same.
         """
-        scores = kernels_of(self.policy, self._learner.state).score is not None
-        return scores_items(self.policy) and (candidates is not None or scores)
+        kernels = kernels_of(self.policy, self._learner.state)
+        return scores_items(self.policy) and (candidates is not None or kernels.honour_candidates)
 
     def memo_now(self, memo: ArrayLike) -> Ints:
         """Return the memo of a list that may be from before items were added, for these items.

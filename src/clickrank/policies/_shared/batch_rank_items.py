@@ -12,9 +12,16 @@ from clickrank.policies.capabilities import DropsItems, ExactLists, HasMemo, Rea
 from clickrank.rankings.lists import Blocks, Dealt, Joined, Lists, ListSource
 from clickrank.types import Ints
 
+#: Stages of a batch. The last one needs over 2**53 views of an item, so no batch gets past it.
+STAGES = 26
+
 
 class BatchRankItems(HasMemo, DropsItems, ExactLists, ReadsEarlierStates):
     """What BatchRank can do besides ranking and learning."""
+
+    def memo_limit(self, n_items: int) -> int:
+        """Return what the numbers are below: there are fewer than 2 · n_items batches."""
+        return 2 * STAGES * n_items + 1
 
     def dropped(self, state: Any) -> Ints:
         """Return the items that were eliminated."""

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clickrank._compile.jit import interpreted
 from clickrank.errors import invalid
+from clickrank.policies._shared.bubble_sort import begin_with, surely_better
 from clickrank.policies.capabilities import (
     ExactLists,
     HasMemo,
@@ -53,8 +55,8 @@ class BubbleRankItems(HasMemo, ExactLists, KnowsItems, ReadsEarlierStates):
         parts: list[tuple[Lists, int]] = [(Few([[base[0]]]), 1)] * offset
         for position in range(offset, n_positions - 1, 2):
             pair = base[position : position + 2]
-            won, lost = int(state.wins[*pair]), int(state.wins[pair[1], pair[0]])
-            sure = won > lost and (won - lost) ** 2 > source.params.width * (won + lost)
+            with interpreted():
+                sure = surely_better(state.wins, source.params.width, *pair)
             parts.append((Few([pair] if sure else [pair, pair[::-1]]), 2))
         if (n_positions - 1 - offset) % 2 == 0 and n_positions > offset:
             count = count_candidates(source.params, state)
@@ -79,9 +81,22 @@ def distinct_items(owner: str, name: str, items: ArrayLike) -> tuple[int, ...]:
     return tuple(found.tolist())
 
 
+def base_list(owner: str, initial: ArrayLike | None, n_items: int, n_positions: int) -> Ints:
+    """Return the list to start from, and below it the other items."""
+    base = np.arange(n_items)
+    if initial is not None:
+        shown = np.asarray(initial, dtype=np.int64)[:n_positions]
+        if shown.size < n_positions or shown.max() >= n_items:
+            rule = f"initial must hold {n_positions} or more items between 0 and {n_items - 1}"
+            raise invalid(owner, rule, initial)
+        with interpreted():
+            begin_with(shown, base)
+    return base
+
+
 def count_candidates(params: Any, state: Any) -> int:
     """Return how many items below the page may be better than the last one on it."""
     last, below = state.base[params.n_positions - 1], state.base[params.n_positions :]
-    won, lost = state.wins[last, below], state.wins[below, last]
-    sure = (won > lost) & ((won - lost) ** 2 > params.width * (won + lost))
-    return int(below.size - sure.sum())
+    with interpreted():
+        worse = surely_better(state.wins, params.width, last, below)
+    return int(below.size - worse.sum())

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank.numerics.shuffling import shuffle, swap_at_random
-from clickrank.types import Ints
+from clickrank.types import IntParticle, Ints
+
+
+class Deck(NamedTuple):
+    """Which items are next, by the lists made: feedback may be late."""
+
+    dealing: IntParticle  # (1,), the number of what the deck is of; 0 if there is none
+    deck: IntParticle  # (n_items,), its items, those to show next first
+    to_deal: IntParticle  # (1,), how many are to be shown before any other is shown again
+
+
+def no_deck(n_items: int) -> Deck:
+    """Return what stands for no deck: the next list begins one."""
+    one = np.zeros(1, dtype=np.int64)
+    return Deck(dealing=one, deck=np.zeros(n_items, dtype=np.int64), to_deal=one.copy())
 
 
 @array_kernel
 def begin_deck(items: Ints, views: Ints, deck: Ints, to_deal: Ints) -> None:
     """Write a deck of items in which those with the fewest views are the ones left to deal.
 
-    ``to_deal`` (1,) gets their number; they are the first of the deck.
+    ``to_deal`` (1,) gets their number; they are the first of the deck. The order of the others
+    decides which of them a random number stands for, and must stay as it is: seeds are repeatable.
     """
     behind = views[items] == views[items].min()
     deck[: items.shape[0]] = np.append(items[behind], items[~behind][::-1])

@@ -1,7 +1,7 @@
-"""Proposals of Metropolis-Hastings for x, a θ or κ of density Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j}.
+"""A move of Metropolis-Hastings for x, a θ or κ of density Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j}.
 
-Each draws a candidate x' from some q(· | x) and returns it with log(q(x | x') / q(x' | x)). A
-candidate of 0 is to be refused. ``prior`` are clicks and misses where w is 1.
+Each proposal draws a candidate x' from some q(· | x), and returns it with log(q(x | x') / q(x' |
+x)). A candidate of 0 is to be refused. ``prior`` are clicks and misses where w is 1.
 """
 
 from __future__ import annotations
@@ -23,6 +23,36 @@ PROPOSALS = (
     "logit-gaussian-printed",
 )
 TRUNCATED, LOGIT, PSEUDO_VIEW, MAX_POS, LOGIT_PRINTED = range(5)
+
+
+@lean_kernel
+def move(
+    proposal: int,
+    x: float,
+    clicks: Ints,
+    misses: Ints,
+    weights: Floats,
+    prior: tuple[int, int],
+    deviation: float,
+    rng: np.random.Generator,
+) -> float:
+    """Return a candidate x' with probability min(1, π(x') q(x | x') / (π(x) q(x' | x))), else x.
+
+    The posterior density π is Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j} in x: for a θ_i the j are the
+    positions and w is κ, and the other way round. ``prior`` are clicks and misses where w is 1.
+    """
+    other, correction = propose(proposal, x, clicks, misses, weights, prior, deviation, rng)
+    if other <= 0.0:
+        return x
+    luck = math.log(1.0 - rng.random())
+    total = prior[0]
+    now, then = prior[1] * math.log(1.0 - x), prior[1] * math.log(1.0 - other)
+    for j in range(weights.shape[0]):
+        total += clicks[j]
+        now += misses[j] * math.log(1.0 - x * weights[j])
+        then += misses[j] * math.log(1.0 - other * weights[j])
+    gain = total * (math.log(other) - math.log(x)) + (then - now)
+    return other if luck < gain + correction else x
 
 
 @lean_kernel

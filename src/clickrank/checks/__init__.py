@@ -6,10 +6,11 @@ from clickrank.checks.clickmodels import (
     example_models,
     example_parameters,
 )
-from clickrank.checks.policies import POLICY_CHECKS, check_policy
+from clickrank.checks.policies import LEARNING_CHECKS, POLICY_CHECKS, check_policy
 
 __all__ = [
     "CLICK_MODEL_CHECKS",
+    "LEARNING_CHECKS",
     "POLICY_CHECKS",
     "check_click_model",
     "check_policy",

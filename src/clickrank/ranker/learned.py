@@ -293,9 +293,7 @@ class Learned:
             other._learner = other._new_learner()
         learner = other._learner
         state = learner.state
-        if not {*statistic_fields(type(state))} <= set(
-            arrays
-        ):  # they may be those of the plain one
+        if not set(statistic_fields(type(state))) <= set(arrays):  # those of the plain kernels
             state = learner.policy.init(learner.n_items, learner.n_positions)
         everything = {**state._asdict(), **particle_of(learner.cache)}
         # With all the work space, or none of it.

@@ -356,6 +356,37 @@ def test_verify_finds_what_is_wrong(database: Database) -> None:
     assert any("30 impressions expected" in text for text in verify(database).problems)
 
 
+def test_a_snapshot_of_another_layout_is_folded_again(database: Database) -> None:
+    """The log is the truth; only where it was compacted away is there nothing else to go by."""
+    log = Log(database, definition("pb-mhb"))
+    played(log, 30)
+    log.snapshot()
+
+    def learned() -> bytes:
+        with database.reading() as connection:
+            found = load(connection, log.ranker.definition, log.ranker.version, log.stream())
+        return pack(found.learned.statistics())
+
+    def rename_a_field() -> None:
+        with database.writing() as connection:
+            for row in connection.execute(sa.select(snapshots)).all():
+                arrays = unpack(row.statistics)
+                arrays["once"] = arrays.pop("clicks")
+                own = (snapshots.c.stream_id == row.stream_id) & (snapshots.c.seq == row.seq)
+                connection.execute(sa.update(snapshots).where(own).values(statistics=pack(arrays)))
+
+    before = learned()
+    rename_a_field()
+    assert learned() == before
+    assert any("cannot be read" in text for text in verify(database).problems)
+    log.snapshot()
+    compact(database, before=10**6)
+    assert learned() == before
+    rename_a_field()
+    with pytest.raises(InvalidValue, match="the statistics must be"):
+        learned()
+
+
 def test_compacting_changes_nothing_that_was_learned(database: Database) -> None:
     log = Log(database, definition("pb-mhb"))
     for i in range(4):

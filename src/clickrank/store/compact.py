@@ -10,6 +10,7 @@ from clickrank.store.database import Database
 from clickrank.store.log import lock_rankers, lock_streams, stream_by_id
 from clickrank.store.packing import pack
 from clickrank.store.rankers import ranker_by_id
+from clickrank.store.snapshots import write_snapshot
 from clickrank.store.state import load
 from clickrank.store.tables import activity, clicks, finals, impressions, snapshots, streams
 
@@ -65,9 +66,7 @@ def _compact_stream(database: Database, number: int, before: int) -> int:
             return 0  # deleted or changed meanwhile: another run takes it
         if held.base_seq != stream.base_seq:
             return 0  # another run was faster
-        row = {"stream_id": number, "seq": last, "version": ranker.version, "at": held.last_at}
-        added = database.insert(snapshots).values(**row, statistics=packed)
-        connection.execute(added.on_conflict_do_nothing())
+        write_snapshot(database, connection, number, last, ranker.version, held.last_at, packed)
         connection.execute(sa.update(streams).where(streams.c.id == number).values(base_seq=last))
         old = sa.and_(snapshots.c.stream_id == number, snapshots.c.seq < last)
         connection.execute(sa.delete(snapshots).where(old))

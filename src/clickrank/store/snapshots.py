@@ -21,6 +21,24 @@ def newest_snapshot(
     return None if row is None else (row.seq, row.version, row.statistics)
 
 
+def write_snapshot(
+    database: Database,
+    connection: sa.Connection,
+    stream_id: int,
+    seq: int,
+    version: int,
+    at: int,
+    statistics: bytes,
+) -> None:
+    """Write a snapshot, in place of one that is there: that may be of another layout."""
+    row = {"stream_id": stream_id, "seq": seq, "version": version, "at": at}
+    added = database.insert(snapshots).values(**row, statistics=statistics)
+    key = [snapshots.c.stream_id, snapshots.c.seq, snapshots.c.version]
+    connection.execute(
+        added.on_conflict_do_update(index_elements=key, set_={"statistics": statistics})
+    )
+
+
 def put_snapshot(
     database: Database,
     connection: sa.Connection,
@@ -33,9 +51,7 @@ def put_snapshot(
     """Add a snapshot, and let older ones go that nothing needs: two are kept, and the base."""
     if not lock_streams(connection, [stream_id]):
         return  # deleted meanwhile
-    row = {"stream_id": stream_id, "seq": seq, "version": version, "at": at}
-    added = database.insert(snapshots).values(**row, statistics=statistics)
-    connection.execute(added.on_conflict_do_nothing())
+    write_snapshot(database, connection, stream_id, seq, version, at, statistics)
     kept = (
         sa.select(snapshots.c.seq)
         .where(snapshots.c.stream_id == stream_id)

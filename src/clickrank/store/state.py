@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import sqlalchemy as sa
 
+from clickrank.errors import InvalidValue
 from clickrank.ranker import Learned
 from clickrank.store.database import StoreUnavailable
 from clickrank.store.definition import Definition
@@ -54,7 +55,11 @@ def load(
     found = newest_snapshot(connection, stream.id, stream.base_seq if from_base else end)
     carried = None
     if found is not None and found[1] >= definition.since and found[0] >= stream.base_seq:
-        carried = carried_snapshot(definition, unpack(found[2]))
+        try:
+            carried = carried_snapshot(definition, unpack(found[2]))
+        except InvalidValue:  # of a version with other statistics: the log is the truth
+            if stream.base_seq > 0:  # but it no longer has what the snapshot stands for
+                raise
     if found is not None and carried is not None:
         standing = Standing(carried, found[0], version)
     else:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from clickrank.errors import InvalidValue
 from clickrank.store.database import Database
 from clickrank.store.log import StreamRow
 from clickrank.store.packing import pack, unpack
@@ -80,7 +81,11 @@ def _snapshots(connection: sa.Connection, stream: StreamRow) -> Iterator[str | N
         snapshots.c.seq > stream.base_seq,
     )
     for row in connection.execute(sa.select(snapshots).where(own)).all():
-        kept = carried_snapshot(definition, unpack(row.statistics))
+        try:
+            kept = carried_snapshot(definition, unpack(row.statistics))
+        except InvalidValue as error:
+            yield f"stream {stream.id}: the snapshot at {row.seq} cannot be read: {error}"
+            continue
         if kept is None:
             yield f"stream {stream.id}: the snapshot at {row.seq} cannot be carried over."
             continue

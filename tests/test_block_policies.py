@@ -20,8 +20,10 @@ from clickrank.learning import Learner
 from clickrank.policies import TopRank, policy
 from clickrank.policies._shared import ordered_partition as plain
 from clickrank.policies._shared.ordered_partition import hash_of_partition
+from clickrank.policies._shared.packing import unpacked
 from clickrank.policies.top_rank import WIDTH
 from clickrank.policies.uni_rank import UniRank
+from clickrank.ranker import Learned
 from tests import naive
 from tests.naive import TopRankPairs, kl, numbered, pair_index, peel
 
@@ -108,8 +110,8 @@ def play(
             settled.append(flying.pop(0))
             learner.update(*settled[-1])
             other.update(*settled[-1])
-    for field, array in learner.statistics().items():
-        assert np.array_equal(array, other.statistics()[field]), field
+    for field, array in unpacked(spec, learner.state)._asdict().items():
+        assert np.array_equal(array, getattr(other.state, field)), field
     return learner, settled
 
 
@@ -166,9 +168,8 @@ def test_top_rank_counts_pairs() -> None:
     pairs = TopRankPairs(model.n_items, failure=0.1)
     for each in settled:
         pairs.update(*each)
-    state = learner.state
-    assert isinstance(learner.policy, TopRank)
-    w = learner.policy.before_change(state).wins
+    state = unpacked(learner.policy, learner.state)
+    w = state.won
     assert np.array_equal(w - w.T, pairs.s)
     assert np.array_equal(w + w.T, pairs.n)
     edges = pairs.edges()
@@ -177,6 +178,29 @@ def test_top_rank_counts_pairs() -> None:
     assert len(edges) > 10
     assert learner.cache.inferiors.tolist() == state.beats.sum(axis=1).tolist()
     assert learner.cache.superiors.tolist() == state.beats.sum(axis=0).tolist()
+
+
+@pytest.mark.parametrize("reference", [False, True])
+def test_what_fast_kernels_saved_opens_for_the_plain_ones_and_the_other_way_round(
+    reference: bool,
+) -> None:
+    spec = policy("toprank", failure=0.1, reference=reference)
+    saved, opened = (
+        Learned(each, 10, 5) for each in (spec, dataclasses.replace(spec, reference=not reference))
+    )
+    model, rng = PBM(THETA * 3, KAPPA), streams(3, 0)
+    for _ in range(2000):
+        ranking, memo = saved.rank(rng.policy)
+        saved = saved.fold(ranking[None], memo[None], model.sample(ranking, rng.users)[None])
+    restored = opened.restored(saved.statistics())
+    states = [unpacked(each.policy, each._learner.state) for each in (saved, restored)]
+    assert states[0].beats.any()
+    for name, array in states[0]._asdict().items():
+        assert np.array_equal(array, getattr(states[1], name)), name
+    seeds = [np.random.default_rng(1) for _ in range(2)]
+    for _ in range(20):
+        one, two = (each.rank(rng) for each, rng in zip((saved, restored), seeds, strict=True))
+        assert one[0].tolist() == two[0].tolist()
 
 
 @pytest.mark.parametrize("settings", [{"failure": 0.1}, {"doubling": True, "guess": 70}], ids=str)

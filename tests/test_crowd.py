@@ -48,8 +48,7 @@ def reference_of(learner: Learner) -> Learner:
 def same_pairs(learner: Learner, pairs: TopRankPairs) -> None:
     """Compare S, N and edges, with the matrices written out."""
     state = click_log.unpack(learner.state)
-    assert isinstance(learner.policy, TopRank)
-    w = learner.policy.before_change(state).wins
+    w = state.won
     assert np.array_equal(w - w.T, pairs.s)
     assert np.array_equal(w + w.T, pairs.n)
     assert pairs.edges() == {(i, j) for i, j in np.argwhere(state.beats).tolist()}

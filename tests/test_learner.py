@@ -98,7 +98,7 @@ def test_another_state_must_fit() -> None:
     other = cr.Learner(cr.policy("toprank", horizon=100), n_items=5, n_positions=2)
     for wrong, rule in (
         (other.state, r"TopRank: the state's clicks must be int64 of shape \(4,\)"),
-        (None, "TopRank: state must be a State of clickrank.policies.top_rank"),
+        (None, "TopRank: state must be a PackedState of clickrank.fast._shared.packed_pairs"),
     ):
         with pytest.raises(InvalidValue, match=rule):
             own.state = wrong

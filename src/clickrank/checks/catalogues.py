@@ -13,8 +13,9 @@ from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
 from clickrank.learning.carry import carried, carry
 from clickrank.policies import Policy
+from clickrank.policies._shared.packing import unpacked
 from clickrank.policies.capabilities import ItemsComeAndGo, memos_for, relabelled
-from clickrank.policies.contract import Request, scores_items, unpacked
+from clickrank.policies.contract import Request, scores_items
 from clickrank.ranker import Learned
 from clickrank.types import Ints, numbers_of, statistic_fields
 

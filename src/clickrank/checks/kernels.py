@@ -12,6 +12,7 @@ from clickrank._rng import streams
 from clickrank.checks.playing import HORIZON, Make, learner_for, matched_model
 from clickrank.learning import Learner
 from clickrank.policies import Policy
+from clickrank.policies._shared.packing import unpacked
 from clickrank.policies.capabilities import relabelled
 from clickrank.policies.contract import ANY_ITEMS, has_fast_kernels, rank, update
 
@@ -94,6 +95,7 @@ def _compare(
             settled = flying.popleft()
             one.update(*settled)
             two.update(*settled)
-    for name, array in one.statistics().items():
-        same = np.array_equal(array, two.statistics()[name])
+    states = [unpacked(learner.policy, learner.state)._asdict() for learner in (one, two)]
+    for name, array in states[0].items():
+        same = np.array_equal(array, states[1][name])
         assert same, f"{cls.__name__}: the statistic {name} is another one {what}"

@@ -42,6 +42,7 @@ from clickrank.checks.restarts import check_restart
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
 from clickrank.policies import Policy, Uniform
+from clickrank.policies._shared.packing import first_state
 from clickrank.policies.base import settings_of
 from clickrank.policies.capabilities import relabelled
 from clickrank.simulate import simulate
@@ -139,7 +140,7 @@ def check_lost_cache(cls: type[Policy], make: Make) -> None:
     """Statistics alone are enough to go on from: as well as after folding the log anew."""
     learner, model = learner_for(cls, make)
     log = play(learner, model, 80, seed=9)
-    fresh = learner.policy.init(learner.n_items, learner.n_positions)
+    fresh = first_state(learner.policy, learner.n_items, learner.n_positions)
     learner.state = fresh._replace(**learner.statistics())
     other, _ = learner_for(cls, make)
     for ranking, memo, clicks in log:
@@ -377,7 +378,7 @@ def _assert_finite(learner: Learner) -> None:
     owner = type(learner.policy).__name__
     for name, array in learner.state._asdict().items():
         assert not np.isnan(array).any(), f"{owner}: NaN in {name}"
-    start = learner.policy.init(learner.n_items, learner.n_positions)
+    start = first_state(learner.policy, learner.n_items, learner.n_positions)
     for name, array in learner.statistics().items():
         good = np.isfinite(array) | np.isinf(getattr(start, name))
         assert good.all(), f"{owner}: infinity in {name}"

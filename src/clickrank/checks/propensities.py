@@ -6,6 +6,7 @@ import numpy as np
 
 from clickrank.checks.playing import Make, assert_same, learner_for, play
 from clickrank.policies import Policy
+from clickrank.policies._shared.packing import first_state
 
 
 def check_propensities(cls: type[Policy], make: Make) -> None:
@@ -33,7 +34,7 @@ def check_propensities(cls: type[Policy], make: Make) -> None:
             falls = (np.diff(prefix) < 1e-12).all() and prefix[-1] > 0.0
             assert falls, f"{name}: {ranking} came, with propensities {prefix}"
         if not cls.rank_remembers:
-            made = learner.policy.init(learner.n_items, learner.n_positions)
+            made = first_state(learner.policy, learner.n_items, learner.n_positions)
             learner.state = made._replace(**learner.statistics())
             fresh = learner.propensities(seed=1, accuracy=0.05).marginals
             same = np.array_equal(marginals, fresh)

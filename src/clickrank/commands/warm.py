@@ -112,6 +112,7 @@ def compile_policy(name: str, models: Sequence[str]) -> Warmed:
     from clickrank.clickmodels import CLICK_MODELS
     from clickrank.errors import ClickRankError
     from clickrank.policies import POLICIES, policy
+    from clickrank.policies._shared.packing import first_state
     from clickrank.ranker import Learned
     from clickrank.simulate import simulate
 
@@ -122,12 +123,12 @@ def compile_policy(name: str, models: Sequence[str]) -> Warmed:
         own = matched_model(cls, 4, 2)
         extra: dict[str, Any] = {"scores": own.attraction} if _takes_scores(cls) else {}
         made = policy(name, model=own, horizon=100, **extra)
-        known: dict[type, Policy] = {type(made.init(4, own.n_positions)): made}
+        known: dict[type, Policy] = {type(first_state(made, 4, own.n_positions)): made}
         for other in cls.assumes.click_models:  # which may need statistics of another kind
             page = example_models(CLICK_MODELS[other], 4, own.n_positions, 0)[0]
             with contextlib.suppress(ClickRankError):
                 spec = policy(name, model=page, horizon=100, **extra)
-                known.setdefault(type(spec.init(4, own.n_positions)), spec)
+                known.setdefault(type(first_state(spec, 4, own.n_positions)), spec)
         for spec in known.values():
             Learned(spec, 4, own.n_positions).prepare()
         for other in models:

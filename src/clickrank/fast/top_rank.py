@@ -16,9 +16,10 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank.fast._shared.ordered_partition import draw_compatible
+from clickrank.fast._shared.packed_pairs import PackedState
 from clickrank.policies._shared.top_rank_items import cut, peeled
-from clickrank.policies.contract import Request, register_fast
-from clickrank.policies.top_rank import Params, State, TopRank, count_restarts
+from clickrank.policies.contract import Request, register
+from clickrank.policies.top_rank import Params, TopRank, count_restarts
 from clickrank.types import Floats, Ints
 
 FAR = 2**40  # clicks that no item will get
@@ -40,7 +41,7 @@ class Cache(NamedTuple):
     clicked_buffer: Ints  # (n_items,), 0 between calls
 
 
-def build(params: Params, state: State) -> Cache:
+def build(params: Params, state: PackedState) -> Cache:
     """Divide the items; how soon they may beat others is not known."""
     block = peeled(state.beats)
     return cache_of(params, state, block, state.beats.sum(axis=1), state.beats.sum(axis=0))
@@ -68,7 +69,7 @@ def cache_of(params: Params, state: Any, block: Ints, inferiors: Ints, superiors
 
 def rank(
     params: Params,
-    state: State,
+    state: PackedState,
     cache: Cache,
     request: Request,
     rng: np.random.Generator,
@@ -85,7 +86,7 @@ def rank(
 
 
 def update(
-    params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
+    params: Params, state: PackedState, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count the clicks, and divide the items again if one beats another."""
     if params.guess > 0 and memo[cache.block.shape[0]] != cache.restarts[0]:
@@ -349,4 +350,4 @@ def restart(state: Any, cache: Cache) -> None:
     cache.due[:] = 0
 
 
-register_fast(TopRank, State, Cache, build, rank, update, lean=True)
+register(TopRank, PackedState, rank, update, cache=Cache, build=build, lean=True)

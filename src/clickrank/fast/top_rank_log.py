@@ -41,8 +41,9 @@ from clickrank.fast.top_rank import (
     restart,
     sort_items,
 )
+from clickrank.policies._shared.packing import register_packing
 from clickrank.policies._shared.top_rank_items import peeled
-from clickrank.policies.contract import register, register_packing
+from clickrank.policies.contract import register
 from clickrank.policies.top_rank import Params, TopRank, count_restarts
 from clickrank.types import Ints
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from clickrank.learning.learner import Learner
+from clickrank.policies._shared.packing import packed, unpacked
 from clickrank.policies.base import Policy
 from clickrank.policies.capabilities import ItemsComeAndGo
-from clickrank.policies.contract import packed, unpacked
 from clickrank.types import Ints, numbers_of, statistic_fields
 
 
@@ -22,7 +22,7 @@ def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin:
     """
     assert isinstance(policy, ItemsComeAndGo), policy
     made = policy.init(origin.size, n_positions)
-    state = policy.before_change(unpacked(policy, state))
+    state = unpacked(policy, state)
     new, old = np.flatnonzero(origin >= 0), origin[origin >= 0]
     columns = slice(new.size) if new.size and new[-1] == new.size - 1 else new
     for name in statistic_fields(type(made)):

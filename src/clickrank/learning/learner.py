@@ -26,6 +26,7 @@ from clickrank.learning.propensities import (
     lists_of,
 )
 from clickrank.learning.rounds import compiled_play, to_learn, to_rank
+from clickrank.policies._shared.packing import first_state
 from clickrank.policies.base import Policy
 from clickrank.policies.capabilities import memo_limit, memo_size
 from clickrank.policies.contract import (
@@ -33,7 +34,6 @@ from clickrank.policies.contract import (
     Request,
     kernels_of,
     new_cache,
-    packed,
     plain_kernels,
     scores_items,
 )
@@ -76,8 +76,7 @@ class Learner:
         self.n_items, self.n_positions = shape(type(policy).__name__, n_items, n_positions)
         self.params = policy.params(self.n_items, self.n_positions)
         tell_apart(type(self.params))
-        first = policy.init(self.n_items, self.n_positions)
-        self._state = packed(policy, first, self.n_positions)
+        self._state = first_state(policy, self.n_items, self.n_positions)
         self._cache = self._new_cache()
         self._held: Held | None = None
         self.memo_size = memo_size(policy, self.n_items, self.n_positions)

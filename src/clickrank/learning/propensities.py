@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike
 from clickrank._compile.jit import tell_apart
 from clickrank.errors import invalid
 from clickrank.learning.chooser import Chooser
+from clickrank.policies._shared.packing import first_state
 from clickrank.policies.base import Policy
 from clickrank.policies.capabilities import ExactLists
-from clickrank.policies.contract import kernels_of, new_cache, packed, scores_items
+from clickrank.policies.contract import kernels_of, new_cache, scores_items
 from clickrank.rankings.lists import Drawn, Few, Lists, largest
 from clickrank.types import Floats, Ints, number, ranking_of, shape, whole
 
@@ -169,7 +170,7 @@ def propensities(
     params = policy.params(n_items, n_positions)
     tell_apart(type(params))
     if state is None:
-        state = packed(policy, policy.init(n_items, n_positions), n_positions)
+        state = first_state(policy, n_items, n_positions)
     if cache is None:
         cache = new_cache(kernels_of(policy, state), params, state, n_items, n_positions)
     chooser = Chooser(policy, n_items, n_positions, params, state, cache)

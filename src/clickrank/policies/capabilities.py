@@ -61,13 +61,6 @@ class ItemsComeAndGo:
     #: Names of the state fields with one row and one column per item.
     by_pair: ClassVar[tuple[str, ...]] = ()
 
-    def before_change(self, state: Any) -> Any:
-        """Return the state in a form that can be carried to other items: itself, or a copy.
-
-        `mend` turns what was carried back into a state of the policy.
-        """
-        return state
-
     def mend(self, state: Any, numbers: Ints) -> None:
         """Set the fields of a state just carried over that depend on which items there are.
 
@@ -96,7 +89,7 @@ class Walks(abc.ABC):
     def walk_on(self, learner: Any, former: Any) -> None:
         """Copy the particle of ``former``, whose items are the first ones of ``learner``.
 
-        ``former`` may be in use by another thread, so that what is read of it may not fit.
+        If it is not a valid one, ``learner`` begins a walk of its own.
         """
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from clickrank._compile.jit import code_of as key_of_code
 from clickrank._compile.jit import generic, named_tuple_class, source_key, tell_apart
 from clickrank.errors import invalid
+from clickrank.policies._shared.packing import is_packed
 from clickrank.policies.base import POLICIES, Policy
 from clickrank.policies.capabilities import check_abilities
 from clickrank.rankings.selection import (
@@ -82,7 +83,6 @@ _FAST: dict[type, Kernels] = {}
 _BY_TYPES: dict[tuple[type, type | None], Kernels] = {}
 _STATES: dict[type[Policy], list[type]] = {}
 _SOURCES: dict[type[Policy], str | None] = {}
-_PACKING: dict[type[Policy], tuple[Callable[[Any, int], Any], Callable[[Any], Any]]] = {}
 
 
 def register(
@@ -169,29 +169,6 @@ def register_fast(
     _code_of.cache_clear()
 
 
-def register_packing(
-    cls: type[Policy], pack: Callable[[Any, int], Any], unpack: Callable[[Any], Any]
-) -> None:
-    """Let the fast kernels of a policy run on another state than the plain one, if that is smaller.
-
-    ``pack`` makes it from a plain state and the number of positions, and ``unpack`` is the way
-    back. Its class must be registered too.
-    """
-    _PACKING[cls] = pack, unpack
-
-
-def packed(policy: Policy, state: Any, n_positions: int) -> Any:
-    """Return the state that a policy is run on, from a plain one; this itself for most policies."""
-    if policy.reference or type(policy) not in _PACKING:
-        return state
-    return _PACKING[type(policy)][0](state, n_positions)
-
-
-def unpacked(policy: Policy, state: Any) -> Any:
-    """Return the plain state of one that a policy is run on."""
-    return _PACKING[type(policy)][1](state) if type(policy) in _PACKING else state
-
-
 _PARAMETERS = {
     "rank": ("params", "state", "cache", "request", "rng", "ranking", "memo"),
     "score": ("params", "state", "cache", "request", "rng", "items", "positions"),
@@ -239,7 +216,7 @@ def plain_kernels(state: Any) -> Kernels:
 
 def has_fast_kernels(cls: type[Policy]) -> bool:
     """Return whether the policy has other kernels than the plain ones."""
-    return any(state in _FAST for state in _states_of(cls))
+    return is_packed(cls) or any(state in _FAST for state in _states_of(cls))
 
 
 def scores_items(policy: Policy | type[Policy]) -> bool:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import kernel, lean_kernel
+from clickrank._compile.jit import lean_kernel
 from clickrank.errors import invalid
 from clickrank.policies._shared.ordered_partition import count_wins, draw_compatible, peel
 from clickrank.policies._shared.top_rank_items import TopRankItems
@@ -21,18 +21,12 @@ WIDTH = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 
 
 class State(NamedTuple):
-    """Who was clicked when who was not, and what that proves.
-
-    W_ij is how often i was clicked and j was not, while both were in one block of the partition
-    played: S_ij = W_ij - W_ji and N_ij = W_ij + W_ji. While i and j share a block, wins_ij holds
-    W_ij - clicks_i (it may be negative), otherwise W_ij. This is for the fast kernels, in which a
-    click then changes one number instead of one per item of its block; `update` below turns wins
-    into W and back.
-    """
+    """Which items were clicked when others were not, and what that proves."""
 
     rounds: IntStatistic  # (1,), lists whose clicks were counted
-    clicks: IntStatistic  # (n_items,), clicks on i since the last restart
-    wins: IntStatistic  # (n_items, n_items)
+    clicks: IntStatistic  # (n_items,), clicks on i, which only the fast kernels make use of
+    won: IntStatistic  # (n_items, n_items), W_ij: i was clicked and j was not, while both were in
+    #                    one block of the partition played; S_ij = W_ij - W_ji, N_ij = W_ij + W_ji
     beats: IntStatistic  # (n_items, n_items), 1 at (i, j) where G has the edge (j, i)
 
 
@@ -147,7 +141,7 @@ class TopRank(Policy, TopRankItems):
         return State(
             rounds=np.zeros(1, dtype=np.int64),
             clicks=np.zeros(n_items, dtype=np.int64),
-            wins=np.zeros((n_items, n_items), dtype=np.int64),
+            won=np.zeros((n_items, n_items), dtype=np.int64),
             beats=np.zeros((n_items, n_items), dtype=np.int64),
         )
 
@@ -166,9 +160,10 @@ def rank(
     memo: Ints,
 ) -> None:
     """Draw a list that respects the partition, which the memo has."""
-    n_items = state.clicks.shape[0]
+    n_items = state.beats.shape[0]
     block = memo[:n_items]  # d with i in P_d, from 0
-    divide(state.beats, block)
+    peel(state.beats, n_items, block)
+    block -= 1
     draw_compatible(np.argsort(block, kind="mergesort"), block, rng, ranking)
     if params.guess > 0:
         memo[n_items] = count_restarts(params.guess, state.rounds[0])
@@ -178,45 +173,24 @@ def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Compare the clicks on all pairs of one block of the partition played."""
-    n_items = state.clicks.shape[0]
+    n_items = state.beats.shape[0]
     restarts = count_restarts(params.guess, state.rounds[0])
     if params.guess > 0 and memo[n_items] != restarts:
         return
-    block = np.empty(n_items, dtype=np.int64)
-    divide(state.beats, block)
-    add_clicks(state.wins, state.clicks, block, 1)  # now wins are W
-    count_wins(state.wins, memo[:n_items], ranking, clicks)
+    state.clicks[ranking] += clicks
+    count_wins(state.won, memo[:n_items], ranking, clicks)
     scale = params.scale * (1 << restarts)  # c/δ
     for i in ranking[clicks == 1]:
         for j in range(n_items):
-            s = state.wins[i, j] - state.wins[j, i]
-            n = state.wins[i, j] + state.wins[j, i]
+            s = state.won[i, j] - state.won[j, i]
+            n = state.won[i, j] + state.won[j, i]
             if n > 0 and s >= math.sqrt(2.0 * n * math.log(scale * math.sqrt(n))):
                 state.beats[i, j] = 1
-    state.clicks[ranking] += clicks
-    divide(state.beats, block)
-    add_clicks(state.wins, state.clicks, block, -1)
     state.rounds[0] += 1
     if count_restarts(params.guess, state.rounds[0]) > restarts:
         state.clicks[:] = 0
-        state.wins[:] = 0
+        state.won[:] = 0
         state.beats[:] = 0
-
-
-@kernel
-def divide(beats: Ints, block: Ints) -> None:
-    """Write the partition that follows from who beats whom."""
-    peel(beats, block.shape[0], block)
-    block -= 1  # from 0
-
-
-@kernel
-def add_clicks(wins: Ints, clicks: Ints, block: Ints, sign: int) -> None:
-    """Add the clicks on an item to its wins over the others of its block, or subtract them."""
-    for i in range(clicks.shape[0]):
-        for j in range(clicks.shape[0]):
-            if i != j and block[i] == block[j]:
-                wins[i, j] += sign * clicks[i]
 
 
 @lean_kernel

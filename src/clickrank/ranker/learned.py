@@ -23,6 +23,7 @@ from clickrank.learning.propensities import (
 )
 from clickrank.learning.rounds import compiled_play, to_rank
 from clickrank.policies import Policy
+from clickrank.policies._shared.packing import first_state, packed
 from clickrank.policies.capabilities import (
     DropsItems,
     ItemsComeAndGo,
@@ -33,7 +34,7 @@ from clickrank.policies.capabilities import (
     memos_for,
     relabelled,
 )
-from clickrank.policies.contract import ANY_ITEMS, Request, kernels_of, packed, scores_items
+from clickrank.policies.contract import ANY_ITEMS, Request, kernels_of, scores_items
 from clickrank.ranker.abilities import (
     allowed_of,
     drops_items,
@@ -464,8 +465,7 @@ class Learned:
         other._active_learner = None
         other.views, other.clicks = self.views.copy(), self.clicks.copy()
         other._learner = learner = copy.copy(self._learner)
-        first = learner.policy.init(learner.n_items, learner.n_positions)
-        made = packed(learner.policy, first, learner.n_positions)
+        made = first_state(learner.policy, learner.n_items, learner.n_positions)
         if former is not None:
             for name in statistic_fields(type(made)):
                 getattr(made, name)[...] = getattr(former.state, name)
@@ -511,4 +511,5 @@ class Learned:
 def _walk_on(learner: Learner, former: Learner) -> None:
     """Let the particle of a learner go on where that of a former one is, if there is a walk."""
     if isinstance(learner.policy, Walks):
-        learner.policy.walk_on(learner, former)
+        # A copy: the former one may be ranking in another thread, and its walk just beginning.
+        learner.policy.walk_on(learner, former.fork())

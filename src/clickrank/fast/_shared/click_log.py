@@ -2,7 +2,7 @@
 
 From 1,024 items on, the fast kernels first run on another state than the plain ones: a log, which
 takes memory for each click instead of for each pair. It holds the same W of all pairs, and becomes
-the matrices of the plain state when the log ends.
+the matrices of `packed_pairs` when the log ends.
 
 Say that so far only items of
 the first block were clicked, as it fills the list, and that clicks came back for the partition that
@@ -34,6 +34,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, kernel_for, lean_kernel
+from clickrank.fast._shared.packed_pairs import PackedState, pack_pairs, unpack_pairs
 from clickrank.policies.top_rank import State
 from clickrank.types import Ints, IntStatistic
 
@@ -47,7 +48,7 @@ ITEM = FIRST - 1
 class LoggedState(NamedTuple):
     """A state of TopRank with a log of clicks: until it ends, the matrices are not written to.
 
-    The first fields are those of TopRank's own state, which has matrices from the start.
+    The first fields are those of `PackedState`, which has matrices from the start.
     """
 
     rounds: IntStatistic  # (1,)
@@ -67,16 +68,16 @@ LATEST = -2  # 1 + the last entry of the log that is a click on i in a list with
 LEFT = -1  # the item that left the first block as number i, of as many as are no longer in it.
 
 
-def pack(state: State, n_positions: int) -> State | LoggedState:
+def pack(state: State, n_positions: int) -> PackedState | LoggedState:
     """Return the state that the fast kernels run on: for many items, one with a log.
 
     The log is in use if there is nothing to remember yet.
     """
-    n_items = state.clicks.size
+    n_items = state.beats.shape[0]
     if n_items < LARGE:
-        return state
+        return pack_pairs(state)
     return LoggedState(
-        **state._asdict(),
+        **pack_pairs(state)._asdict(),
         crowd=np.array([not state.clicks.any(), 0], dtype=np.int64),
         log=np.zeros(n_items * n_items // 4, dtype=np.int64),
         superiors=np.zeros(n_items, dtype=np.int64),
@@ -84,15 +85,15 @@ def pack(state: State, n_positions: int) -> State | LoggedState:
     )
 
 
-def unpack(state: State | LoggedState) -> State:
-    """Return the plain state of one that `pack` made: with copies of its arrays if it has a log."""
+def unpack(state: State | PackedState | LoggedState) -> State:
+    """Return the plain state of one that `pack` made; a plain one itself."""
     if isinstance(state, State):
         return state
-    if state.crowd[0] > 0:
+    if isinstance(state, LoggedState) and state.crowd[0] > 0:
         block, buffer = blocks_in(state), np.zeros((2, state.clicks.size), dtype=np.int64)
         state = LoggedState(*(array.copy() for array in state))
         kernel_for(_write, "")(state, block, buffer)
-    return State(*state[: len(State._fields)])
+    return unpack_pairs(state)
 
 
 def _write(state: LoggedState, block: Ints, buffer: Ints) -> None:

@@ -23,11 +23,14 @@ def peel(beats: Ints, needed: int, subset: Ints) -> int:
     """
     subset[:] = 0
     number = 0
+    beaten = beats.sum(axis=0)  # by how many items that have no subset yet
     while np.count_nonzero(subset) < needed:
         number += 1
         left = subset == 0
-        free = left & (beats[left].sum(axis=0) == 0)
-        subset[free if free.any() else left] = number
+        free = left & (beaten == 0)
+        chosen = free if free.any() else left
+        subset[chosen] = number
+        beaten -= beats[chosen].sum(axis=0)
     return number
 
 

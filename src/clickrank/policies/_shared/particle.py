@@ -43,7 +43,7 @@ def take_over(learner: Any, former: Any, clicks: Ints, prior: Beta = UNIFORM) ->
     wins, losses = alpha + clicks, beta + learner.state.misses.sum(axis=1)
     theta, kappa = wins / (wins + losses), walked.examination.copy()
     theta[: walked.attraction.size] = walked.attraction
-    # Read while another thread was starting the walk, it may not be one yet.
+    # If a walk has only just begun, not all of its particle may be there: then it begins again.
     if (theta > 0).all() and (theta < 1).all() and (kappa > 0).all() and (kappa <= 1).all():
         particle.attraction[:], particle.examination[:] = theta, kappa
         particle.started[0] = 1

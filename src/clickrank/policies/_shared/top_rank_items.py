@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank._compile.jit import interpreted
 from clickrank.errors import invalid
+from clickrank.policies._shared.ordered_partition import peel
 from clickrank.policies.capabilities import ExactLists, HasMemo, ItemsComeAndGo, ReadsEarlierStates
 from clickrank.rankings.lists import Lists, ListSource, partition
 from clickrank.types import Ints
@@ -28,7 +30,7 @@ class TopRankItems(HasMemo, ItemsComeAndGo, ExactLists, ReadsEarlierStates):
     """How TopRank goes on with other items."""
 
     by_item = ("clicks",)
-    by_pair = ("wins", "beats")
+    by_pair = ("won", "beats")
 
     doubling: bool
     guess: int
@@ -54,60 +56,49 @@ class TopRankItems(HasMemo, ItemsComeAndGo, ExactLists, ReadsEarlierStates):
         order, starts = cut(peeled(source.state.beats))
         return partition(order, starts, source.n_positions)
 
-    def before_change(self, state: Any) -> Any:
-        """Return a copy with the W of all pairs, which do not depend on who shares a block."""
-        copied = state._replace(wins=state.wins.copy())
-        _add_clicks(copied, 1)
-        return copied
-
-    def mend(self, state: Any, numbers: Ints) -> None:
-        """Take from the W of a state just carried what the clicks on items of one block tell."""
-        _add_clicks(state, -1)
-
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return what was saved, with wins and all rounds instead of S, N and those of an epoch.
 
-        A file of many items has a log of clicks that only the fast kernels read.
+        Files of the fast kernels have wins, which are W in another form, and those of many items a
+        log of clicks that only these kernels read.
         """
-        if self.reference and "crowd" in arrays and arrays["crowd"][0] > 0:
+        found = dict(arrays)
+        if self.reference and "crowd" in found and found["crowd"][0] > 0:
             raise invalid("TopRank", "reference must be False for this file", True)
-        if "difference" not in arrays:
-            return dict(arrays)
-        # Less the clicks on both, S and N were half a win each.
-        wins = (arrays["difference"] + arrays["disagreement"]) // 2
-        before = self.guess * (2 ** int(arrays["epoch"][0]) - 1)
-        found = {**arrays, "wins": wins, "rounds": arrays["rounds"] + before}
-        if "crowd" in arrays and arrays["crowd"][0] == 0:  # there is a log no more
-            for name in ("crowd", "log", "superiors", "traces"):
-                del found[name]
+        if "difference" in found:  # less the clicks on both, S and N were half a win each
+            found["wins"] = (found["difference"] + found["disagreement"]) // 2
+            found["rounds"] = found["rounds"] + self.guess * (2 ** int(found["epoch"][0]) - 1)
+            if "crowd" in found and found["crowd"][0] == 0:  # there is a log no more
+                for name in ("crowd", "log", "superiors", "traces"):
+                    del found[name]
+        if self.reference and "won" not in found and "wins" in found:
+            found["won"] = with_clicks(found["wins"], found["clicks"], found["beats"], 1)
         return found
 
 
-def _add_clicks(state: Any, sign: int) -> None:
-    """Add the clicks on items to their wins over others of their block, one row at a time."""
-    block = peeled(state.beats)
-    for item in np.flatnonzero(state.clicks):
+def with_clicks(wins: Ints, clicks: Ints, beats: Ints, sign: int) -> Ints:
+    """Return wins with the clicks on an item added for all others of its block, or subtracted.
+
+    Without any click this is the array itself.
+    """
+    clicked = np.flatnonzero(clicks)
+    if clicked.size == 0:
+        return wins
+    block = peeled(beats)
+    found = wins.copy()
+    for item in clicked:  # one row at a time needs less memory than all pairs
         together = block == block[item]
         together[item] = False
-        state.wins[item] += sign * state.clicks[item] * together
+        found[item] += sign * clicks[item] * together
+    return found
 
 
 def peeled(beats: Ints) -> Ints:
-    """Return each item's block, from 0: who is beaten by none, then by none of the rest, and so on.
-
-    Items that beat each other in circles, and those below them, are the last block.
-    """
-    missing = beats.sum(axis=0)
-    block = np.full(missing.size, -1, dtype=np.int64)
-    number = 0
-    while (block < 0).any():
-        free = (block < 0) & (missing == 0)
-        if not free.any():
-            free = block < 0
-        block[free] = number
-        missing = missing - beats[free].sum(axis=0)
-        number += 1
-    return block
+    """Return each item's block, from 0."""
+    block = np.zeros(beats.shape[0], dtype=np.int64)
+    with interpreted():
+        peel(beats, block.size, block)
+    return block - 1
 
 
 def cut(block: Ints) -> tuple[Ints, Ints]:

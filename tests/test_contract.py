@@ -173,6 +173,14 @@ class _Forgetful(Policy):
         ("cautions", "HasCautions"),
         ("relabelled", "KnowsItems"),
         ("upgraded", "ReadsEarlierStates"),
+        ("memo_limit", "HasMemo"),
+        ("memos_for", "HasMemo"),
+        ("by_pair", "ItemsComeAndGo"),
+        ("mend", "ItemsComeAndGo"),
+        ("warnings", "HasCautions"),
+        ("described_by", "KnowsItems"),
+        ("prior", "HasPrior"),
+        ("features", "HasFeatures"),
     ],
 )
 def test_a_part_of_an_ability_without_its_class_is_refused(part: str, ability: str) -> None:

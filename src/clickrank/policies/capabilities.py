@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -163,26 +164,42 @@ class HasFeatures(KnowsItems):
         return dataclasses.replace(self, features=features)
 
 
-#: The name that shows that a class is meant to have an ability.
-_ABILITIES: tuple[tuple[str, type], ...] = (
-    ("memo_size", HasMemo),
-    ("by_item", ItemsComeAndGo),
-    ("dropped", DropsItems),
-    ("walk_on", Walks),
-    ("lists", ExactLists),
-    ("upgraded", ReadsEarlierStates),
-    ("cautions", HasCautions),
-    ("relabelled", KnowsItems),
+#: All abilities, those of which others are kinds first.
+ABILITIES: tuple[type, ...] = (
+    HasMemo,
+    ItemsComeAndGo,
+    DropsItems,
+    Walks,
+    ExactLists,
+    ReadsEarlierStates,
+    HasCautions,
+    KnowsItems,
 )
+#: Settings that come with an ability.
+_SETTINGS: tuple[tuple[str, type], ...] = (("prior", HasPrior), ("features", HasFeatures))
+
+
+def parts_of(ability: type) -> list[str]:
+    """Return the names of what a class with an ability defines.
+
+    >>> parts_of(Walks)
+    ['walk_on']
+    """
+    return [name for name in _defined_by(ability) if not name.startswith("_")]
 
 
 def check_abilities(cls: type[Policy]) -> None:
     """Raise if a class defines a part of an ability that it does not inherit: nobody would ask."""
-    for name, ability in _ABILITIES:
-        if hasattr(cls, name) and not issubclass(cls, ability):
+    named = [(name, ability) for ability in ABILITIES for name in parts_of(ability)]
+    for name, ability in (*named, *_SETTINGS):
+        if any(name in _defined_by(base) for base in cls.__mro__) and not issubclass(cls, ability):
             rule = f"{name} must come with class {cls.__name__}(Policy, {ability.__name__})"
             bases = ", ".join(base.__name__ for base in cls.__bases__)
             raise invalid(cls.__name__, rule, f"class {cls.__name__}({bases})")
+
+
+def _defined_by(cls: type) -> dict[str, Any]:
+    return {**vars(cls), **inspect.get_annotations(cls)}
 
 
 def memo_size(policy: Policy, n_items: int, n_positions: int) -> int:

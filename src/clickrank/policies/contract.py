@@ -258,17 +258,12 @@ def _code_of(cls: type[Policy]) -> str | None:
         for state in states
         for kernels in (_PLAIN[state], _FAST.get(state))
         if kernels is not None
-        for part in (state, *_compiled_in(kernels))
+        for part in (state, *kernels._replace(build=None, candidates=False))
         if part is not None
     ]
     if any(_PLAIN[state].score is not None for state in states):  # what sorts is compiled in, too
         found += [_rank_scored, _rank_scored_drawing_ties, _update_scored]
     return key_of_code(_SOURCES[cls], *found)
-
-
-def _compiled_in(kernels: Kernels) -> tuple[Any, ...]:
-    functions = kernels.rank, kernels.score, kernels.update
-    return *functions, kernels.cache, kernels.lean, kernels.draw_ties, kernels.call_update
 
 
 # The verbs as compiled loops call them, dispatched on the classes of ``state`` and ``cache``. The
@@ -389,24 +384,21 @@ def _make_generic(lean: bool) -> None:
         kernels = _BY_TYPES[named_tuple_class(state), _numba_class(cache)]
         return kernels.score if kernels.lean == lean else None
 
-    def update_within(params, state, cache, ranking, memo, clicks):  # type: ignore[no-untyped-def]
-        kernels = _BY_TYPES[named_tuple_class(state), _inner_class(cache)]
-        if kernels.lean != lean or kernels.call_update:
-            return None
-        return _update_scored if _numba_class(cache) is Scores else kernels.update
+    def updating(call: bool) -> Callable[..., Any]:
+        def update_for(params, state, cache, ranking, memo, clicks):  # type: ignore[no-untyped-def]
+            kernels = _BY_TYPES[named_tuple_class(state), _inner_class(cache)]
+            if (kernels.lean, kernels.call_update) != (lean, call):
+                return None
+            return _update_scored if _numba_class(cache) is Scores else kernels.update
 
-    def update_called(params, state, cache, ranking, memo, clicks):  # type: ignore[no-untyped-def]
-        kernels = _BY_TYPES[named_tuple_class(state), _inner_class(cache)]
-        if kernels.lean != lean or not kernels.call_update:
-            return None
-        return _update_scored if _numba_class(cache) is Scores else kernels.update
+        return update_for
 
     # Into the loop: there is one call of each, and all arrays of state and cache are arguments,
     # which are copied at a call: more than 100 numbers, and half the time of many a round.
     generic(rank, rank_for, lean, inline=True)
     generic(score, score_for, lean, inline=True)
-    generic(update, update_within, lean, inline=True)
-    generic(update, update_called, lean)
+    generic(update, updating(call=False), lean, inline=True)
+    generic(update, updating(call=True), lean)
 
 
 _make_generic(lean=False)

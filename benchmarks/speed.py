@@ -367,7 +367,7 @@ after_numba = time.perf_counter()
 import clickrank as cr
 imported = time.perf_counter()
 attraction = cr.clickmodels.LinearAttraction([[1, 0], [1, 1], [1, 2]], [0.5, -0.1])
-model = cr.clickmodels.{model}(attraction, [0.9, 0.5])
+model = cr.clickmodels.{model}(attraction, [0.9, 0.5][:{n_positions}])
 before = time.perf_counter()
 cr.simulate({name!r}, model, horizon=10, allow_mismatch=True)
 print(after_numba - begin, imported - begin, time.perf_counter() - before)
@@ -396,10 +396,11 @@ def measure_start(plan: Plan, bar: Progress) -> Start:
 
 def new_process(name: str) -> tuple[float, float, float]:
     """Return the seconds to import Numba, to import clickrank (with it), and to simulate."""
+    one = POLICIES[name].assumes.positions == "one"
+    code = _START.format(name=name, model=kind(name).__name__, n_positions=1 if one else 2)
     done = subprocess.run(
-        [sys.executable, "-c", _START.format(name=name, model=kind(name).__name__)],
-        capture_output=True, text=True, check=True, cwd=ROOT,
-    )  # fmt: skip
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
     numba_took, import_took, took = map(float, done.stdout.split())
     return numba_took, import_took, took
 

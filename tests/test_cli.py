@@ -15,16 +15,15 @@ from typer.testing import CliRunner
 
 import clickrank
 import clickrank.experiments
+from clickrank import simulation
 from clickrank.catalogue import assumptions_of
 from clickrank.cli import app
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.experiments import Reproduction, Scale
 from clickrank.policies import POLICIES, Assumes
 from clickrank.serve.policies import policy_infos
-from clickrank.simulate import Comparison, Result
+from clickrank.simulation import Comparison, Result
 
-# `clickrank.simulate` is the function; the package of that name is found here.
-SIMULATE = sys.modules["clickrank.simulate"]
 SMALL = ["--horizon", "100", "--runs", "2", "--threads", "1"]
 
 
@@ -235,7 +234,7 @@ def test_plotting_without_matplotlib_fails_before_the_simulation(
 def test_ctrl_c_prints_what_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     rounds = np.array([1, 100])
     partial = Result("p", "m", rounds, np.ones((1, 2)), np.array([0]), 0, 1.0, wanted=2)
-    monkeypatch.setattr(SIMULATE, "compare", lambda *a, **o: Comparison({"pbm-ucb": partial}))
+    monkeypatch.setattr(simulation, "compare", lambda *a, **o: Comparison({"pbm-ucb": partial}))
     result = run("compare", "--policies", "pbm-ucb", *SMALL, code=130)
     assert "pbm-ucb" in result.stdout
     assert "interrupted" in result.stderr
@@ -245,7 +244,7 @@ def test_ctrl_c_before_anything_is_finished(monkeypatch: pytest.MonkeyPatch) -> 
     def stopped(*arguments: Any, **options: Any) -> Comparison:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SIMULATE, "compare", stopped)
+    monkeypatch.setattr(simulation, "compare", stopped)
     result = run("compare", "--policies", "pbm-ucb", *SMALL, code=130)
     assert result.stderr == "clickrank: interrupted.\n"
 

@@ -17,7 +17,7 @@ import clickrank
 from clickrank._compile import jit
 from clickrank._compile.keys import Unknown, code_key
 from clickrank.clickmodels import base as model_base
-from clickrank.numerics import assignment, kl_index
+from clickrank.numerics import assignment, kl_indices
 from clickrank.policies import POLICIES, contract
 from clickrank.rankings import selection
 
@@ -244,7 +244,7 @@ def keys() -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "helper",
-    [selection.renew_top_k, kl_index.kl_index, assignment.assign],
+    [selection.renew_top_k, kl_indices.kl_index, assignment.assign],
     ids=lambda h: h.__name__,
 )
 def test_a_changed_helper_changes_its_users_keys(

@@ -15,7 +15,7 @@ from clickrank import (
 from clickrank.learning import Learner
 from clickrank.policies import policy
 from clickrank.ranker import Ranker, Shown
-from clickrank.simulate import Comparison, ManyResults, Result, compare, simulate, simulate_many
+from clickrank.simulation import Comparison, ManyResults, Result, compare, simulate, simulate_many
 
 __version__ = "0.1.0"
 

@@ -56,7 +56,7 @@ _KERNEL_FILES = (
     "fast/**/*.py",
     "rankings/*.py",
     "learning/*.py",
-    "simulate/*.py",
+    "simulation/*.py",
 )
 
 

@@ -22,7 +22,7 @@ from clickrank.evaluate.propensities import Chances, Source, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target
 from clickrank.evaluate.terms import Terms, joined
-from clickrank.evaluate.usable import check_random, check_widths, pairs_of, usable
+from clickrank.evaluate.usable_part import check_random, check_widths, pairs_of, usable
 from clickrank.logs import Impressions
 from clickrank.types import Floats, number, whole
 

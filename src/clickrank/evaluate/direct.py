@@ -21,8 +21,8 @@ from clickrank.evaluate.models import (
 )
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Mixture, Target
-from clickrank.evaluate.usable import pairs_of, usable
-from clickrank.fit.resampled import resampled
+from clickrank.evaluate.usable_part import pairs_of, usable
+from clickrank.fit.resampling import resampled
 from clickrank.logs import Impressions
 from clickrank.types import Floats, whole
 

@@ -16,7 +16,7 @@ from clickrank.evaluate.intervals import Interval, above, bootstrap, few_notes, 
 from clickrank.evaluate.propensities import Source, known_policy, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target, UniformLists
-from clickrank.evaluate.usable import check_random, pairs_of, usable
+from clickrank.evaluate.usable_part import check_random, pairs_of, usable
 from clickrank.learning import Learner
 from clickrank.logs import Impressions
 from clickrank.policies import Policy

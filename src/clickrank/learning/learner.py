@@ -18,7 +18,7 @@ from clickrank._compile.jit import tell_apart
 from clickrank.errors import InvalidValue, invalid
 from clickrank.learning.caches import copied, keep_particle, particle_of
 from clickrank.learning.chooser import Chooser
-from clickrank.learning.propensities import (
+from clickrank.learning.policy_propensities import (
     ACCURACY,
     Propensities,
     draws_for,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.numerics.kl_index import kl_ucb
+from clickrank.numerics.kl_indices import kl_ucb
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register

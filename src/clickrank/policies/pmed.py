@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, lean_kernel
-from clickrank.numerics.birkhoff import decompose
+from clickrank.numerics.doubly_stochastic import decompose
 from clickrank.numerics.exploration_program import exploration_amounts
 from clickrank.numerics.pbm_likelihood import PBMEstimates, estimate_pbm, explains
 from clickrank.numerics.spacing import largest, smallest_gap

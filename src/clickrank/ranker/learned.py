@@ -13,8 +13,8 @@ from clickrank._compile.jit import entry_point
 from clickrank.errors import invalid
 from clickrank.learning import Learner
 from clickrank.learning.caches import arrays_in, particle_of
-from clickrank.learning.carry import carry
-from clickrank.learning.propensities import (
+from clickrank.learning.carry_over import carry
+from clickrank.learning.policy_propensities import (
     ACCURACY,
     Propensities,
     draws_for,

@@ -16,7 +16,7 @@ from clickrank.beta import Beta
 from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.learning.learner import plain_state
-from clickrank.learning.propensities import ACCURACY
+from clickrank.learning.policy_propensities import ACCURACY
 from clickrank.policies import Policy
 from clickrank.policies import policy as make_policy
 from clickrank.policies.capabilities import relabelled

@@ -22,11 +22,11 @@ from clickrank.clickmodels.base import ClickModel
 from clickrank.errors import ClickRankError, invalid
 from clickrank.policies.base import Policy
 from clickrank.progress import Tick, progress_bar
-from clickrank.simulate.many_results import Key, ManyResults, Rows, stacked
-from clickrank.simulate.pools import Pool, active_pool
-from clickrank.simulate.run import Job, Plan, check_applies, plan_of, resolve
-from clickrank.simulate.saved import SavedRows
-from clickrank.simulate.slices import Caller, Instance, PlayedSlice, Slice, Waiting, play_slice
+from clickrank.simulation.many_results import Key, ManyResults, Rows, stacked
+from clickrank.simulation.pools import Pool, active_pool
+from clickrank.simulation.run import Job, Plan, check_applies, plan_of, resolve
+from clickrank.simulation.saved import SavedRows
+from clickrank.simulation.slices import Caller, Instance, PlayedSlice, Slice, Waiting, play_slice
 from clickrank.types import whole
 
 PolicyFactory: TypeAlias = Callable[[Key, ClickModel], Policy | str]

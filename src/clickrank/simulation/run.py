@@ -26,8 +26,8 @@ from clickrank.policies.base import policy as make_policy
 from clickrank.policies.capabilities import relabelled, relabelled_positions
 from clickrank.policies.contract import ANY_ITEMS
 from clickrank.progress import Tick, progress_bar
-from clickrank.simulate.result import Result
-from clickrank.simulate.visits import showing, users_of
+from clickrank.simulation.result import Result
+from clickrank.simulation.visits import showing, users_of
 from clickrank.types import Floats, Ints, whole
 
 jit.start()

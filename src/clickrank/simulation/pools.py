@@ -15,7 +15,7 @@ from joblib.externals.loky import get_reusable_executor  # type: ignore[import-u
 from joblib.parallel import get_active_backend  # type: ignore[import-untyped]
 
 from clickrank.errors import invalid
-from clickrank.simulate.run import default_threads
+from clickrank.simulation.run import default_threads
 from clickrank.types import whole
 
 

@@ -160,7 +160,7 @@ def compare(
     from clickrank.experiments.models import build_model, load_model
     from clickrank.plots import require_matplotlib
     from clickrank.simulation import compare as run
-    from clickrank.types import whole
+    from clickrank.validate import check_int
 
     if plot is not None:
         require_matplotlib()  # now, not after the simulation
@@ -185,9 +185,9 @@ def compare(
     else:
         example = PBM_EXAMPLE if model == "pbm" and not parameters else {}
         clicks = build_model(model, {**example, **parameters})
-    rounds = whole("compare", "horizon", horizon, 1)
+    rounds = check_int("compare", "horizon", horizon, 1)
     chosen, skipped = _choose(policies, clicks, rounds, allow_mismatch)
-    count = whole("compare", "runs", runs, 1)
+    count = check_int("compare", "runs", runs, 1)
     found = run(
         chosen, clicks, rounds, count, seed,
         delay=delay, batch=batch, threads=threads, allow_mismatch=allow_mismatch,

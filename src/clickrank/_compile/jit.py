@@ -48,6 +48,7 @@ _KERNEL_FILES = (
     "_*.py",
     "_compile/*.py",
     "types.py",
+    "validate.py",
     "beta.py",
     "features.py",
     "numerics/*.py",

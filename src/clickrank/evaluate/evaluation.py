@@ -28,7 +28,7 @@ from clickrank.evaluate.verdicts import verdict
 from clickrank.fit import fit
 from clickrank.logs import Counts, Impressions
 from clickrank.policies import POLICIES, Policy, policy
-from clickrank.types import number
+from clickrank.validate import check_float
 
 #: Estimators by name. Which of them decides is in `clickrank.evaluate.verdicts`.
 ESTIMATORS: dict[str, type[Estimator]] = {
@@ -168,7 +168,7 @@ def evaluate(
         By default those of `Settings`.
     """
     chosen = Settings() if settings is None else settings
-    number("evaluate", "split", chosen.split, 0.0, 1.0 - 1e-9)
+    check_float("evaluate", "split", chosen.split, 0.0, 1.0 - 1e-9)
     every = [logs] if isinstance(logs, Impressions) else list(logs)
     single = isinstance(target, (Target, Policy))
     wanted: list[Wanted] = [target] * len(every) if single else list(target)  # type: ignore[list-item, arg-type]

@@ -21,7 +21,8 @@ from clickrank.learning import Learner
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
 from clickrank.policies.contract import ANY_ITEMS, Request, code_of, rank, update
-from clickrank.types import Floats, Ints, number
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +68,9 @@ class Replay(Estimator):
         """Check the settings."""
         super().__post_init__()
         owner = type(self).__name__
-        number(owner, "least_effective", self.least_effective, 0.0)
+        check_float(owner, "least_effective", self.least_effective, 0.0)
         if self.floor is not None:
-            number(owner, "floor", self.floor, 1e-300, 1.0)
+            check_float(owner, "floor", self.floor, 1e-300, 1.0)
 
     def estimate(
         self,

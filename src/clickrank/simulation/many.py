@@ -27,7 +27,7 @@ from clickrank.simulation.pools import Pool, active_pool
 from clickrank.simulation.run import Job, Plan, check_applies, plan_of, resolve
 from clickrank.simulation.saved import SavedRows
 from clickrank.simulation.slices import Caller, Instance, PlayedSlice, Slice, Waiting, play_slice
-from clickrank.types import whole
+from clickrank.validate import check_int
 
 PolicyFactory: TypeAlias = Callable[[Key, ClickModel], Policy | str]
 
@@ -111,7 +111,7 @@ def simulate_many(
     """
     owner = "simulate_many"
     plan = plan_of(owner, horizon, seed, delay, batch, checkpoints, counted_positions)
-    runs = whole(owner, "runs", runs, 1)
+    runs = check_int(owner, "runs", runs, 1)
     given: object = label
     if given is not None and not (isinstance(given, str) and given):
         raise invalid(owner, "label must be a text", given)

@@ -365,6 +365,7 @@ begin = time.perf_counter()
 import numba
 after_numba = time.perf_counter()
 import clickrank as cr
+cr.clickmodels, cr.simulate  # imported when they are first used
 imported = time.perf_counter()
 attraction = cr.clickmodels.LinearAttraction([[1, 0], [1, 1], [1, 2]], [0.5, -0.1])
 model = cr.clickmodels.{model}(attraction, [0.9, 0.5])
@@ -395,7 +396,7 @@ def measure_start(plan: Plan, bar: Progress) -> Start:
 
 
 def new_process(name: str) -> tuple[float, float, float]:
-    """Return the seconds to import Numba, to import clickrank (with it), and to simulate."""
+    """Return the seconds to import Numba, the simulator (with Numba), and to simulate."""
     done = subprocess.run(
         [sys.executable, "-c", _START.format(name=name, model=kind(name).__name__)],
         capture_output=True, text=True, check=True, cwd=ROOT,
@@ -500,7 +501,7 @@ def tables(report: Report) -> list[Table]:
     start = Table(title="A new process, seconds", title_justify="left")
     start.add_column("step")
     start.add_column("best", justify="right")
-    start.add_row("import clickrank", f"{report.start.import_clickrank:.3f}")
+    start.add_row("import the simulator", f"{report.start.import_clickrank:.3f}")
     start.add_row("  of which import numba", f"{report.start.import_numba:.3f}")
     for name, took in report.start.pairs.items():
         start.add_row(f"then {name}, ten rounds", f"{took:.3f}")

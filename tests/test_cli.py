@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,22 +56,6 @@ def test_help_and_version() -> None:
     for command in ("policies", "models", "compare", "reproduce"):
         assert command in text
         assert "Usage" in run(command, "--help").stdout
-
-
-def test_the_command_line_alone_loads_nothing_heavy() -> None:
-    """Help must come at once: nothing that compiles or plots is imported for it."""
-    folder = str(Path(clickrank.__file__).parent)
-    code = (
-        "import sys, types\n"
-        "package = types.ModuleType('clickrank')\n"
-        f"package.__path__ = [{folder!r}]\n"
-        "sys.modules['clickrank'] = package\n"
-        "import clickrank.cli\n"
-        "heavy = {'numba', 'numpy', 'scipy', 'matplotlib'} & set(sys.modules)\n"
-        "sys.exit(', '.join(heavy) or 0)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_every_assumption_is_listed() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import clickrank
+import clickrank.fast
 from clickrank._compile import jit
 from clickrank._compile.keys import Unknown, code_key
 from clickrank.clickmodels import base as model_base
@@ -111,6 +112,16 @@ def test_a_change_in_what_is_called_changes_the_key(old: str, new: str) -> None:
 def test_a_change_behind_a_module_changes_the_key() -> None:
     assert key_of(other=OTHER.replace("1", "2")) != key_of()
     assert key_of(other=OTHER + "UNUSED = 1\n") == key_of()
+
+
+def test_a_change_behind_a_package_that_imports_late_changes_the_key() -> None:
+    late = f"""{OTHER.replace("offset", "later")}
+def __getattr__(name):
+    if name == "offset":
+        return later
+    raise AttributeError(name)
+"""
+    assert key_of(other=late.replace("1", "2")) != key_of(other=late)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import re
 import sys
 import types
 from collections.abc import Iterator
@@ -299,3 +300,17 @@ def direct_calls(policy: type) -> list[object]:
         for name in kernel.__code__.co_names
         if name in kernel.__globals__
     ]
+
+
+def test_the_fingerprint_covers_the_files_of_all_kernels() -> None:
+    root = Path(clickrank.__file__).parent
+    for pattern in jit._KERNEL_FILES:
+        assert any(root.glob(pattern)), f"no file is named {pattern}"
+    covered = {root / name for name, _ in jit._own_sources()}
+    have_kernels = {
+        path for path in root.rglob("*.py")
+        if re.search(r"^@(\w+_)?kernel\b", path.read_text(), re.MULTILINE)
+    }  # fmt: skip
+    assert {path.parent.name for path in have_kernels} >= {"fast", "learning", "numerics"}
+    assert have_kernels - covered == {root / "priors" / "_lines.py"}  # which reads text
+    assert covered >= set((root / "simulation").glob("*.py"))

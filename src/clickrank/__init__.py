@@ -75,7 +75,7 @@ else:  # hidden from type checkers, which would take any name for a public one
 
         from clickrank._lazy import imported
 
-        is_module = name not in _HOMES and not name.startswith("__")
+        is_module = name not in _HOMES and name.isidentifier() and not name.startswith("__")
         if is_module and importlib.util.find_spec(f"{__name__}.{name}") is not None:
             return importlib.import_module(f"{__name__}.{name}")
         found = globals()[name] = imported(__name__, _HOMES, name)

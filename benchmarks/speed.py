@@ -31,7 +31,7 @@ import clickrank as cr
 from clickrank.clickmodels import MNL, PBM, Cascade, LinearAttraction
 from clickrank.policies import POLICIES
 from clickrank.policies.contract import has_fast_kernels
-from clickrank.simulate.run import default_threads
+from clickrank.simulation.run import default_threads
 
 #: Microseconds a round at 10 items and 5 positions that a policy must not exceed.
 FLOORS = {
@@ -365,6 +365,7 @@ begin = time.perf_counter()
 import numba
 after_numba = time.perf_counter()
 import clickrank as cr
+cr.clickmodels, cr.simulate  # imported when they are first used
 imported = time.perf_counter()
 attraction = cr.clickmodels.LinearAttraction([[1, 0], [1, 1], [1, 2]], [0.5, -0.1])
 model = cr.clickmodels.{model}(attraction, [0.9, 0.5][:{n_positions}])
@@ -395,7 +396,7 @@ def measure_start(plan: Plan, bar: Progress) -> Start:
 
 
 def new_process(name: str) -> tuple[float, float, float]:
-    """Return the seconds to import Numba, to import clickrank (with it), and to simulate."""
+    """Return the seconds to import Numba, the simulator (with Numba), and to simulate."""
     one = POLICIES[name].assumes.positions == "one"
     code = _START.format(name=name, model=kind(name).__name__, n_positions=1 if one else 2)
     done = subprocess.run(
@@ -501,7 +502,7 @@ def tables(report: Report) -> list[Table]:
     start = Table(title="A new process, seconds", title_justify="left")
     start.add_column("step")
     start.add_column("best", justify="right")
-    start.add_row("import clickrank", f"{report.start.import_clickrank:.3f}")
+    start.add_row("import the simulator", f"{report.start.import_clickrank:.3f}")
     start.add_row("  of which import numba", f"{report.start.import_numba:.3f}")
     for name, took in report.start.pairs.items():
         start.add_row(f"then {name}, ten rounds", f"{took:.3f}")

@@ -16,7 +16,7 @@ from clickrank.checks import policies as checks
 from clickrank.clickmodels import DCM, DCTR, MNL, PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
-from clickrank.learning.carry import carry
+from clickrank.learning.carry_over import carry
 from clickrank.policies import (
     BayesUCB,
     Ensemble,

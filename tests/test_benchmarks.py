@@ -11,7 +11,7 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # benchmarks is not installed
 
-from benchmarks import speed
+from benchmarks import speed, start
 from clickrank.policies import POLICIES
 from clickrank.policies.contract import has_fast_kernels
 
@@ -57,3 +57,12 @@ def test_verdicts() -> None:
         "two threads: times one": None,  # there is one core
         "known pair: seconds to start": False,
     }
+
+
+def test_the_start_of_every_command_is_measured() -> None:
+    asked = start.questions()
+    for one in (("-c", "import clickrank"), ("-c", "import clickrank.client")):
+        assert one in asked
+    for words in (("--help",), ("--version",), ("compare", "--help"), ("keys", "--help")):
+        assert ("-m", "clickrank", *words) in asked
+    assert start.processor_seconds(("-c", "pass"), repeats=1) > 0

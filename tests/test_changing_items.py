@@ -13,7 +13,7 @@ from clickrank.checks.playing import by_name, rankings_of_run
 from clickrank.clickmodels import PBM
 from clickrank.fast._shared import click_log
 from clickrank.learning import Learner
-from clickrank.learning.carry import carry
+from clickrank.learning.carry_over import carry
 from clickrank.policies import POLICIES, DropsItems, policy
 from clickrank.policies._shared.packing import unpacked
 from clickrank.ranker import learned

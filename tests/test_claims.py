@@ -43,7 +43,7 @@ from clickrank.experiments.statements import (
     TimeRatio,
     Value,
 )
-from clickrank.simulate import Result
+from clickrank.simulation import Result
 from clickrank.types import Floats
 
 T = np.array([1, 10, 100, 200, 500, 1000])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,16 +14,15 @@ from typer.testing import CliRunner
 
 import clickrank
 import clickrank.experiments
+from clickrank import simulation
 from clickrank.catalogue import assumptions_of
 from clickrank.cli import app
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.experiments import Reproduction, Scale
 from clickrank.policies import POLICIES, Assumes
 from clickrank.serve.policies import policy_infos
-from clickrank.simulate import Comparison, Result
+from clickrank.simulation import Comparison, Result
 
-# `clickrank.simulate` is the function; the package of that name is found here.
-SIMULATE = sys.modules["clickrank.simulate"]
 SMALL = ["--horizon", "100", "--runs", "2", "--threads", "1"]
 
 
@@ -58,22 +56,6 @@ def test_help_and_version() -> None:
     for command in ("policies", "models", "compare", "reproduce"):
         assert command in text
         assert "Usage" in run(command, "--help").stdout
-
-
-def test_the_command_line_alone_loads_nothing_heavy() -> None:
-    """Help must come at once: nothing that compiles or plots is imported for it."""
-    folder = str(Path(clickrank.__file__).parent)
-    code = (
-        "import sys, types\n"
-        "package = types.ModuleType('clickrank')\n"
-        f"package.__path__ = [{folder!r}]\n"
-        "sys.modules['clickrank'] = package\n"
-        "import clickrank.cli\n"
-        "heavy = {'numba', 'numpy', 'scipy', 'matplotlib'} & set(sys.modules)\n"
-        "sys.exit(', '.join(heavy) or 0)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_every_assumption_is_listed() -> None:
@@ -235,7 +217,7 @@ def test_plotting_without_matplotlib_fails_before_the_simulation(
 def test_ctrl_c_prints_what_is_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     rounds = np.array([1, 100])
     partial = Result("p", "m", rounds, np.ones((1, 2)), np.array([0]), 0, 1.0, wanted=2)
-    monkeypatch.setattr(SIMULATE, "compare", lambda *a, **o: Comparison({"pbm-ucb": partial}))
+    monkeypatch.setattr(simulation, "compare", lambda *a, **o: Comparison({"pbm-ucb": partial}))
     result = run("compare", "--policies", "pbm-ucb", *SMALL, code=130)
     assert "pbm-ucb" in result.stdout
     assert "interrupted" in result.stderr
@@ -245,7 +227,7 @@ def test_ctrl_c_before_anything_is_finished(monkeypatch: pytest.MonkeyPatch) -> 
     def stopped(*arguments: Any, **options: Any) -> Comparison:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SIMULATE, "compare", stopped)
+    monkeypatch.setattr(simulation, "compare", stopped)
     result = run("compare", "--policies", "pbm-ucb", *SMALL, code=130)
     assert result.stderr == "clickrank: interrupted.\n"
 

@@ -23,7 +23,7 @@ import os
 import signal
 from pathlib import Path
 
-from clickrank.simulate.slices import play_slice as original
+from clickrank.simulation.slices import play_slice as original
 
 MARKER = Path(__file__).with_name("died")
 
@@ -50,7 +50,7 @@ import numpy as np
 import psutil
 
 import clickrank as cr
-from clickrank.simulate import many
+from clickrank.simulation import many
 
 MODELS = [
     cr.clickmodels.Cascade(np.linspace(0.1, 0.6, 5 + i), 3 + i % 2) for i in range(10)

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from clickrank.errors import InvalidValue
 from clickrank.experiments import Experiment, Scale, judged, list_experiments, movielens, reproduce
-from clickrank.experiments.cells import cells
+from clickrank.experiments.cell import cells
 from clickrank.experiments.datasets import with_data
 from clickrank.experiments.listing import select
-from clickrank.experiments.reproduce import Reproduction
+from clickrank.experiments.reproduction import Reproduction
 from clickrank.experiments.spec import PolicySpec
 from tests.test_drawn_experiments import write_fold
 from tests.test_movielens import rated, write

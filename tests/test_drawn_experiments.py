@@ -17,18 +17,18 @@ from clickrank.bounds import linear_lower_bound, linear_upper_bound
 from clickrank.clickmodels import DCM, PBM, LinearAttraction
 from clickrank.errors import InvalidValue, MissingExtra
 from clickrank.experiments import Experiment, Scale, judged, list_experiments, reproduce
-from clickrank.experiments.cells import ManyCell, cells, played_on
-from clickrank.experiments.estimate import estimate, like_mslr
+from clickrank.experiments.bound_curves import upper_bounds
+from clickrank.experiments.cell import ManyCell, cells, played_on
+from clickrank.experiments.cost import estimate, like_mslr
 from clickrank.experiments.judged import instance
 from clickrank.experiments.listing import select
 from clickrank.experiments.models import DRAWINGS, draw_instances, draw_linear, drawing
 from clickrank.experiments.references import reference_lines
 from clickrank.experiments.runner import by_model
 from clickrank.experiments.sources import Drawn, Judged, Linear
-from clickrank.experiments.upper_bounds import upper_bounds
 from clickrank.policies import ThompsonSampling
 from clickrank.priors import JudgedQueries
-from clickrank.simulate import Result
+from clickrank.simulation import Result
 
 DRAWN = """
 title = "Drawn"

@@ -35,7 +35,7 @@ from clickrank.evaluate import (
 )
 from clickrank.evaluate.evaluation import ALL
 from clickrank.evaluate.targets import all_lists
-from clickrank.evaluate.verdict import verdict
+from clickrank.evaluate.verdicts import verdict
 from clickrank.logs import Impressions
 from clickrank.types import Ints
 

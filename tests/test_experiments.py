@@ -17,12 +17,12 @@ from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.experiments import Experiment, Scale, list_experiments, reproduce
 from clickrank.experiments import ahead as ahead_module
-from clickrank.experiments import cells as cells_module
+from clickrank.experiments import cell as cells_module
 from clickrank.experiments import movielens as movielens_module
 from clickrank.experiments import runner as runner_module
 from clickrank.experiments.across import judged_across
 from clickrank.experiments.ahead import compiled_ahead
-from clickrank.experiments.cells import Cell, ManyCell, cells, runs_by_model
+from clickrank.experiments.cell import Cell, ManyCell, cells, runs_by_model
 from clickrank.experiments.evidence import Decision, Evidence, Verdict
 from clickrank.experiments.listing import DATA, PAPERS, read, select
 from clickrank.experiments.models import build_model, load_model, models_of
@@ -30,7 +30,7 @@ from clickrank.experiments.runner import Outcome, collect, joined
 from clickrank.experiments.sources import ModelSet
 from clickrank.experiments.spec import Figure, PolicySpec
 from clickrank.policies import POLICIES, Oracle, Policy, TopRank
-from clickrank.simulate import Result, simulate
+from clickrank.simulation import Result, simulate
 
 TINY = Scale(horizon=200, runs=4)
 SCALES: dict[Literal["quick", "paper"], Scale] = {"quick": TINY, "paper": TINY}

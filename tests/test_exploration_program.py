@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from clickrank.numerics.birkhoff import birkhoff
 from clickrank.numerics.cholesky import solve_positive
+from clickrank.numerics.doubly_stochastic import birkhoff
 from clickrank.numerics.exploration_program import (
     Workspace,
     cell_divergence,

@@ -14,7 +14,7 @@ from clickrank.errors import InvalidValue, MissingData
 from clickrank.experiments import Scale, list_experiments, reproduce
 from clickrank.experiments.kdd import fitted_queries, log_file, log_notes
 from clickrank.experiments.listing import select
-from clickrank.experiments.reproduce import Reproduction
+from clickrank.experiments.reproduction import Reproduction
 
 EXAMINATION = [1.0, 0.55, 0.35]
 #: Two queries that stay, with their ads' attractions; one with too few ads, one shown too rarely.

@@ -16,7 +16,7 @@ from clickrank.fast._shared.kept_indices import (
     tangent,
 )
 from clickrank.numerics.kl_bounds import SLACK, kl_upper
-from clickrank.numerics.kl_index import kl_ucb
+from clickrank.numerics.kl_indices import kl_ucb
 from clickrank.types import Floats, Ints
 
 DELTAS = np.array([0.0, 1e-3, 0.7, 2.0, 2.0, 5.0, 40.0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import re
 import sys
 import types
 from collections.abc import Iterator
@@ -14,10 +15,11 @@ from typing import Any
 import pytest
 
 import clickrank
+import clickrank.fast
 from clickrank._compile import jit
 from clickrank._compile.keys import Unknown, code_key
 from clickrank.clickmodels import base as model_base
-from clickrank.numerics import assignment, kl_index
+from clickrank.numerics import assignment, kl_indices
 from clickrank.policies import POLICIES, contract
 from clickrank.rankings import selection
 
@@ -111,6 +113,16 @@ def test_a_change_in_what_is_called_changes_the_key(old: str, new: str) -> None:
 def test_a_change_behind_a_module_changes_the_key() -> None:
     assert key_of(other=OTHER.replace("1", "2")) != key_of()
     assert key_of(other=OTHER + "UNUSED = 1\n") == key_of()
+
+
+def test_a_change_behind_a_package_that_imports_late_changes_the_key() -> None:
+    late = f"""{OTHER.replace("offset", "later")}
+def __getattr__(name):
+    if name == "offset":
+        return later
+    raise AttributeError(name)
+"""
+    assert key_of(other=late.replace("1", "2")) != key_of(other=late)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +256,7 @@ def keys() -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "helper",
-    [selection.renew_top_k, kl_index.kl_index, assignment.assign],
+    [selection.renew_top_k, kl_indices.kl_index, assignment.assign],
     ids=lambda h: h.__name__,
 )
 def test_a_changed_helper_changes_its_users_keys(
@@ -288,3 +300,17 @@ def direct_calls(policy: type) -> list[object]:
         for name in kernel.__code__.co_names
         if name in kernel.__globals__
     ]
+
+
+def test_the_fingerprint_covers_the_files_of_all_kernels() -> None:
+    root = Path(clickrank.__file__).parent
+    for pattern in jit._KERNEL_FILES:
+        assert any(root.glob(pattern)), f"no file is named {pattern}"
+    covered = {root / name for name, _ in jit._own_sources()}
+    have_kernels = {
+        path for path in root.rglob("*.py")
+        if re.search(r"^@(\w+_)?kernel\b", path.read_text(), re.MULTILINE)
+    }  # fmt: skip
+    assert {path.parent.name for path in have_kernels} >= {"fast", "learning", "numerics"}
+    assert have_kernels - covered == {root / "priors" / "_lines.py"}  # which reads text
+    assert covered >= set((root / "simulation").glob("*.py"))

@@ -8,7 +8,7 @@ import msgspec
 from typer.testing import CliRunner
 
 from clickrank.cli import app
-from clickrank.serve.loadtest import LoadReport, Speed
+from clickrank.serve.loadtest_one import LoadReport, Speed
 
 
 def speed(per_second: float, p99: float = 0.01, errors: int = 0) -> Speed:

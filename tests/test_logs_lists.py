@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from clickrank.cli import app
 from clickrank.commands.advice import _counts, diagnose, whatif
-from clickrank.commands.evaluate import evaluate
 from clickrank.commands.logs import read
+from clickrank.commands.off_policy import evaluate
 from clickrank.errors import InvalidValue
 from clickrank.logs import Impressions, Log, lists, open_log
 from clickrank.logs.report import Malformed

@@ -17,7 +17,7 @@ from clickrank.numerics.pbm_likelihood import PRIOR
 from clickrank.policies import PBLB, PBMHB, Policy, pb_lb, pb_mhb
 from clickrank.policies._shared.particle import Particle, no_particle
 from clickrank.policies._shared.particle_start import start_langevin, start_metropolis
-from clickrank.simulate import simulate
+from clickrank.simulation import simulate
 from clickrank.types import Floats, Ints, statistic_fields
 
 # Small counts, so that the posterior is wide and skew: an item without a click, one with few misses

@@ -25,7 +25,7 @@ from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
 from clickrank.policies import EpochTS, EpochUCB, policy
 from clickrank.policies._shared.epochs import EPOCHS
-from clickrank.simulate import simulate
+from clickrank.simulation import simulate
 from clickrank.types import Floats, Ints
 
 MODEL = MNL([0.3, 0.9, 0.6], [0.5, 1.0])

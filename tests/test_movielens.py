@@ -7,7 +7,7 @@ import pytest
 
 from clickrank.errors import InvalidValue, MissingData
 from clickrank.experiments import list_experiments, reproduce
-from clickrank.experiments.estimate import estimate
+from clickrank.experiments.cost import estimate
 from clickrank.experiments.listing import select
 from clickrank.experiments.movielens import most_rated, movie_attraction, movie_instances
 from clickrank.experiments.sources import MovieLens

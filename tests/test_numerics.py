@@ -12,7 +12,7 @@ from scipy import integrate, stats
 from clickrank._compile.jit import kernel
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.numerics.kl_bounds import SLACK
-from clickrank.numerics.kl_index import divergence, divergence_constant, kl_index, kl_ucb
+from clickrank.numerics.kl_indices import divergence, divergence_constant, kl_index, kl_ucb
 from clickrank.numerics.posterior import (
     HAT_SIZE,
     build_hat,

@@ -15,7 +15,7 @@ from clickrank.checks.positions import check_relabelling_positions
 from clickrank.clickmodels import MNL, PBM, Cascade, ClickModel
 from clickrank.policies import Assumes, Uniform
 from clickrank.policies.capabilities import relabelled_positions
-from clickrank.simulate import run as simulation
+from clickrank.simulation import run as simulation
 
 PAGE = PBM([0.6, 0.4, 0.3, 0.1], [0.3, 0.9, 0.5])
 

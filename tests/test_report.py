@@ -12,7 +12,7 @@ from clickrank.clickmodels import PBM
 from clickrank.errors import InvalidValue
 from clickrank.fit import fit_pbm_page
 from clickrank.fit.pbm_page import CELL_MISSES, ITEM_WEIGHT, POSITION_WEIGHT
-from clickrank.serve.report import Attraction, Best, Counts, best_probabilities, report
+from clickrank.serve.stream_report import Attraction, Best, Counts, best_probabilities, report
 from clickrank.types import Floats, Ints
 from clickrank.wire import Report
 

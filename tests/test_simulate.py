@@ -14,7 +14,7 @@ import pytest
 import clickrank as cr
 from clickrank.errors import ClickRankError, DoesNotApply, InvalidValue, UnknownName
 from clickrank.rankings.selection import match_by_rank
-from clickrank.simulate.run import Job, recording_rounds
+from clickrank.simulation.run import Job, recording_rounds
 from clickrank.types import IntStatistic
 
 MODEL = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
@@ -132,7 +132,7 @@ def test_checkpoints() -> None:
 
 def test_slices_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = cr.simulate("rba-kl-ucb", MODEL, 3000, runs=2, seed=0, delay=3, batch=4)
-    monkeypatch.setattr(sys.modules["clickrank.simulate.run"], "LOOK_SECONDS", 1e-9)
+    monkeypatch.setattr("clickrank.simulation.run.LOOK_SECONDS", 1e-9)
     sliced = cr.simulate("rba-kl-ucb", MODEL, 3000, runs=2, seed=0, delay=3, batch=4)
     assert np.array_equal(whole.regret, sliced.regret)
 
@@ -163,7 +163,7 @@ INTERRUPTED = """
 import os, signal, threading, time
 import numpy as np
 import clickrank as cr
-from clickrank.simulate import run
+from clickrank.simulation import run
 signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup would have it ignored
 model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
 cr.simulate("uniform", model, 10)  # compiled before the clock starts

@@ -20,13 +20,13 @@ from benchmarks import many as benchmark
 from clickrank._rng import streams
 from clickrank.checks.playing import matched_model
 from clickrank.errors import DoesNotApply, InvalidValue
-from clickrank.simulate import PartialResults, many
-from clickrank.simulate.many import LostSlice, QueryFailed
-from clickrank.simulate.many_results import stacked
-from clickrank.simulate.pools import Pool, active_pool
-from clickrank.simulate.run import Job, plan_of
-from clickrank.simulate.saved import SavedRows
-from clickrank.simulate.slices import Waiting, play_slice
+from clickrank.simulation import PartialResults, many
+from clickrank.simulation.many import LostSlice, QueryFailed
+from clickrank.simulation.many_results import stacked
+from clickrank.simulation.pools import Pool, active_pool
+from clickrank.simulation.run import Job, plan_of
+from clickrank.simulation.saved import SavedRows
+from clickrank.simulation.slices import Waiting, play_slice
 
 rng = np.random.default_rng(4)
 # Of different sizes.
@@ -352,9 +352,9 @@ def test_a_file_that_cannot_be_read_counts_as_not_there(
 KILLED = """
 import os, signal, sys
 import clickrank as cr
-from clickrank.simulate import many
-from clickrank.simulate.saved import SavedRows
-from clickrank.simulate.slices import Waiting, play_slice
+from clickrank.simulation import many
+from clickrank.simulation.saved import SavedRows
+from clickrank.simulation.slices import Waiting, play_slice
 
 many.SLICE_SECONDS = 1e-9
 model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
@@ -393,7 +393,7 @@ def test_a_killed_process_is_completed_by_the_next(tmp_path: Path) -> None:
 PRESSED = """
 import os, signal, threading, time
 import clickrank as cr
-from clickrank.simulate import run
+from clickrank.simulation import run
 signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup would have it ignored
 model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
 cr.simulate("uniform", model, 10)  # compiled before the clock starts

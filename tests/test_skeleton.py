@@ -284,7 +284,8 @@ import numpy as np
 
 from clickrank.kernels import kernel, match_by_rank
 from clickrank.clickmodels.base import ClickModel, Kernels, register
-from clickrank.types import Floats, number, probabilities
+from clickrank.types import Floats, probabilities
+from clickrank.validate import check_float
 
 
 class Params(NamedTuple):
@@ -299,7 +300,7 @@ class Slips(ClickModel):
 
     def __init__(self, attraction, n_positions, slip=0.1):
         self._set_shape(probabilities("Slips", "attraction", attraction), n_positions)
-        self.slip = number("Slips", "slip", slip, 0.0, 1.0)
+        self.slip = check_float("Slips", "slip", slip, 0.0, 1.0)
         self.params = Params(self.attraction, self.slip)
 
     def relabelled(self, order):

@@ -23,9 +23,9 @@ from clickrank.wire import DEFAULT_POLICY
 
 RANK = """
 import json, sys, time
-import clickrank as cr
+from clickrank import Ranker
 began = time.perf_counter()
-cr.Ranker(sys.argv[1], ["a", "b", "c"], 2, seed=0).rank()
+Ranker(sys.argv[1], ["a", "b", "c"], 2, seed=0).rank()
 print(time.perf_counter() - began)
 """
 

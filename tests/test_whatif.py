@@ -32,7 +32,7 @@ from clickrank.cli import app
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.experiments.intervals import Estimate
 from clickrank.fit import FITS
-from clickrank.fit.resampled import resampled
+from clickrank.fit.resampling import resampled
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, cells_of
 from clickrank.types import Ints

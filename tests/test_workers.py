@@ -16,7 +16,7 @@ from clickrank.serve.definitions import define
 from clickrank.serve.engine import Engine
 from clickrank.serve.errors import Refused
 from clickrank.store import Database
-from clickrank.store.compact import compact
+from clickrank.store.compaction import compact
 from clickrank.store.database import StoreUnavailable
 from clickrank.store.frontier import settled_after
 from clickrank.store.log import stream_by_id

@@ -10,7 +10,8 @@ import numpy as np
 
 from clickrank.kernels import top_k
 from clickrank.policies import Assumes, HasMemo, Policy, Request, register
-from clickrank.types import Ints, IntStatistic, number
+from clickrank.types import Ints, IntStatistic
+from clickrank.validate import check_float
 
 
 class Params(NamedTuple):
@@ -69,7 +70,7 @@ class Skeleton(Policy, HasMemo):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        number("Skeleton", "epsilon", self.epsilon, 0.0, 1.0)
+        check_float("Skeleton", "epsilon", self.epsilon, 0.0, 1.0)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from clickrank.errors import invalid
-from clickrank.types import LARGEST, Floats, Ints, Vector, number, numbers, origin_of, whole
+from clickrank.types import Floats, Ints, Vector, numbers, origin_of
+from clickrank.validate import LARGEST, check_float, check_int
 
 #: What a parameter may be at most; beyond, the distribution is a point for all purposes.
 LARGEST_WEIGHT = 1e15
@@ -91,7 +92,7 @@ class Beta:
 
     def quantile(self, p: float) -> Floats:
         """Return the attraction of each item that is not exceeded with probability ``p``."""
-        level = number("Beta", "p", p, 0.0, 1.0)
+        level = check_float("Beta", "p", p, 0.0, 1.0)
         return np.asarray(betaincinv(self.alpha, self.beta, level), dtype=np.float64)
 
     def updated(self, clicks: ArrayLike, misses: ArrayLike) -> Beta:
@@ -137,7 +138,7 @@ class Beta:
 
     def for_items(self, n_items: int, owner: str = "Beta") -> tuple[Floats, Floats]:
         """Return α and β with one entry an item, checking how many there are for ``owner``."""
-        count = whole(owner, "n_items", n_items, 1)
+        count = check_int(owner, "n_items", n_items, 1)
         if self.n_items not in (None, count):
             raise invalid(owner, f"prior must be of {count} items, or of all", self.n_items)
         return np.full(count, self.alpha, dtype=np.float64), np.full(count, self.beta)
@@ -168,7 +169,7 @@ def check_counts(owner: str, prior: object) -> None:
 def _positive(name: str, value: ArrayLike) -> Floats:
     """Check a number or a vector above 0."""
     if np.ndim(value) == 0:
-        single = number("Beta", name, value, 0.0, LARGEST_WEIGHT)
+        single = check_float("Beta", name, value, 0.0, LARGEST_WEIGHT)
         if single <= 0.0:
             raise invalid("Beta", f"{name} must be above 0", value)
         return np.asarray(single)
@@ -184,7 +185,7 @@ def _positive(name: str, value: ArrayLike) -> Floats:
 
 
 def _factor(factor: float) -> float:
-    found = number("Beta", "factor", factor, 0.0)
+    found = check_float("Beta", "factor", factor, 0.0)
     if found == 0.0:
         raise invalid("Beta", "factor must be above 0", factor)
     return found

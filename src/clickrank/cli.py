@@ -10,9 +10,9 @@ import typer
 from typer.core import TyperGroup
 
 from clickrank.commands import advice as advice_commands
-from clickrank.commands import evaluate as evaluate_commands
 from clickrank.commands import logs as log_commands
-from clickrank.commands import warm as warm_commands
+from clickrank.commands import off_policy as evaluate_commands
+from clickrank.commands import precompile as warm_commands
 from clickrank.commands.terminal import INTERRUPTED, PICTURES, AsJson, print_json
 from clickrank.commands.terminal import console as terminal
 from clickrank.errors import ClickRankError, InvalidValue, invalid
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from clickrank.clickmodels import ClickModel
-    from clickrank.experiments.reproduce import Reproduction
+    from clickrank.experiments.reproduction import Reproduction
     from clickrank.policies import Policy
-    from clickrank.simulate import Comparison
+    from clickrank.simulation import Comparison
 
 FAILED = 2
 PBM_EXAMPLE = {"attraction": [0.45, 0.35, 0.25, 0.15, 0.05], "examination": [0.9, 0.6, 0.3]}
@@ -32,6 +32,17 @@ PBM_EXAMPLE = {"attraction": [0.45, 0.35, 0.25, 0.15, 0.05], "examination": [0.9
 
 class _Group(TyperGroup):
     """All commands, and the one place where their errors become a line and an exit code."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the option --help, with False for its default.
+
+        Without one, Typer asks Pydantic to convert None for each command: a third of the time that
+        the help of a command takes.
+        """
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.default = False
+        return option
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -159,8 +170,8 @@ def compare(
     """
     from clickrank.experiments.models import build_model, load_model
     from clickrank.plots import require_matplotlib
-    from clickrank.simulate import compare as run
-    from clickrank.types import whole
+    from clickrank.simulation import compare as run
+    from clickrank.validate import check_int
 
     if plot is not None:
         require_matplotlib()  # now, not after the simulation
@@ -185,9 +196,9 @@ def compare(
     else:
         example = PBM_EXAMPLE if model == "pbm" and not parameters else {}
         clicks = build_model(model, {**example, **parameters})
-    rounds = whole("compare", "horizon", horizon, 1)
+    rounds = check_int("compare", "horizon", horizon, 1)
     chosen, skipped = _choose(policies, clicks, rounds, allow_mismatch)
-    count = whole("compare", "runs", runs, 1)
+    count = check_int("compare", "runs", runs, 1)
     found = run(
         chosen, clicks, rounds, count, seed,
         delay=delay, batch=batch, threads=threads, allow_mismatch=allow_mismatch,
@@ -250,8 +261,8 @@ def reproduce(
     """
     from clickrank.experiments import list_experiments
     from clickrank.experiments import reproduce as run
+    from clickrank.experiments.cost import estimate
     from clickrank.experiments.datasets import with_data
-    from clickrank.experiments.estimate import estimate
     from clickrank.experiments.listing import select
 
     console = terminal()
@@ -286,7 +297,7 @@ def reproduce(
 
 
 def _print_reproduction(console: Console, done: Reproduction) -> None:
-    from clickrank.simulate import Comparison
+    from clickrank.simulation import Comparison
 
     for outcome in done.outcomes:
         console.print(f"\n[bold]{outcome.experiment.name}[/]: {outcome.experiment.figure.title}")
@@ -308,7 +319,7 @@ def _choose(
 ) -> tuple[dict[str, Policy], dict[str, str]]:
     """Return the policies named, and with "all" why each of the others does not apply."""
     from clickrank.policies import POLICIES, policy
-    from clickrank.simulate.run import check_applies
+    from clickrank.simulation.run import check_applies
 
     everything = text.strip() == "all"
     names = list(POLICIES) if everything else [n.strip() for n in text.split(",") if n.strip()]

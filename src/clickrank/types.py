@@ -1,9 +1,8 @@
-"""Array types, the marks of statistics and particles, and the checks of values from outside."""
+"""Array types, the marks of statistics and particles, and the checks of arrays from outside."""
 
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 from typing import Annotated, Any, TypeAlias, get_type_hints
 
@@ -19,9 +18,6 @@ Vector: TypeAlias = Sequence[float] | Floats
 
 #: The same for a matrix, row by row.
 Matrix: TypeAlias = Sequence[Sequence[float]] | Floats
-
-#: The largest whole number that counters and horizons may take.
-LARGEST = 2**53
 
 #: A state's field that is part of the fold over settled impressions; only ``update`` writes it.
 FloatStatistic = Annotated[Floats, "statistic"]
@@ -86,74 +82,6 @@ def bounded_vector(
         )
         raise invalid(owner, f"{name}[{where}] {rule}", float(array[where]))
     return array
-
-
-def number(owner: str, name: str, value: object, low: float, high: float = math.inf) -> float:
-    """Check a finite number within [low, high].
-
-    >>> number("PBMUCB", "epsilon", -1, 0.0)
-    Traceback (most recent call last):
-    clickrank.errors.InvalidValue: PBMUCB: epsilon must be a number of at least 0, got -1.
-    """
-    found = math.nan
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
-        found = float(value)
-    if not math.isfinite(found) or not low <= found <= high:
-        limit = f"of at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
-        raise invalid(owner, f"{name} must be a number {limit}", value)
-    return found
-
-
-def whole(owner: str, name: str, value: object, low: int, high: int | None = None) -> int:
-    """Check a whole number of at least low (and at most high).
-
-    >>> whole("simulate", "runs", 0, 1)
-    Traceback (most recent call last):
-    clickrank.errors.InvalidValue: simulate: runs must be a whole number of at least 1, got 0.
-    """
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        found = int(value)
-    elif isinstance(value, (float, np.floating)) and float(value).is_integer():
-        found = int(value)  # 1e5 is how people write horizons
-    else:
-        found = low - 1
-    if not low <= found <= (LARGEST if high is None else high):
-        limit = f"of at least {low}" if high is None else f"between {low} and {high}"
-        raise invalid(owner, f"{name} must be a whole number {limit}", value)
-    return found
-
-
-def switch(owner: str, name: str, value: object) -> bool:
-    """Check that a setting is True or False.
-
-    >>> switch("PMED", "hinge", 1)
-    Traceback (most recent call last):
-    clickrank.errors.InvalidValue: PMED: hinge must be True or False, got 1.
-    """
-    if not isinstance(value, (bool, np.bool_)):
-        raise invalid(owner, f"{name} must be True or False", value)
-    return bool(value)
-
-
-def one_of(owner: str, name: str, value: object, choices: Sequence[str]) -> None:
-    """Check that a setting is one of several words.
-
-    >>> one_of("RecurRank", "variant", "authors", ("paper", "program"))
-    Traceback (most recent call last):
-    clickrank.errors.InvalidValue: RecurRank: variant must be 'paper' or 'program', got 'authors'.
-    """
-    if value not in choices:
-        *others, last = map(repr, choices)
-        raise invalid(owner, f"{name} must be {', '.join(others)} or {last}", value)
-
-
-def shape(owner: str, n_items: object, n_positions: object) -> tuple[int, int]:
-    """Check the number of items and of positions: 1 ≤ n_positions ≤ n_items."""
-    items = whole(owner, "n_items", n_items, 1)
-    positions = whole(owner, "n_positions", n_positions, 1)
-    if positions > items:
-        raise invalid(owner, f"n_positions must be between 1 and n_items ({items})", positions)
-    return items, positions
 
 
 def ranking_of(owner: str, ranking: ArrayLike, n_items: int, n_positions: int) -> Ints:

@@ -48,6 +48,7 @@ _KERNEL_FILES = (
     "_*.py",
     "_compile/*.py",
     "types.py",
+    "validate.py",
     "beta.py",
     "features.py",
     "numerics/*.py",
@@ -56,7 +57,7 @@ _KERNEL_FILES = (
     "fast/**/*.py",
     "rankings/*.py",
     "learning/*.py",
-    "simulate/*.py",
+    "simulation/*.py",
 )
 
 

@@ -113,9 +113,10 @@ def _pieces_of_function(function: FunctionType, seen: dict[int, int]) -> Iterato
         found = function.__globals__[name]
         yield name
         if isinstance(found, ModuleType) and _name(found) is None:
-            for attribute in sorted(read.attributes & vars(found).keys()):
-                yield attribute
-                yield from _pieces(vars(found)[attribute], seen)
+            for attribute in sorted(read.attributes):
+                if hasattr(found, attribute):  # also what a package imports when it is first used
+                    yield attribute
+                    yield from _pieces(getattr(found, attribute), seen)
         else:
             yield from _pieces(found, seen)
 

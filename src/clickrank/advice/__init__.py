@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from clickrank._lazy import imported
 
 if TYPE_CHECKING:
     from clickrank.advice.diagnosis import Diagnosis, diagnose
@@ -25,6 +26,4 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:
     """Import what the simulator needs when it is asked for: the command line's help comes first."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    return imported(__name__, _LATER, name)

@@ -26,7 +26,7 @@ from clickrank.advice.scores import (
 from clickrank.errors import DoesNotApply, invalid, unknown
 from clickrank.fit import FITS, Fit, PBMFit
 from clickrank.logs import Counts
-from clickrank.types import number, whole
+from clickrank.validate import check_float, check_int
 
 #: Share of the lists that models are scored on; they are fitted to the others.
 TEST_SHARE = 0.25
@@ -205,7 +205,7 @@ def diagnose(
     >>> diagnose(Counts.of_lists(lists, clicks), models=["dctr", "pbm"]).winner
     'pbm'
     """
-    share = number("diagnose", "test_share", test_share, 0.0, 1.0)
+    share = check_float("diagnose", "test_share", test_share, 0.0, 1.0)
     names = known_models("diagnose", models)
     if not counts.cells.clicked.any():
         raise DoesNotApply(
@@ -213,7 +213,7 @@ def diagnose(
             "displays), so that it says nothing of how people click. Is the right column read as "
             "clicks?"
         )
-    train, test = counts.split(1.0 - share, whole("diagnose", "seed", seed, 0))
+    train, test = counts.split(1.0 - share, check_int("diagnose", "seed", seed, 0))
     held = held_out(train, test)
     if held.n < 2:
         rule = "the log must leave lists to score on, of items shown in the others too"

@@ -17,9 +17,9 @@ from clickrank.experiments.ahead import compiled_ahead
 from clickrank.experiments.intervals import Estimate
 from clickrank.policies import POLICIES, Policy
 from clickrank.policies import policy as make_policy
-from clickrank.simulate import ManyResults, PartialResults, simulate, simulate_many
-from clickrank.simulate.many_results import Key
-from clickrank.simulate.run import check_applies, default_threads
+from clickrank.simulation import ManyResults, PartialResults, simulate, simulate_many
+from clickrank.simulation.many_results import Key
+from clickrank.simulation.run import check_applies, default_threads
 from clickrank.types import Floats, Ints
 
 Say = Callable[[str], None]

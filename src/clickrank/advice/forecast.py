@@ -25,7 +25,7 @@ from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.experiments.intervals import Estimate
 from clickrank.logs import Counts
 from clickrank.policies import POLICIES
-from clickrank.types import number, whole
+from clickrank.validate import check_float, check_int
 
 #: How many policies that are as good a recommendation names.
 MOST_NAMED = 6
@@ -200,10 +200,10 @@ def whatif(
     """
     protocol, plan = protocol or Protocol(), plan or Plan()
     for name, value in protocol._asdict().items():
-        whole("whatif", name, value, 0 if name in ("min_shown", "resamples") else 1)
-    whole("whatif", "runs", plan.runs, 2)
-    whole("whatif", "horizon", plan.horizon, 2)
-    number("whatif", "test_share", test_share, 0.0, 1.0)
+        check_int("whatif", name, value, 0 if name in ("min_shown", "resamples") else 1)
+    check_int("whatif", "runs", plan.runs, 2)
+    check_int("whatif", "horizon", plan.horizon, 2)
+    check_float("whatif", "test_share", test_share, 0.0, 1.0)
     chosen = None if policies is None else list(dict.fromkeys(policies))
     if chosen is not None:
         check_policies(chosen)

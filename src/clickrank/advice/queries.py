@@ -15,7 +15,7 @@ from clickrank.advice.scores import fitted, held_out, ranked, score
 from clickrank.clickmodels import MNL, ClickModel
 from clickrank.errors import ClickRankError, DoesNotApply
 from clickrank.fit import Fit
-from clickrank.fit.resampled import resampled
+from clickrank.fit.resampling import resampled
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells
 from clickrank.types import Floats, Ints

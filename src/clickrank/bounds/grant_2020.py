@@ -7,7 +7,8 @@ import math
 from numpy.typing import ArrayLike
 
 from clickrank.errors import invalid
-from clickrank.types import Floats, bounded_vector, number, shape, switch, whole
+from clickrank.types import Floats, bounded_vector
+from clickrank.validate import check_bool, check_float, check_int, check_shape
 
 
 def mnl_lower_bound(position_bias: ArrayLike, n_items: int, horizon: int) -> float:
@@ -114,7 +115,7 @@ def mnl_upper_bound(
     """
     owner = "mnl_upper_bound"
     bias, items, rounds = _mnl_page(owner, position_bias, n_items, horizon)
-    printed = switch(owner, "as_printed", as_printed)
+    printed = check_bool(owner, "as_printed", as_printed)
     positions, least, most = bias.size, float(bias.min()), float(bias.max())
     inside = max(math.log(items * rounds**2 / 2.0), 0.0)
     early = (9 * (positions + 1) + 14 * items * positions * inside / least) * (
@@ -135,8 +136,8 @@ def mnl_unknown_rate(n_items: int, n_positions: int, horizon: int) -> float:
     >>> round(mnl_unknown_rate(n_items=30, n_positions=6, horizon=8000))
     81539
     """
-    items, positions = shape("mnl_unknown_rate", n_items, n_positions)
-    rounds = whole("mnl_unknown_rate", "horizon", horizon, 1)
+    items, positions = check_shape("mnl_unknown_rate", n_items, n_positions)
+    rounds = check_int("mnl_unknown_rate", "horizon", horizon, 1)
     return positions**2 * math.sqrt(items * rounds * math.log(items * rounds**2))
 
 
@@ -149,8 +150,8 @@ def mnl_bandit_rate(n_items: int, n_positions: int, horizon: int) -> float:
     >>> round(mnl_bandit_rate(n_items=30, n_positions=6, horizon=8000))
     41970
     """
-    items, positions = shape("mnl_bandit_rate", n_items, n_positions)
-    rounds = whole("mnl_bandit_rate", "horizon", horizon, 1)
+    items, positions = check_shape("mnl_bandit_rate", n_items, n_positions)
+    rounds = check_int("mnl_bandit_rate", "horizon", horizon, 1)
     cells = items * positions
     return math.sqrt(cells * rounds * math.log(cells * rounds**2)) + (
         cells * math.log(cells * rounds) ** 2
@@ -180,7 +181,7 @@ def geometric_deviation(means: ArrayLike, level: float) -> float:
     44.7
     """
     mu = bounded_vector("geometric_deviation", "means", means, 0.0, 1.0)
-    log = math.log(number("geometric_deviation", "level", level, 1.0))
+    log = math.log(check_float("geometric_deviation", "level", level, 1.0))
     return math.sqrt(2.0 * float((mu + mu * mu).sum()) * log) + 4.0 * log
 
 
@@ -188,5 +189,5 @@ def _mnl_page(
     owner: str, position_bias: ArrayLike, n_items: int, horizon: int
 ) -> tuple[Floats, int, int]:
     bias = bounded_vector(owner, "position_bias", position_bias, 0.0, 1.0, open_low=True)
-    items, _ = shape(owner, n_items, bias.size)
-    return bias, items, whole(owner, "horizon", horizon, 1)
+    items, _ = check_shape(owner, n_items, bias.size)
+    return bias, items, check_int(owner, "horizon", horizon, 1)

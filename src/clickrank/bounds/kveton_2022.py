@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from clickrank.beta import Beta
 from clickrank.errors import invalid
-from clickrank.types import number, probabilities, shape, whole
+from clickrank.types import probabilities
+from clickrank.validate import check_float, check_int, check_shape
 
 
 def dctr_bayes_bound(
@@ -52,7 +53,7 @@ def dctr_bayes_bound(
     >>> round(dctr_bayes_bound(Beta(10, 100), n_items=30, n_positions=3, horizon=500), 1)
     1038.8
     """
-    items, positions = shape("dctr_bayes_bound", n_items, n_positions)
+    items, positions = check_shape("dctr_bayes_bound", n_items, n_positions)
     started = positions * -(-items // positions) if shown_once else 0
     return _bayes_bound("dctr_bayes_bound", prior, items, positions, horizon, failure, started)
 
@@ -72,7 +73,7 @@ def cascade_bayes_bound(
     worth at most 1 instead of K. With ``shown_once`` every item is shown at the top of a list once,
     where it is observed for certain: L lists of one click at most.
     """
-    items, positions = shape("cascade_bayes_bound", n_items, n_positions)
+    items, positions = check_shape("cascade_bayes_bound", n_items, n_positions)
     started = items if shown_once else 0
     return _bayes_bound("cascade_bayes_bound", prior, items, positions, horizon, failure, started)
 
@@ -125,13 +126,13 @@ def dcm_bayes_bound(
     """
     owner = "dcm_bayes_bound"
     satisfied = probabilities(owner, "satisfaction", satisfaction)
-    items, positions = shape(owner, n_items, satisfied.size)
+    items, positions = check_shape(owner, n_items, satisfied.size)
     steps = satisfied - np.append(satisfied[1:], 0.0)
     if (steps < 0.0).any():
         where = int(np.argmax(steps < 0.0)) + 1
         rule = f"satisfaction must not increase, but satisfaction[{where}] does"
         raise invalid(owner, rule, satisfied.tolist())
-    rounds = whole(owner, "horizon", horizon, 1)
+    rounds = check_int(owner, "horizon", horizon, 1)
     delta = _failure(owner, failure, rounds)
     spread = _spread(owner, prior, items, rounds, delta)
     regret = sum(
@@ -155,7 +156,7 @@ def _bayes_bound(
     started: int,
 ) -> float:
     """Return the bound; ``started`` clicks are lost to see every item once, if above 0."""
-    rounds = whole(owner, "horizon", horizon, 1)
+    rounds = check_int(owner, "horizon", horizon, 1)
     delta = _failure(owner, failure, rounds)
     spread = _spread(owner, prior, items, rounds, delta, observed=1 if started else 0)
     return math.sqrt(positions) * spread + 2.0 * items * delta * rounds + started
@@ -165,7 +166,7 @@ def _failure(owner: str, failure: float | None, rounds: int) -> float:
     """Return δ, above 0 and at most 1."""
     if failure is None:
         return 1.0 / rounds
-    delta = number(owner, "failure", failure, 0.0, 1.0)
+    delta = check_float(owner, "failure", failure, 0.0, 1.0)
     if delta == 0.0:
         raise invalid(owner, "failure must be above 0", failure)
     return delta

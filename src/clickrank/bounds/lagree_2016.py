@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from clickrank.bounds.divergence import bernoulli_kl
 from clickrank.clickmodels import DCTR, PBM
 from clickrank.errors import invalid
-from clickrank.types import Ints, number, probabilities, shape
+from clickrank.types import Ints, probabilities
+from clickrank.validate import check_float, check_shape
 
 
 def pbm_lower_bound(model: PBM | DCTR) -> float:
@@ -86,9 +87,9 @@ def multiple_play_lower_bound(
     """
     owner = "multiple_play_lower_bound"
     theta = np.sort(probabilities(owner, "attraction", attraction))[::-1].tolist()
-    _, n = shape(owner, len(theta), n_positions)
+    _, n = check_shape(owner, len(theta), n_positions)
     last = theta[n - 1]
-    scale = number(owner, "weight", weight, 0.0)
+    scale = check_float(owner, "weight", weight, 0.0)
     gaps = [(last - k) / bernoulli_kl(k, last) for k in theta[n:] if k < last]
     return scale * math.fsum(gaps)
 
@@ -181,7 +182,7 @@ def pbm_pie_constant(model: PBM | DCTR, epsilon: float, margin: float = 0.0) -> 
         return 0.0
     gaps = [above - below for above, below in itertools.pairwise(page.theta)]
     limit = min(gaps) / 2
-    eta = number(owner, "margin", margin, 0.0)
+    eta = check_float(owner, "margin", margin, 0.0)
     if eta > 0.0 and eta >= limit:
         rule = f"margin must be below half the smallest difference of attractions ({limit:g})"
         raise invalid(owner, rule, margin)
@@ -236,7 +237,7 @@ def _exploration_costs(page: _Page) -> dict[int, list[float]]:
 
 
 def _positive(owner: str, epsilon: float) -> float:
-    found = number(owner, "epsilon", epsilon, 0.0)
+    found = check_float(owner, "epsilon", epsilon, 0.0)
     if found == 0.0:
         raise invalid(owner, "epsilon must be above 0, as in the theorem", epsilon)
     return found

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank.errors import invalid
-from clickrank.types import Floats, bounded_vector, number
+from clickrank.types import Floats, bounded_vector
+from clickrank.validate import check_float
 
 
 def pbm_information(attraction: float, examination: ArrayLike, views: ArrayLike) -> float:
@@ -73,7 +74,7 @@ def pooled_efficiency(attraction: float, examination: ArrayLike, views: ArrayLik
 def _checked(
     owner: str, attraction: float, examination: ArrayLike, views: ArrayLike
 ) -> tuple[float, Floats, Floats]:
-    theta = number(owner, "attraction", attraction, 0.0, 1.0)
+    theta = check_float(owner, "attraction", attraction, 0.0, 1.0)
     if theta in (0.0, 1.0):
         raise invalid(owner, "attraction must be above 0 and below 1", attraction)
     kappa = bounded_vector(owner, "examination", examination, 0.0, 1.0, open_low=True)

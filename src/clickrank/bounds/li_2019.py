@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from clickrank.errors import invalid
-from clickrank.types import number, shape, whole
+from clickrank.validate import check_float, check_int, check_shape
 
 
 def linear_upper_bound(
@@ -48,7 +48,7 @@ def linear_upper_bound(
     items, positions, d, rounds = _sizes(owner, n_items, n_positions, n_features, horizon)
     delta = 1.0 / math.sqrt(rounds)
     if failure is not None:
-        delta = number(owner, "failure", failure, 0.0, 1.0)
+        delta = check_float(owner, "failure", failure, 0.0, 1.0)
         if delta == 0.0:
             raise invalid(owner, "failure must be above 0", failure)
     found = float(rounds)  # all rounds come after phase 0
@@ -114,10 +114,10 @@ def linear_lower_bound(n_positions: int, n_features: int, horizon: int) -> float
     """
     owner = "linear_lower_bound"
     positions, d = (
-        whole(owner, "n_positions", n_positions, 1),
-        whole(owner, "n_features", n_features, 1),
+        check_int(owner, "n_positions", n_positions, 1),
+        check_int(owner, "n_features", n_features, 1),
     )
-    rounds = whole(owner, "horizon", horizon, 1)
+    rounds = check_int(owner, "horizon", horizon, 1)
     group = d // positions
     if group < 2:
         return 0.0
@@ -129,6 +129,6 @@ def linear_lower_bound(n_positions: int, n_features: int, horizon: int) -> float
 def _sizes(
     owner: str, n_items: int, n_positions: int, n_features: int, horizon: int
 ) -> tuple[int, int, int, int]:
-    items, positions = shape(owner, n_items, n_positions)
-    d = whole(owner, "n_features", n_features, 1)
-    return items, positions, d, whole(owner, "horizon", horizon, 1)
+    items, positions = check_shape(owner, n_items, n_positions)
+    d = check_int(owner, "n_features", n_features, 1)
+    return items, positions, d, check_int(owner, "horizon", horizon, 1)

@@ -11,7 +11,7 @@ from clickrank._rng import streams
 from clickrank.checks.playing import HORIZON, Make, assert_same, matched_model, play
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
-from clickrank.learning.carry import carried, carry
+from clickrank.learning.carry_over import carried, carry
 from clickrank.policies import Policy
 from clickrank.policies._shared.packing import unpacked
 from clickrank.policies.capabilities import ItemsComeAndGo, memos_for, relabelled

@@ -18,8 +18,8 @@ from clickrank.learning.rounds import compiled_play
 from clickrank.policies import Policy
 from clickrank.policies import policy as make_policy
 from clickrank.policies.contract import ANY_ITEMS
-from clickrank.simulate.run import in_flight
-from clickrank.simulate.visits import showing, users_of
+from clickrank.simulation.run import in_flight
+from clickrank.simulation.visits import showing, users_of
 from clickrank.types import Ints
 
 #: Builds the policy to check for a click model and a horizon.

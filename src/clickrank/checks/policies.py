@@ -45,7 +45,7 @@ from clickrank.policies import Policy, Uniform
 from clickrank.policies._shared.packing import first_state
 from clickrank.policies.base import settings_of
 from clickrank.policies.capabilities import relabelled
-from clickrank.simulate import simulate
+from clickrank.simulation import simulate
 from clickrank.types import statistic_fields
 
 #: (n_items, n_positions) of the edge cases.

@@ -16,7 +16,8 @@ from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
 from clickrank.errors import DoesNotApply, invalid
 from clickrank.features import Features
 from clickrank.registry import Registry
-from clickrank.types import Floats, Ints, clicks_of, frozen, ranking_of, whole
+from clickrank.types import Floats, Ints, clicks_of, frozen, ranking_of
+from clickrank.validate import check_int
 
 M = TypeVar("M", bound="ClickModel")
 P = ParamSpec("P")
@@ -88,7 +89,7 @@ class ClickModel(abc.ABC):
     ) -> Ints:
         """Draw click vectors: shape (n_positions,), or (n, n_positions) if ``n`` is given."""
         shown = self._ranking(ranking)
-        size = 1 if n is None else whole(type(self).__name__, "n", n, 0)
+        size = 1 if n is None else check_int(type(self).__name__, "n", n, 0)
         out = np.zeros((size, self.n_positions), dtype=np.int64)
         self._compiled(_sample_many)(self.params, shown, np.random.default_rng(rng), out)
         return out[0] if n is None else out
@@ -126,7 +127,7 @@ class ClickModel(abc.ABC):
 
     def _shorter(self, n_positions: object) -> int:
         """Check a number of positions that is at most the page's."""
-        return whole(type(self).__name__, "n_positions", n_positions, 1, self.n_positions)
+        return check_int(type(self).__name__, "n_positions", n_positions, 1, self.n_positions)
 
     def _set_shape(self, attraction: ArrayLike | LinearAttraction, n_positions: object) -> None:
         """Set attraction, number of items and of positions, checking that they fit.
@@ -135,7 +136,7 @@ class ClickModel(abc.ABC):
         """
         owner = type(self).__name__
         values = attraction_of(owner, attraction)
-        positions = whole(owner, "n_positions", n_positions, 1)
+        positions = check_int(owner, "n_positions", n_positions, 1)
         if positions > values.size:
             rule = f"n_positions must be between 1 and n_items ({values.size})"
             raise invalid(owner, rule, positions)

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from clickrank.clickmodels.base import ClickModel, Kernels, register
 from clickrank.errors import invalid
 from clickrank.numerics.assignment import solve_assignment
-from clickrank.types import Floats, Ints, frozen, shape
+from clickrank.types import Floats, Ints, frozen
+from clickrank.validate import check_shape
 
 
 class MatrixParams(NamedTuple):
@@ -57,7 +58,7 @@ class ClickMatrix(ClickModel):
         if table.ndim != 2 or not ((table >= 0.0) & (table <= 1.0)).all():
             rule = "probabilities must be a matrix of numbers between 0 and 1, one row per item"
             raise invalid("ClickMatrix", rule, probabilities)
-        self.n_items, self.n_positions = shape("ClickMatrix", *table.shape)
+        self.n_items, self.n_positions = check_shape("ClickMatrix", *table.shape)
         self.probabilities: Floats = frozen(table)
         self.params = MatrixParams(self.probabilities)
 

@@ -12,7 +12,8 @@ from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import ClickModel, Kernels, register
 from clickrank.errors import invalid
 from clickrank.rankings.selection import match_by_rank
-from clickrank.types import Floats, Ints, frozen, number, probabilities
+from clickrank.types import Floats, Ints, frozen, probabilities
+from clickrank.validate import check_float
 
 
 class DBNParams(NamedTuple):
@@ -84,7 +85,7 @@ class DBN(ClickModel):
             rule = f"item_satisfaction must have one entry an item ({self.n_items})"
             raise invalid("DBN", rule, satisfied.size)
         self.item_satisfaction: Floats = frozen(satisfied)
-        self.continuation = number("DBN", "continuation", continuation, 0.0, 1.0)
+        self.continuation = check_float("DBN", "continuation", continuation, 0.0, 1.0)
         shared = frozen(np.array([self.continuation]))
         self.params = DBNParams(self.attraction, self.item_satisfaction, shared)
 

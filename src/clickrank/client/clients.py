@@ -14,7 +14,7 @@ import httpx
 
 from clickrank.client.calls import Async, Call, Sync
 from clickrank.client.tries import Tries
-from clickrank.types import number, whole
+from clickrank.validate import check_float, check_int
 
 T = TypeVar("T")
 
@@ -31,9 +31,9 @@ class _Settings:
     def __init__(
         self, url: str, key: str | None, timeout: float, retries: int, patience: float
     ) -> None:
-        self.timeout = number("Client", "timeout", timeout, 0.001)
-        self.retries = whole("Client", "retries", retries, 0)
-        self.patience = number("Client", "patience", patience, 0.001)
+        self.timeout = check_float("Client", "timeout", timeout, 0.001)
+        self.retries = check_int("Client", "retries", retries, 0)
+        self.patience = check_float("Client", "patience", patience, 0.001)
         headers = {"accept-encoding": "identity"}  # answers are small, and files compressed
         if key is not None:
             headers["authorization"] = f"Bearer {key}"

@@ -168,13 +168,13 @@ def whatif(
     from clickrank.advice.queries import Protocol
     from clickrank.advice.report import whatif_figure, whatif_page, write_page
     from clickrank.advice.tables import earning_grid, query_grid, remarks
-    from clickrank.types import whole
+    from clickrank.validate import check_int
 
     out.mkdir(parents=True, exist_ok=True)
     chosen = None if policies.strip() == "all" else _names(policies)
     plan = Plan(
-        horizon=whole("whatif", "horizon", horizon, 2),
-        runs=whole("whatif", "runs", runs, 2),
+        horizon=check_int("whatif", "horizon", horizon, 2),
+        runs=check_int("whatif", "runs", runs, 2),
         seed=seed,
         threads=threads,
         folder=out / "results",

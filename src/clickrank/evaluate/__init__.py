@@ -5,7 +5,7 @@ from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
 from clickrank.evaluate.cascade_dr import CascadeDR
 from clickrank.evaluate.direct import DirectMethod
 from clickrank.evaluate.evaluation import ESTIMATORS, Evaluation, Settings, evaluate
-from clickrank.evaluate.frozen import frozen, learned
+from clickrank.evaluate.frozen_policy import frozen, learned
 from clickrank.evaluate.intervals import Interval, bootstrap, effective_size, empirical_bernstein
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
@@ -24,7 +24,7 @@ from clickrank.evaluate.targets import (
     shown_in,
 )
 from clickrank.evaluate.terms import Terms
-from clickrank.evaluate.usable import part
+from clickrank.evaluate.usable_part import part
 
 __all__ = [
     "ESTIMATORS",

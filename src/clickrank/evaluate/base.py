@@ -22,9 +22,10 @@ from clickrank.evaluate.propensities import Chances, Source, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target
 from clickrank.evaluate.terms import Terms, joined
-from clickrank.evaluate.usable import check_random, check_widths, pairs_of, usable
+from clickrank.evaluate.usable_part import check_random, check_widths, pairs_of, usable
 from clickrank.logs import Impressions
-from clickrank.types import Floats, number, whole
+from clickrank.types import Floats
+from clickrank.validate import check_float, check_int
 
 #: "clicks" of a list, or whether it has "any click".
 Reward: TypeAlias = Literal["clicks", "any click"]
@@ -64,9 +65,9 @@ class Estimator(abc.ABC):
         owner = type(self).__name__
         if self.reward not in ("clicks", "any click"):
             raise invalid(owner, "reward must be 'clicks' or 'any click'", self.reward)
-        number(owner, "level", self.level, 0.5, 1.0 - 1e-9)
-        whole(owner, "repeats", self.repeats, 2)
-        whole(owner, "seed", self.seed, 0)
+        check_float(owner, "level", self.level, 0.5, 1.0 - 1e-9)
+        check_int(owner, "repeats", self.repeats, 2)
+        check_int(owner, "seed", self.seed, 0)
 
     @abc.abstractmethod
     def estimate(
@@ -119,8 +120,8 @@ class WeightingEstimator(Estimator):
         owner = type(self).__name__
         for name in ("clip", "largest_weight"):
             if getattr(self, name) is not None:
-                number(owner, name, getattr(self, name), 1e-300)
-        number(owner, "least_effective", self.least_effective, 0.0)
+                check_float(owner, name, getattr(self, name), 1e-300)
+        check_float(owner, "least_effective", self.least_effective, 0.0)
         if self.reward == "any click" and not self.knows_any_click:
             rule = "reward must be 'clicks': whether there is any click is no sum over positions"
             raise invalid(owner, rule, self.reward)

@@ -17,7 +17,7 @@ from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
-from clickrank.types import whole
+from clickrank.validate import check_int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +59,8 @@ class BootstrappedReplay(Replay):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        whole(type(self).__name__, "resamples", self.resamples, 2)
-        whole(type(self).__name__, "most_rounds", self.most_rounds, 1)
+        check_int(type(self).__name__, "resamples", self.resamples, 2)
+        check_int(type(self).__name__, "most_rounds", self.most_rounds, 1)
 
     def estimate(
         self,

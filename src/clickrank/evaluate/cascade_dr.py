@@ -18,7 +18,7 @@ from clickrank.evaluate.propensities import known_policy
 from clickrank.evaluate.reward_interaction import largest_prefix_weights
 from clickrank.evaluate.targets import Mixture, Target, prefix_numbers
 from clickrank.evaluate.terms import Terms
-from clickrank.evaluate.usable import part
+from clickrank.evaluate.usable_part import part
 from clickrank.logs import Impressions
 from clickrank.types import Floats, Ints
 

@@ -21,10 +21,11 @@ from clickrank.evaluate.models import (
 )
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Mixture, Target
-from clickrank.evaluate.usable import pairs_of, usable
-from clickrank.fit.resampled import resampled
+from clickrank.evaluate.usable_part import pairs_of, usable
+from clickrank.fit.resampling import resampled
 from clickrank.logs import Impressions
-from clickrank.types import Floats, whole
+from clickrank.types import Floats
+from clickrank.validate import check_int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ class DirectMethod(Estimator):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        whole(type(self).__name__, "refits", self.refits, 0)
+        check_int(type(self).__name__, "refits", self.refits, 0)
 
     def estimate(
         self, log: Impressions | Sequence[Impressions], target: Target | Sequence[Target]

@@ -13,7 +13,7 @@ from clickrank.evaluate.base import Estimator, Reward, rewards_of
 from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
 from clickrank.evaluate.cascade_dr import CascadeDR
 from clickrank.evaluate.direct import DirectMethod
-from clickrank.evaluate.frozen import learned
+from clickrank.evaluate.frozen_policy import learned
 from clickrank.evaluate.intervals import Interval, bootstrap
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
@@ -23,14 +23,14 @@ from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.reward_interaction import RewardInteractionIPS
 from clickrank.evaluate.targets import Target
-from clickrank.evaluate.usable import check_widths, has_lists, part
-from clickrank.evaluate.verdict import verdict
+from clickrank.evaluate.usable_part import check_widths, has_lists, part
+from clickrank.evaluate.verdicts import verdict
 from clickrank.fit import fit
 from clickrank.logs import Counts, Impressions
 from clickrank.policies import POLICIES, Policy, policy
-from clickrank.types import number
+from clickrank.validate import check_float
 
-#: Estimators by name. Which of them decides is in `clickrank.evaluate.verdict`.
+#: Estimators by name. Which of them decides is in `clickrank.evaluate.verdicts`.
 ESTIMATORS: dict[str, type[Estimator]] = {
     cls.name: cls
     for cls in (
@@ -168,7 +168,7 @@ def evaluate(
         By default those of `Settings`.
     """
     chosen = Settings() if settings is None else settings
-    number("evaluate", "split", chosen.split, 0.0, 1.0 - 1e-9)
+    check_float("evaluate", "split", chosen.split, 0.0, 1.0 - 1e-9)
     every = [logs] if isinstance(logs, Impressions) else list(logs)
     single = isinstance(target, (Target, Policy))
     wanted: list[Wanted] = [target] * len(every) if single else list(target)  # type: ignore[list-item, arg-type]

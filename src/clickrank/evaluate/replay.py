@@ -16,12 +16,13 @@ from clickrank.evaluate.intervals import Interval, above, bootstrap, few_notes, 
 from clickrank.evaluate.propensities import Source, known_policy, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target, UniformLists
-from clickrank.evaluate.usable import check_random, pairs_of, usable
+from clickrank.evaluate.usable_part import check_random, pairs_of, usable
 from clickrank.learning import Learner
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
 from clickrank.policies.contract import ANY_ITEMS, Request, code_of, rank, update
-from clickrank.types import Floats, Ints, number
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +68,9 @@ class Replay(Estimator):
         """Check the settings."""
         super().__post_init__()
         owner = type(self).__name__
-        number(owner, "least_effective", self.least_effective, 0.0)
+        check_float(owner, "least_effective", self.least_effective, 0.0)
         if self.floor is not None:
-            number(owner, "floor", self.floor, 1e-300, 1.0)
+            check_float(owner, "floor", self.floor, 1e-300, 1.0)
 
     def estimate(
         self,

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.logs import Impressions
-from clickrank.types import Floats, Ints, bounded_vector, rankings_of, shape
+from clickrank.types import Floats, Ints, bounded_vector, rankings_of
+from clickrank.validate import check_shape
 
 #: A target with no more lists than this is evaluated exactly, else by as many draws.
 MOST_LISTS = 100_000
@@ -88,7 +89,7 @@ class Mixture(Target):
     ) -> None:
         """Check and copy."""
         width = np.asarray(rankings).shape[-1:] or (0,)
-        items, positions = shape("Mixture", n_items, int(width[0]))
+        items, positions = check_shape("Mixture", n_items, int(width[0]))
         lists = rankings_of("Mixture", np.atleast_2d(np.asarray(rankings)), items, positions)
         if not len(lists):
             raise invalid("Mixture", "there must be a list", 0)
@@ -141,7 +142,7 @@ class UniformLists(Target):
 
     def __post_init__(self) -> None:
         """Check the shape."""
-        shape("UniformLists", self.n_items, self.n_positions)
+        check_shape("UniformLists", self.n_items, self.n_positions)
 
     def prefix_probabilities(self, rankings: Ints) -> Floats:
         """Return how likely a list begins as each of these does, down to each position."""

@@ -70,7 +70,7 @@ from clickrank.experiments.statements import (
 )
 from clickrank.experiments.sweep_claims import bound_follows, bound_ratio, falls, level
 from clickrank.experiments.windows import HALF_WAY_TO_TEN
-from clickrank.simulate.compare import regret_text
+from clickrank.simulation.comparison import regret_text
 
 LOG_OR_LINEAR = HALF_WAY_TO_TEN
 SHAPES = {

@@ -22,7 +22,7 @@ from clickrank.experiments.spec import Experiment, Figure
 from clickrank.experiments.statements import Parameters
 from clickrank.features import Features
 from clickrank.priors import effective_votes
-from clickrank.simulate.result import read_file, write_file
+from clickrank.simulation.result import read_file, write_file
 
 #: The kinds of data, with the field of `Figure` that says how each is used.
 KINDS = {

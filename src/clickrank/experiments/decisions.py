@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from clickrank.experiments.evidence import Decision, Evidence, Verdict, paired
 from clickrank.experiments.intervals import Estimate, ratio_interval
 from clickrank.experiments.statements import Windowed
-from clickrank.simulate.compare import regret_text
+from clickrank.simulation.comparison import regret_text
 from clickrank.types import Floats
 
 LEVEL = 0.99

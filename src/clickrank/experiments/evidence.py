@@ -11,7 +11,7 @@ import numpy as np
 
 from clickrank.clickmodels import ClickModel
 from clickrank.experiments.sources import Sweep
-from clickrank.simulate import Result
+from clickrank.simulation import Result
 from clickrank.types import Floats
 
 Decision = Literal["holds", "fails", "undecided"]

@@ -39,8 +39,8 @@ from clickrank.plots import (
     survival_figure,
     svg,
 )
-from clickrank.simulate import Comparison
-from clickrank.simulate.compare import regret_text
+from clickrank.simulation import Comparison
+from clickrank.simulation.comparison import regret_text
 
 HERE = Path(__file__).parent
 

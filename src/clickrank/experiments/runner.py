@@ -16,7 +16,8 @@ import numpy as np
 from clickrank.bounds import pbm_lower_bound
 from clickrank.clickmodels import PBM
 from clickrank.errors import ClickRankError, MissingData, MissingExtra
-from clickrank.experiments.cells import AnyCell, Cell, ManyCell, Say, cells, played_on
+from clickrank.experiments.bound_curves import upper_bounds
+from clickrank.experiments.cell import AnyCell, Cell, ManyCell, Say, cells, played_on
 from clickrank.experiments.claims import judge
 from clickrank.experiments.evidence import Evidence, Verdict
 from clickrank.experiments.judged import rankers_quality
@@ -24,9 +25,8 @@ from clickrank.experiments.kdd import fitted_queries, log_notes
 from clickrank.experiments.models import Instance
 from clickrank.experiments.spec import Experiment, Figure, Scale
 from clickrank.experiments.statements import AnyClaim
-from clickrank.experiments.upper_bounds import upper_bounds
-from clickrank.simulate import PartialResults, Result, simulate, simulate_many
-from clickrank.simulate.result import load_results, save_results
+from clickrank.simulation import PartialResults, Result, simulate, simulate_many
+from clickrank.simulation.result import load_results, save_results
 
 
 class Outcome(NamedTuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import interpreted, lean_kernel
-from clickrank.numerics.birkhoff import birkhoff, fill_up
+from clickrank.numerics.doubly_stochastic import birkhoff, fill_up
 from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
 from clickrank.numerics.pbm_likelihood import PBMEstimates, fit_likelihood
 from clickrank.policies.contract import Request, register_fast

@@ -6,11 +6,8 @@
 for one that everybody likes. It weighs the same in models that have each other as special cases.
 """
 
-from collections.abc import Callable
-from typing import Any
-
-from clickrank.errors import unknown
 from clickrank.fit.base import Fit
+from clickrank.fit.by_name import FITS, fit
 from clickrank.fit.cascade import CascadeFit, fit_cascade
 from clickrank.fit.click_matrix import ClickMatrixFit, fit_click_matrix
 from clickrank.fit.dbn import DBNFit, fit_dbn
@@ -22,43 +19,6 @@ from clickrank.fit.pbm import PBMFit, fit_pbm
 from clickrank.fit.pbm_page import PBMPageFit, fit_pbm_page
 from clickrank.fit.pbm_svd import PBMSVDFit, fit_pbm_svd
 from clickrank.fit.ubm import UBMFit, fit_ubm
-from clickrank.logs import Counts
-
-#: The fit of each click model, by the model's name.
-FITS: dict[str, Callable[..., Fit]] = {
-    "cascade": fit_cascade,
-    "click-matrix": fit_click_matrix,
-    "dbn": fit_dbn,
-    "dcm": fit_dcm,
-    "dctr": fit_dctr,
-    "mnl": fit_mnl,
-    "pbm": fit_pbm,
-    "ubm": fit_ubm,
-}
-
-
-def fit(name: str, counts: Counts, **options: Any) -> Fit:
-    """Fit the click model of this name to a log.
-
-    Parameters
-    ----------
-    name
-        One of `FITS`.
-    counts
-        The log.
-    options
-        As the fit of that name takes them; ``shrinkage`` all do.
-
-    Examples
-    --------
-    >>> counts = Counts.of_lists([[0, 1], [0, 1], [1, 0]], [[1, 0], [1, 0], [0, 0]])
-    >>> fit("dctr", counts).model()
-    DCTR(n_items=2, n_positions=2)
-    """
-    if name not in FITS:
-        raise unknown("fit", name, FITS)
-    return FITS[name](counts, **options)
-
 
 __all__ = [
     "FITS",

@@ -12,7 +12,8 @@ from clickrank.fit.dctr import likelihood_of, rates_of
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
 from clickrank.logs.looks import first_looks, looked
-from clickrank.types import Floats, Ints, number
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ def fit_cascade(counts: Counts, *, shrinkage: float = 0.0) -> CascadeFit:
     >>> fit_cascade(counts).attraction.round(2)
     array([0.67, 0.  ])
     """
-    more = number("fit_cascade", "shrinkage", shrinkage, 0.0)
+    more = check_float("fit_cascade", "shrinkage", shrinkage, 0.0)
     sessions = lists_of("fit_cascade", counts)
     shown, clicked = first_looks(counts, sessions)
     attraction, error = rates_of(shown, clicked, more)

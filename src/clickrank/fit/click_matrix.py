@@ -13,7 +13,8 @@ from clickrank.fit.dctr import fit_dctr, of_clicks
 from clickrank.fit.pbm import fit_pbm, shrunk
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints, number
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -83,7 +84,7 @@ def fit_click_matrix(counts: Counts, *, shrinkage: float = 0.0) -> ClickMatrixFi
     array([[1., 0.],
            [0., 0.]])
     """
-    more = number("fit_click_matrix", "shrinkage", shrinkage, 0.0)
+    more = check_float("fit_click_matrix", "shrinkage", shrinkage, 0.0)
     cells = cells_of("fit_click_matrix", counts)
     shown, clicked = cells.shown.astype(np.float64), cells.clicked.astype(np.float64)
     if more > 0.0:

@@ -13,7 +13,8 @@ from clickrank.fit.dcm_problem import last_click
 from clickrank.fit.em import maximise
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints, number, whole
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_float, check_int
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -130,12 +131,12 @@ def fit_dbn(
     >>> fit.attraction.round(2), fit.satisfaction.round(2)
     (array([0.57, 0.57]), array([0.42, 0.42]))
     """
-    more = number("fit_dbn", "shrinkage", shrinkage, 0.0)
+    more = check_float("fit_dbn", "shrinkage", shrinkage, 0.0)
     held = None
     if continuation is not None:
-        held = number("fit_dbn", "continuation", continuation, 0.0, 1.0)
-    tolerance = number("fit_dbn", "tolerance", tolerance, 0.0)
-    most = whole("fit_dbn", "steps", steps, 1)
+        held = check_float("fit_dbn", "continuation", continuation, 0.0, 1.0)
+    tolerance = check_float("fit_dbn", "tolerance", tolerance, 0.0)
+    most = check_int("fit_dbn", "steps", steps, 1)
     sessions = lists_of("fit_dbn", counts)
     problem = Problem(counts, sessions, more, held)
     path = maximise(problem.step, problem.start(), tolerance=tolerance, steps=most)

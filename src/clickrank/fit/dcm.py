@@ -13,7 +13,8 @@ from clickrank.fit.cascade import reached
 from clickrank.fit.dcm_problem import Problem, last_click
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints, number, whole
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_float, check_int
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -111,9 +112,9 @@ def fit_dcm(
     >>> fit.attraction.round(2), fit.satisfaction.round(2)
     (array([0.57, 0.57]), array([0.42, 0.42]))
     """
-    more = number("fit_dcm", "shrinkage", shrinkage, 0.0)
-    tolerance = number("fit_dcm", "tolerance", tolerance, 0.0)
-    most = whole("fit_dcm", "steps", steps, 1)
+    more = check_float("fit_dcm", "shrinkage", shrinkage, 0.0)
+    tolerance = check_float("fit_dcm", "tolerance", tolerance, 0.0)
+    most = check_int("fit_dcm", "steps", steps, 1)
     sessions = lists_of("fit_dcm", counts)
     problem = Problem(counts, sessions, more)
     path = problem.maximum(tolerance, most)

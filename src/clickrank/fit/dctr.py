@@ -20,7 +20,8 @@ from clickrank.fit.base import (
 )
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints, number
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ def fit_dctr(counts: Counts, *, shrinkage: float = 0.0) -> DCTRFit:
     >>> fit_dctr(counts, shrinkage=1.0).attraction.round(2)
     array([0.58, 0.08])
     """
-    more = number("fit_dctr", "shrinkage", shrinkage, 0.0)
+    more = check_float("fit_dctr", "shrinkage", shrinkage, 0.0)
     cells, n_pairs = cells_of("fit_dctr", counts), counts.n_pairs
     shown = add_up(cells.pair, cells.shown, n_pairs)
     clicked = add_up(cells.pair, cells.clicked, n_pairs)

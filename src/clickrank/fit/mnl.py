@@ -29,7 +29,8 @@ from clickrank.fit.base import (
 from clickrank.fit.em import maximise
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints, number, whole
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_float, check_int
 
 #: What is done with lists of several clicks.
 SEVERAL = ("share", "first", "leave out")
@@ -136,11 +137,11 @@ def fit_mnl(
     >>> fit.attraction.round(2), fit.position_bias.round(2)
     (array([1., 1.]), array([1. , 0.5]))
     """
-    more = number("fit_mnl", "shrinkage", shrinkage, 0.0)
+    more = check_float("fit_mnl", "shrinkage", shrinkage, 0.0)
     if several not in SEVERAL:
         raise invalid("fit_mnl", f"several must be one of {', '.join(SEVERAL)}", several)
-    tolerance = number("fit_mnl", "tolerance", tolerance, 0.0)
-    most = whole("fit_mnl", "steps", steps, 1)
+    tolerance = check_float("fit_mnl", "tolerance", tolerance, 0.0)
+    most = check_int("fit_mnl", "steps", steps, 1)
     sessions = lists_of("fit_mnl", counts)
     problem = _Problem(counts, sessions, several, more)
     path = maximise(problem.step, problem.start(), tolerance=tolerance, steps=most)

@@ -22,7 +22,8 @@ from clickrank._compile.jit import kernel_for
 from clickrank.clickmodels import MNL
 from clickrank.errors import invalid
 from clickrank.numerics.mnl_tables import MOST_STEPS, Objective, Tables, fit_tables, no_tables
-from clickrank.types import Floats, frozen, number, numbers, whole
+from clickrank.types import Floats, frozen, numbers
+from clickrank.validate import check_float, check_int
 
 SOLVERS = ("newton", "alternate")
 
@@ -126,10 +127,10 @@ def mnl_em(
     (array([0.455, 0.322]), array([1.  , 0.53]))
     """
     counts, shown = _counts("mnl_em", clicks, epochs)
-    first = whole("mnl_em", "reference", reference, 0, counts.shape[1] - 1)
-    least = number("mnl_em", "least", least, 1e-300, 1.0)
+    first = check_int("mnl_em", "reference", reference, 0, counts.shape[1] - 1)
+    least = check_float("mnl_em", "least", least, 1e-300, 1.0)
     if most != math.inf:
-        most = number("mnl_em", "most", most, 1.0)
+        most = check_float("mnl_em", "most", most, 1.0)
     if solver not in SOLVERS:
         raise invalid("mnl_em", f"solver must be one of {', '.join(SOLVERS)}", solver)
     _check_identified("mnl_em", counts, first)
@@ -141,8 +142,8 @@ def mnl_em(
         alpha, bias = _exp_within(x, least, most), _exp_within(y, least, most)
         bias[0] = 1.0
     else:
-        tolerance = number("mnl_em", "tolerance", tolerance, 0.0)
-        most_steps = whole("mnl_em", "iterations", iterations, 1)
+        tolerance = check_float("mnl_em", "tolerance", tolerance, 0.0)
+        most_steps = check_int("mnl_em", "iterations", iterations, 1)
         alpha, bias, steps, converged = _alternate(n, m, least, most, tolerance, most_steps)
     bias = bias[np.argsort(order)]
     held_items = (alpha <= least) | (alpha >= most)
@@ -186,7 +187,7 @@ def mnl_composite(clicks: ArrayLike, epochs: ArrayLike, *, reference: int = 0) -
     MNL(...)
     """
     counts, shown = _counts("mnl_composite", clicks, epochs)
-    first = whole("mnl_composite", "reference", reference, 0, counts.shape[1] - 1)
+    first = check_int("mnl_composite", "reference", reference, 0, counts.shape[1] - 1)
     if not counts.any():
         raise invalid("mnl_composite", "clicks must not all be 0", "no click")
     _check_identified("mnl_composite", counts, first)

@@ -23,7 +23,8 @@ from clickrank.fit.dctr import of_clicks
 from clickrank.fit.pbm_problem import Problem
 from clickrank.logs import Cells, Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints, number, whole
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_float, check_int
 
 SOLVERS = ("newton", "em")
 #: A view counts at least as so much of a look, however few clicks its position has.
@@ -131,11 +132,11 @@ def fit_pbm(
     >>> fit.attraction.round(2), fit.examination.round(2)
     (array([0.6, 0.6]), array([1.  , 0.67]))
     """
-    more = number("fit_pbm", "shrinkage", shrinkage, 0.0)
+    more = check_float("fit_pbm", "shrinkage", shrinkage, 0.0)
     if solver not in SOLVERS:
         raise invalid("fit_pbm", f"solver must be one of {', '.join(SOLVERS)}", solver)
-    tolerance = number("fit_pbm", "tolerance", tolerance, 0.0)
-    most = whole("fit_pbm", "steps", steps, 1)
+    tolerance = check_float("fit_pbm", "tolerance", tolerance, 0.0)
+    most = check_int("fit_pbm", "steps", steps, 1)
     cells, n_positions = cells_of("fit_pbm", counts), counts.n_positions
     shown, clicked = cells.shown.astype(np.float64), cells.clicked.astype(np.float64)
     if more > 0.0:

@@ -13,7 +13,8 @@ from clickrank.fit.base import Clicks, Fit, by_rows
 from clickrank.fit.dctr import of_clicks
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints, number
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -91,7 +92,7 @@ def fit_pbm_svd(counts: Counts, *, unobserved: float = 0.5) -> PBMSVDFit:
     >>> fit.attraction.round(2), fit.examination.round(2)
     (array([0.6, 0.6]), array([[1.  , 0.67]]))
     """
-    filler = number("fit_pbm_svd", "unobserved", unobserved, 0.0, 1.0)
+    filler = check_float("fit_pbm_svd", "unobserved", unobserved, 0.0, 1.0)
     cells, n_positions = counts.cells, counts.n_positions
     rates = np.full((counts.n_pairs, n_positions), filler)
     rates[cells.pair, cells.position] = cells.clicked / cells.shown

@@ -30,7 +30,8 @@ from clickrank.fit.pbm import SOLVERS, shrunk
 from clickrank.fit.pbm_problem import Problem
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells
-from clickrank.types import Floats, Ints, number, whole
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_float, check_int
 
 #: Numbers of a table that cells are counted in: more pairs than fit are counted in several passes.
 _TABLE = 1 << 24
@@ -148,11 +149,11 @@ def fit_ubm(
     (array([0.6, 0.6]), array([[1.  , 0.  ],
            [0.83, 0.56]]))
     """
-    more = number("fit_ubm", "shrinkage", shrinkage, 0.0)
+    more = check_float("fit_ubm", "shrinkage", shrinkage, 0.0)
     if solver not in SOLVERS:
         raise invalid("fit_ubm", f"solver must be one of {', '.join(SOLVERS)}", solver)
-    tolerance = number("fit_ubm", "tolerance", tolerance, 0.0)
-    most = whole("fit_ubm", "steps", steps, 1)
+    tolerance = check_float("fit_ubm", "tolerance", tolerance, 0.0)
+    most = check_int("fit_ubm", "steps", steps, 1)
     sessions = lists_of("fit_ubm", counts)
     n_pairs, n_positions = counts.n_pairs, counts.n_positions
     n_columns = n_positions * (n_positions + 1) // 2

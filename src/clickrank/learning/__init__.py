@@ -2,6 +2,6 @@
 
 from clickrank import fast as _fast  # noqa: F401 (which registers kernels)
 from clickrank.learning.learner import Learner
-from clickrank.learning.propensities import Propensities, propensities
+from clickrank.learning.policy_propensities import Propensities, propensities
 
 __all__ = ["Learner", "Propensities", "propensities"]

@@ -18,7 +18,7 @@ from clickrank._compile.jit import tell_apart
 from clickrank.errors import InvalidValue, invalid
 from clickrank.learning.caches import copied, keep_particle, particle_of
 from clickrank.learning.chooser import Chooser
-from clickrank.learning.propensities import (
+from clickrank.learning.policy_propensities import (
     ACCURACY,
     Propensities,
     draws_for,
@@ -45,10 +45,9 @@ from clickrank.types import (
     memos_of,
     ranking_of,
     rankings_of,
-    shape,
     statistic_fields,
-    whole,
 )
+from clickrank.validate import check_int, check_shape
 
 
 class Learner:
@@ -72,8 +71,8 @@ class Learner:
         if not isinstance(policy, Policy):
             raise invalid("Learner", "policy must be a Policy, as from clickrank.policy", policy)
         self.policy = policy
-        self.seed = None if seed is None else whole("Learner", "seed", seed, 0)
-        self.n_items, self.n_positions = shape(type(policy).__name__, n_items, n_positions)
+        self.seed = None if seed is None else check_int("Learner", "seed", seed, 0)
+        self.n_items, self.n_positions = check_shape(type(policy).__name__, n_items, n_positions)
         self.params = policy.params(self.n_items, self.n_positions)
         tell_apart(type(self.params))
         self._state = first_state(policy, self.n_items, self.n_positions)

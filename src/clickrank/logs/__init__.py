@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clickrank._lazy import imported
 from clickrank.logs.counts import Cells, Counts, Sessions
 from clickrank.logs.impressions import Impressions
 
@@ -18,11 +19,8 @@ _LATER = {"Log": "log", "open_log": "log", "Report": "report"}
 
 def __getattr__(name: str) -> Any:
     """Import what needs the extra ``logs`` when it is asked for."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
+    if name in _LATER:
+        from clickrank.logs.engine import require_ibis
 
-    from clickrank.logs.engine import require_ibis
-
-    require_ibis()
-    return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+        require_ibis()
+    return imported(__name__, _LATER, name)

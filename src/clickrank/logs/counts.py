@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clickrank.errors import invalid
-from clickrank.types import Ints, number, whole
+from clickrank.types import Ints
+from clickrank.validate import check_float, check_int
 
 #: In `Sessions.items`, where a list is shorter than others.
 NOTHING = -1
@@ -177,8 +178,8 @@ class Counts:
         >>> train.n_impressions + test.n_impressions
         1000
         """
-        chance = number("Counts.split", "share", share, 0.0, 1.0)
-        rng = np.random.default_rng(whole("Counts.split", "seed", seed, 0))
+        chance = check_float("Counts.split", "share", share, 0.0, 1.0)
+        rng = np.random.default_rng(check_int("Counts.split", "seed", seed, 0))
         if self.sessions is not None:
             taken = rng.binomial(self.sessions.times, chance)
             return (

@@ -7,7 +7,7 @@ from typing import Any
 
 from clickrank.logs.engine import keep
 from clickrank.logs.schema import kind_of
-from clickrank.types import whole
+from clickrank.validate import check_int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Filters:
     def __post_init__(self) -> None:
         for name, value in dataclasses.asdict(self).items():
             if value is not None:
-                whole("Filters", name, value, 1)
+                check_int("Filters", name, value, 1)
 
     def __bool__(self) -> bool:
         return any(value is not None for value in dataclasses.asdict(self).values())

@@ -24,7 +24,7 @@ from clickrank.logs.readers import IN_PLACE, READERS, check_format, recognise
 from clickrank.logs.readers.files import Paths, expand
 from clickrank.logs.report import NothingLeft, Report, merged
 from clickrank.logs.schema import ORDER
-from clickrank.logs.stage import stage
+from clickrank.logs.staging import stage
 
 #: What DuckDB may hold before it writes to the disk.
 MEMORY = "2GB"

@@ -10,7 +10,7 @@ from clickrank.logs.columns import mapped, notes_on
 from clickrank.logs.engine import require_ibis
 from clickrank.logs.report import EXAMPLES, LARGEST_POSITION, Report
 from clickrank.logs.schema import COUNTS, IDS, OPTIONAL, ORDER, kind_of, schema_of
-from clickrank.logs.stage import first_of
+from clickrank.logs.staging import first_of
 
 #: Columns of a service's export that tell it from other files.
 SERVICE = ("ranker", "version", "settled", "would_show")

@@ -20,7 +20,8 @@ from clickrank.features import Features
 from clickrank.numerics.cholesky import invert_positive
 from clickrank.numerics.design_start import spread_items
 from clickrank.numerics.design_support import keep_weighted, reduce_support
-from clickrank.types import Floats, Ints, frozen, number
+from clickrank.types import Floats, Ints, frozen
+from clickrank.validate import check_float
 
 #: How far the largest leverage may exceed that of the best design, as a part of it.
 TOLERANCE = 1e-3
@@ -70,7 +71,7 @@ class GOptimalDesign:
         The vectors are not copied if they are a contiguous float64 matrix.
         """
         values = Features(vectors).values
-        tolerance = number("GOptimalDesign", "tolerance", tolerance, 1e-9, 1.0)
+        tolerance = check_float("GOptimalDesign", "tolerance", tolerance, 1e-9, 1.0)
         n = values.shape[0]
         rows = np.arange(n) if items is None else np.asarray(items)
         good = rows.ndim == 1 and rows.size > 0 and rows.dtype.kind in "iu"

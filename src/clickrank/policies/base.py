@@ -15,7 +15,8 @@ import numpy as np
 
 from clickrank.errors import DoesNotApply, InvalidValue, invalid
 from clickrank.registry import Registry
-from clickrank.types import Floats, Vector, number, probabilities, whole
+from clickrank.types import Floats, Vector, probabilities
+from clickrank.validate import check_float, check_int
 
 
 class KnownModel(Protocol):
@@ -204,10 +205,10 @@ def check_failure(spec: Policy, horizon: int | None, failure: float | None) -> N
     """Check the number of rounds and the probability of failure, of which one must be given."""
     owner = type(spec).__name__
     if horizon is not None:
-        whole(owner, "horizon", horizon, 1)
+        check_int(owner, "horizon", horizon, 1)
     elif failure is None:
         raise invalid(owner, "horizon must be given, or failure", horizon)
-    if failure is not None and number(owner, "failure", failure, 0.0, 1.0) == 0.0:
+    if failure is not None and check_float(owner, "failure", failure, 0.0, 1.0) == 0.0:
         raise invalid(owner, "failure must be above 0", failure)
 
 

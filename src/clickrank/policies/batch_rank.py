@@ -15,7 +15,8 @@ from clickrank.policies._shared.batch_rank_items import STAGES, BatchRankItems
 from clickrank.policies._shared.deck import Deck, begin_deck, deal, no_deck
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.types import Ints, IntStatistic, whole
+from clickrank.types import Ints, IntStatistic
+from clickrank.validate import check_int
 
 
 class State(NamedTuple):
@@ -97,7 +98,7 @@ class BatchRank(Policy, BatchRankItems):
 
     def __post_init__(self) -> None:
         """Check the horizon."""
-        object.__setattr__(self, "horizon", whole("BatchRank", "horizon", self.horizon, 1))
+        object.__setattr__(self, "horizon", check_int("BatchRank", "horizon", self.horizon, 1))
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

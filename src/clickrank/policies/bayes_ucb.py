@@ -17,7 +17,8 @@ from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.candidates import candidate, n_candidates
-from clickrank.types import Floats, Ints, IntStatistic, number, whole
+from clickrank.types import Floats, Ints, IntStatistic
+from clickrank.validate import check_float, check_int
 
 
 class State(NamedTuple):
@@ -143,9 +144,9 @@ class BayesUCB(BayesianPolicy):
         """Check the parameters."""
         super().__post_init__()
         if self.horizon is not None:
-            object.__setattr__(self, "horizon", whole("BayesUCB", "horizon", self.horizon, 1))
+            object.__setattr__(self, "horizon", check_int("BayesUCB", "horizon", self.horizon, 1))
         if self.failure is not None:
-            number("BayesUCB", "failure", self.failure, 0.0, 1.0)
+            check_float("BayesUCB", "failure", self.failure, 0.0, 1.0)
             if self.failure in (0.0, 1.0):
                 raise invalid("BayesUCB", "failure must be above 0 and below 1", self.failure)
         elif self.horizon is None:

@@ -14,7 +14,8 @@ from clickrank.policies._shared.bubble_rank_items import BubbleRankItems, base_l
 from clickrank.policies._shared.bubble_sort import begin_with, bubble, surely_better
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.types import IntParticle, Ints, IntStatistic, number, whole
+from clickrank.types import IntParticle, Ints, IntStatistic
+from clickrank.validate import check_float, check_int
 
 
 class State(NamedTuple):
@@ -105,8 +106,8 @@ class BubbleRank(Policy, BubbleRankItems):
 
     def __post_init__(self) -> None:
         """Check the parameters, the list as far as it can be without the catalogue."""
-        object.__setattr__(self, "horizon", whole("BubbleRank", "horizon", self.horizon, 1))
-        number("BubbleRank", "power", self.power, 0.0)
+        object.__setattr__(self, "horizon", check_int("BubbleRank", "horizon", self.horizon, 1))
+        check_float("BubbleRank", "power", self.power, 0.0)
         if self.initial is not None:
             initial = distinct_items("BubbleRank", "initial", self.initial)
             object.__setattr__(self, "initial", initial)

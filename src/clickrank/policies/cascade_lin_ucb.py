@@ -24,7 +24,8 @@ from clickrank.policies._shared.ridge import (
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasFeatures, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, FloatStatistic, Ints, number, whole
+from clickrank.types import Floats, FloatStatistic, Ints
+from clickrank.validate import check_float, check_int
 
 
 class State(NamedTuple):
@@ -116,9 +117,9 @@ class CascadeLinUCB(Policy, ItemsComeAndGo, HasFeatures):
         """Check the parameters."""
         check_regression(self, self.features, self.sigma)
         if self.horizon is not None:
-            whole("CascadeLinUCB", "horizon", self.horizon, 1)
+            check_int("CascadeLinUCB", "horizon", self.horizon, 1)
         if self.width is not None:
-            number("CascadeLinUCB", "width", self.width, 0.0)
+            check_float("CascadeLinUCB", "width", self.width, 0.0)
         elif self.horizon is None:
             rule = "horizon must be given, or width"
             raise invalid("CascadeLinUCB", rule, self.horizon)

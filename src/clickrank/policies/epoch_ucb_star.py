@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from clickrank.policies.contract import register
 from clickrank.policies.epoch_ucb_unknown import EpochUCBUnknown, Params, State, rank, update
-from clickrank.types import switch
+from clickrank.validate import check_bool
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class EpochUCBStar(EpochUCBUnknown):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        switch("EpochUCBStar", "whole_root", self.whole_root)
+        check_bool("EpochUCBStar", "whole_root", self.whole_root)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

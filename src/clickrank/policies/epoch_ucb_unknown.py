@@ -15,7 +15,8 @@ from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, 
 from clickrank.policies.base import Assumes, KnownModel
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import place, top_k
-from clickrank.types import Ints, IntStatistic, number, one_of, switch
+from clickrank.types import Ints, IntStatistic
+from clickrank.validate import check_bool, check_choice, check_float
 
 #: Estimators that may be chosen, see `clickrank.fit.mnl_composite` and `mnl_em`.
 ESTIMATORS = ("composite", "em")
@@ -137,10 +138,10 @@ class EpochUCBUnknown(EpochPolicy):
     def __post_init__(self) -> None:
         """Check the parameters."""
         owner = type(self).__name__
-        one_of(owner, "estimator", self.estimator, ESTIMATORS)
-        switch(owner, "ceiling", self.ceiling)
-        number(owner, "least", self.least, 1e-12, 1.0)
-        number(owner, "most", self.most, 1.0)
+        check_choice(owner, "estimator", self.estimator, ESTIMATORS)
+        check_bool(owner, "ceiling", self.ceiling)
+        check_float(owner, "least", self.least, 1e-12, 1.0)
+        check_float(owner, "most", self.most, 1.0)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from clickrank.policies.contract import register
 from clickrank.policies.epoch_ucb import EpochUCB, Params, State, rank, update
-from clickrank.types import switch
+from clickrank.validate import check_bool
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class EpochUCBW(EpochUCB):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        switch("EpochUCBW", "whole_root", self.whole_root)
+        check_bool("EpochUCBW", "whole_root", self.whole_root)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

@@ -16,7 +16,8 @@ from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Lists, ListSource, Replaced
 from clickrank.rankings.selection import place, top_k
-from clickrank.types import Floats, Ints, IntStatistic, number
+from clickrank.types import Floats, Ints, IntStatistic
+from clickrank.validate import check_float
 
 
 class State(NamedTuple):
@@ -85,7 +86,7 @@ class EpsilonGreedy(Policy, ItemsComeAndGo, ExactLists):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        number("EpsilonGreedy", "exploration", self.exploration, 0.0)
+        check_float("EpsilonGreedy", "exploration", self.exploration, 0.0)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

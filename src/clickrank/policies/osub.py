@@ -23,7 +23,8 @@ from clickrank.policies.base import Assumes, KnownModel, Policy
 from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo, KnowsItems
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import top_k
-from clickrank.types import IntParticle, Ints, IntStatistic, number
+from clickrank.types import IntParticle, Ints, IntStatistic
+from clickrank.validate import check_float
 
 
 class State(NamedTuple):
@@ -113,7 +114,7 @@ class OSUB(Policy, HasMemo, ItemsComeAndGo, KnowsItems):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        number("OSUB", "loglog", self.loglog, 0.0)
+        check_float("OSUB", "loglog", self.loglog, 0.0)
         if self.neighbours is not None:
             object.__setattr__(self, "neighbours", checked_graph("OSUB", self.neighbours))
 

@@ -14,7 +14,8 @@ from clickrank.policies._shared.particle_start import EDGE, start_langevin
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ItemsComeAndGo, Walks
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, Ints, IntStatistic, number, whole
+from clickrank.types import Floats, Ints, IntStatistic
+from clickrank.validate import check_float, check_int
 
 
 class State(NamedTuple):
@@ -98,9 +99,9 @@ class PBLB(Policy, ItemsComeAndGo, Walks):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        number("PBLB", "step_size", self.step_size, 0.0)
-        number("PBLB", "precision", self.precision, 1e-9)
-        whole("PBLB", "steps", self.steps, 1)
+        check_float("PBLB", "step_size", self.step_size, 0.0)
+        check_float("PBLB", "precision", self.precision, 1e-9)
+        check_int("PBLB", "steps", self.steps, 1)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

@@ -18,7 +18,8 @@ from clickrank.policies._shared.particle_start import start_metropolis
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasPrior, ItemsComeAndGo, Walks
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, Ints, IntStatistic, number, one_of, whole
+from clickrank.types import Floats, Ints, IntStatistic
+from clickrank.validate import check_choice, check_float, check_int
 
 STARTS = ("warm", "random")
 UNIT_POSITIONS = ("first", "largest")
@@ -139,12 +140,12 @@ class PBMHB(Policy, ItemsComeAndGo, Walks, HasPrior):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        one_of("PBMHB", "proposal", self.proposal, PROPOSALS)
-        one_of("PBMHB", "start", self.start, STARTS)
-        one_of("PBMHB", "unit_position", self.unit_position, UNIT_POSITIONS)
+        check_choice("PBMHB", "proposal", self.proposal, PROPOSALS)
+        check_choice("PBMHB", "start", self.start, STARTS)
+        check_choice("PBMHB", "unit_position", self.unit_position, UNIT_POSITIONS)
         # A smaller step would be lost in rounding: the walk would stand still.
-        number("PBMHB", "width", self.width, 1e-9)
-        whole("PBMHB", "steps", self.steps, 1)
+        check_float("PBMHB", "width", self.width, 1e-9)
+        check_int("PBMHB", "steps", self.steps, 1)
         check_counts("PBMHB", self.prior)
         if self.unit_position == "first":
             assumes = dataclasses.replace(type(self).assumes, positions="first")

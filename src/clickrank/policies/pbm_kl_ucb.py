@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.numerics.kl_index import kl_ucb
+from clickrank.numerics.kl_indices import kl_ucb
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import visibility
-from clickrank.types import Floats, Ints, IntStatistic, Vector, number
+from clickrank.types import Floats, Ints, IntStatistic, Vector
+from clickrank.validate import check_float
 
 
 class State(NamedTuple):
@@ -79,7 +80,7 @@ class PBMKLUCB(Policy, ItemsComeAndGo):
     def __post_init__(self) -> None:
         """Check the parameters."""
         set_probabilities(self, "examination")
-        number("PBMKLUCB", "epsilon", self.epsilon, 0.0)
+        check_float("PBMKLUCB", "epsilon", self.epsilon, 0.0)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

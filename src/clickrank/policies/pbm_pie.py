@@ -8,14 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.numerics.kl_index import kl_ucb
+from clickrank.numerics.kl_indices import kl_ucb
 from clickrank.policies._shared.rotation import rotate, rotations
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Lists, ListSource
 from clickrank.rankings.selection import place, prominence, top_k
-from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector, number, whole
+from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector
+from clickrank.validate import check_float, check_int
 
 
 class State(NamedTuple):
@@ -94,9 +95,9 @@ class PBMPIE(Policy, ItemsComeAndGo, ExactLists):
     def __post_init__(self) -> None:
         """Check the parameters."""
         set_probabilities(self, "examination")
-        number("PBMPIE", "epsilon", self.epsilon, 0.0)
+        check_float("PBMPIE", "epsilon", self.epsilon, 0.0)
         if self.rounds is not None:
-            whole("PBMPIE", "rounds", self.rounds, 1)
+            check_int("PBMPIE", "rounds", self.rounds, 1)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

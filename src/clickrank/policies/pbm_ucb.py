@@ -12,7 +12,8 @@ from clickrank.policies.base import Assumes, Policy, check_length, set_probabili
 from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import visibility
-from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector, number
+from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector
+from clickrank.validate import check_float
 
 
 class State(NamedTuple):
@@ -81,7 +82,7 @@ class PBMUCB(Policy, ItemsComeAndGo):
     def __post_init__(self) -> None:
         """Check the parameters."""
         set_probabilities(self, "examination")
-        number("PBMUCB", "epsilon", self.epsilon, 0.0)
+        check_float("PBMUCB", "epsilon", self.epsilon, 0.0)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, lean_kernel
-from clickrank.numerics.birkhoff import decompose
+from clickrank.numerics.doubly_stochastic import decompose
 from clickrank.numerics.exploration_program import exploration_amounts
 from clickrank.numerics.pbm_likelihood import PBMEstimates, estimate_pbm, explains
 from clickrank.numerics.spacing import largest, smallest_gap
@@ -17,7 +17,8 @@ from clickrank.policies._shared.pmed_queue import PMEDQueue
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import top_k
-from clickrank.types import Floats, FloatStatistic, IntParticle, Ints, IntStatistic, number, switch
+from clickrank.types import Floats, FloatStatistic, IntParticle, Ints, IntStatistic
+from clickrank.validate import check_bool, check_float
 
 #: The amounts of exploration are computed to this relative error,
 TOLERANCE = 0.01
@@ -142,8 +143,8 @@ class PMED(Policy, PMEDQueue):
     def __post_init__(self) -> None:
         """Check the parameters."""
         for field in ("alpha", "beta", "gamma", "renewal"):
-            number("PMED", field, getattr(self, field), 0.0, 1000.0)
-        switch("PMED", "hinge", self.hinge)
+            check_float("PMED", field, getattr(self, field), 0.0, 1000.0)
+        check_bool("PMED", "hinge", self.hinge)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.numerics.kl_index import kl_ucb
+from clickrank.numerics.kl_indices import kl_ucb
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, Ints, IntStatistic, number
+from clickrank.types import Floats, Ints, IntStatistic
+from clickrank.validate import check_float
 
 
 class State(NamedTuple):
@@ -81,7 +82,7 @@ class RBAKLUCB(Policy, HasMemo, ItemsComeAndGo):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        number("RBAKLUCB", "loglog", self.loglog, 0.0)
+        check_float("RBAKLUCB", "loglog", self.loglog, 0.0)
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

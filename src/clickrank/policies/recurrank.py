@@ -19,7 +19,8 @@ from clickrank.policies._shared.recurrank_items import PHASES, SALTS, RecurRankI
 from clickrank.policies._shared.recurrank_program import add_past, program_views
 from clickrank.policies.base import Assumes, Policy, check_failure
 from clickrank.policies.contract import Request, register
-from clickrank.types import LARGEST, Floats, IntParticle, Ints, IntStatistic, one_of
+from clickrank.types import Floats, IntParticle, Ints, IntStatistic
+from clickrank.validate import LARGEST, check_choice
 
 
 class State(NamedTuple):
@@ -149,8 +150,8 @@ class RecurRank(Policy, RecurRankItems):
         """Check the parameters."""
         object.__setattr__(self, "features", Features(self.features))
         check_failure(self, self.horizon, self.failure)
-        one_of("RecurRank", "elimination", self.elimination, ("proof", "printed"))
-        one_of("RecurRank", "variant", self.variant, ("paper", "program"))
+        check_choice("RecurRank", "elimination", self.elimination, ("proof", "printed"))
+        check_choice("RecurRank", "variant", self.variant, ("paper", "program"))
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""

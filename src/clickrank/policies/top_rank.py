@@ -14,7 +14,8 @@ from clickrank.policies._shared.ordered_partition import count_wins, draw_compat
 from clickrank.policies._shared.top_rank_items import TopRankItems
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.types import Ints, IntStatistic, number, switch, whole
+from clickrank.types import Ints, IntStatistic
+from clickrank.validate import check_bool, check_float, check_int
 
 #: c of the confidence width.
 WIDTH = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
@@ -115,15 +116,15 @@ class TopRank(Policy, TopRankItems):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        switch("TopRank", "doubling", self.doubling)
-        object.__setattr__(self, "guess", whole("TopRank", "guess", self.guess, 1))
+        check_bool("TopRank", "doubling", self.doubling)
+        object.__setattr__(self, "guess", check_int("TopRank", "guess", self.guess, 1))
         if self.horizon is not None:
-            object.__setattr__(self, "horizon", whole("TopRank", "horizon", self.horizon, 1))
+            object.__setattr__(self, "horizon", check_int("TopRank", "horizon", self.horizon, 1))
         if self.failure is not None:
             if self.doubling:
                 rule = "failure must be left open with doubling, which sets it"
                 raise invalid("TopRank", rule, self.failure)
-            if number("TopRank", "failure", self.failure, 0.0, 1.0) == 0.0:
+            if check_float("TopRank", "failure", self.failure, 0.0, 1.0) == 0.0:
                 raise invalid("TopRank", "failure must be above 0", self.failure)
         elif self.horizon is None and not self.doubling:
             rule = "horizon must be given, or failure, or doubling=True"

@@ -21,7 +21,8 @@ from clickrank.policies._shared.ordered_partition import (
 )
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, IntParticle, Ints, IntStatistic, whole
+from clickrank.types import Floats, IntParticle, Ints, IntStatistic
+from clickrank.validate import check_int
 
 
 class State(NamedTuple):
@@ -116,7 +117,7 @@ class UniRank(Policy, LeadingPartitions):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        slots = whole("UniRank", "slots", self.slots, 8)
+        slots = check_int("UniRank", "slots", self.slots, 8)
         if slots & (slots - 1):
             raise invalid("UniRank", "slots must be a power of two", self.slots)
 

@@ -13,7 +13,8 @@ from clickrank.errors import DoesNotApply, InvalidValue, invalid
 from clickrank.logs import Counts
 from clickrank.logs.looks import first_looks
 from clickrank.priors.history import from_history
-from clickrank.types import Floats, bounded_vector, number
+from clickrank.types import Floats, bounded_vector
+from clickrank.validate import check_float
 
 _OWNER = "from_log"
 #: How people click, as far as it decides what they looked at.
@@ -83,7 +84,7 @@ def from_log(
     known = _of_one_query(counts, query)
     if click_model not in CLICK_MODELS:
         raise invalid(_OWNER, f"click_model must be one of {', '.join(CLICK_MODELS)}", click_model)
-    scale = number(_OWNER, "temper", temper, 0.0, 1.0)
+    scale = check_float(_OWNER, "temper", temper, 0.0, 1.0)
     if scale == 0.0:
         raise invalid(_OWNER, "temper must be above 0", temper)
     looks, clicks = _looks(known, click_model, examination)

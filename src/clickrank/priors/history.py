@@ -13,7 +13,8 @@ from scipy.special import digamma, expit, gammaln
 
 from clickrank.beta import LARGEST_WEIGHT, Beta
 from clickrank.errors import invalid
-from clickrank.types import Floats, Ints, number, numbers
+from clickrank.types import Floats, Ints, numbers
+from clickrank.validate import check_float
 
 Counts: TypeAlias = "ArrayLike | Sequence[ArrayLike] | Mapping[Any, ArrayLike]"
 
@@ -74,7 +75,9 @@ def from_history(clicks: Counts, views: Counts, largest_weight: float | None = N
             raise invalid(_OWNER, f"{rule}, or nothing can be learned", f"{total} views")
     most = min(float(total), LARGEST_WEIGHT)
     if largest_weight is not None:
-        most = number(_OWNER, "largest_weight", largest_weight, SMALLEST_WEIGHT, LARGEST_WEIGHT)
+        most = check_float(
+            _OWNER, "largest_weight", largest_weight, SMALLEST_WEIGHT, LARGEST_WEIGHT
+        )
     likelihood = _Likelihood(_Tally.of(won), _Tally.of(seen - won), _Tally.of(seen))
     weight = likelihood.best_weight(most)
     mean, rest = likelihood.mean(weight)

@@ -22,7 +22,8 @@ from clickrank.errors import InvalidValue, invalid
 from clickrank.priors import _lines
 from clickrank.priors._growing import DenseRows, Growing, SparseRows
 from clickrank.priors.judged import JudgedQueries, JudgedQuery
-from clickrank.types import Ints, whole
+from clickrank.types import Ints
+from clickrank.validate import check_int
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -142,7 +143,7 @@ class _Reader:
         self.width = 0
         self._n_features = n_features
         if n_features is not None:
-            self.width = whole("letor", "n_features", n_features, 1, _lines.LARGEST_INDEX)
+            self.width = check_int("letor", "n_features", n_features, 1, _lines.LARGEST_INDEX)
         if math.isinf(null):
             raise invalid("letor", "null must be a number or NaN", null)
         self._null = float(null)

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 
 from clickrank.beta import Beta
 from clickrank.errors import invalid
-from clickrank.types import ranking_of, whole
+from clickrank.types import ranking_of
+from clickrank.validate import check_int
 
 
 def from_ranking(ranking: ArrayLike, weight: float = 10, n_items: int | None = None) -> Beta:
@@ -35,11 +36,11 @@ def from_ranking(ranking: ArrayLike, weight: float = 10, n_items: int | None = N
     True
     """
     owner = "from_ranking"
-    views = whole(owner, "weight", weight, 1)
+    views = check_int(owner, "weight", weight, 1)
     if np.ndim(ranking) == 0:
-        ranking = np.arange(whole(owner, "ranking", ranking, 1))
+        ranking = np.arange(check_int(owner, "ranking", ranking, 1))
     size = np.size(ranking)
-    count = size if n_items is None else whole(owner, "n_items", n_items, 1)
+    count = size if n_items is None else check_int(owner, "n_items", n_items, 1)
     if size == 0:
         raise invalid(owner, "ranking must hold at least one item", ranking)
     rank = np.full(count, size + 1.0)

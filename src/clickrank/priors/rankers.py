@@ -15,7 +15,8 @@ from clickrank.extras import require
 from clickrank.priors.judged import Features, JudgedQueries, features_of
 from clickrank.priors.scores import prior_from_votes, scores_of, vote_weight
 from clickrank.progress import progress_bar
-from clickrank.types import Floats, Ints, number, probabilities, whole
+from clickrank.types import Floats, Ints, probabilities
+from clickrank.validate import check_float, check_int
 
 #: What the grades 0 to 4 are trained as (kveton2022, section 7.4).
 RELEVANCE = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -158,15 +159,15 @@ def ranker_scores(
     if features.shape[1] != train.n_features:
         rule = f"items must have the {train.n_features} features of train; see n_features"
         raise invalid(owner, rule, features.shape[1])
-    count = whole(owner, "m", m, 1)
-    part = number(owner, "share", share, 0.0, 1.0)
+    count = check_int(owner, "m", m, 1)
+    part = check_float(owner, "share", share, 0.0, 1.0)
     if part == 0.0:
         raise invalid(owner, "share must be above 0", share)
     table = probabilities(owner, "relevance", relevance)
     if train.grades.max() >= table.size:
         rule = f"grades must be at most {table.size - 1}, the last that relevance tells of"
         raise invalid(owner, rule, int(train.grades.max()))
-    seeds = np.random.SeedSequence(whole(owner, "seed", seed, 0)).spawn(count)
+    seeds = np.random.SeedSequence(check_int(owner, "seed", seed, 0)).spawn(count)
     scores = np.empty((count, features.shape[0]))
     with progress_bar("Training rankers", count, progress) as tick:
         for i, sequence in enumerate(seeds):

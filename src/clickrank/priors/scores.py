@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from clickrank.beta import Beta
 from clickrank.errors import invalid
-from clickrank.types import Floats, number, numbers
+from clickrank.types import Floats, numbers
+from clickrank.validate import check_float
 
 #: How near 0 and 1 the mean of a prior may come. Votes that all say 0, or all 1, leave no room for
 #: being wrong, and no Beta distribution has that mean.
@@ -95,7 +96,7 @@ def vote_weight(owner: str, votes: Floats, temper: float | Literal["auto"]) -> f
         if temper != "auto":
             raise invalid(owner, 'temper must be a number or "auto"', temper)
         return effective_votes(votes)
-    factor = number(owner, "temper", temper, 0.0, 1.0)
+    factor = check_float(owner, "temper", temper, 0.0, 1.0)
     if factor == 0.0:
         raise invalid(owner, "temper must be above 0", temper)
     return float(factor * votes.shape[0])

@@ -13,8 +13,8 @@ from clickrank._compile.jit import entry_point
 from clickrank.errors import invalid
 from clickrank.learning import Learner
 from clickrank.learning.caches import arrays_in, particle_of
-from clickrank.learning.carry import carry
-from clickrank.learning.propensities import (
+from clickrank.learning.carry_over import carry
+from clickrank.learning.policy_propensities import (
     ACCURACY,
     Propensities,
     draws_for,
@@ -48,9 +48,9 @@ from clickrank.types import (
     memos_of,
     numbers_of,
     rankings_of,
-    shape,
     statistic_fields,
 )
+from clickrank.validate import check_shape
 
 #: Of `Learned.statistics`, what is not the policy's: the tally, and for a policy that drops items
 #: those that it began with.
@@ -91,7 +91,7 @@ class Learned:
             raise invalid("Learned", "policy must be a Policy, as from clickrank.policy", policy)
         self.policy = policy
         self._owner = type(policy).__name__
-        self.n_items, self.n_positions = shape(self._owner, n_items, n_positions)
+        self.n_items, self.n_positions = check_shape(self._owner, n_items, n_positions)
         self.retired = frozenset(int(item) for item in retired)
         if self.retired and not 0 <= min(self.retired) <= max(self.retired) < self.n_items:
             rule = f"retired must hold items between 0 and {self.n_items - 1}"

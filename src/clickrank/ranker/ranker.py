@@ -16,7 +16,7 @@ from clickrank.beta import Beta
 from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.learning.learner import plain_state
-from clickrank.learning.propensities import ACCURACY
+from clickrank.learning.policy_propensities import ACCURACY
 from clickrank.policies import Policy
 from clickrank.policies import policy as make_policy
 from clickrank.policies.capabilities import relabelled
@@ -26,7 +26,7 @@ from clickrank.ranker.in_order import MOST_WAITING, InOrder, Pending, packed, un
 from clickrank.ranker.learned import Learned
 from clickrank.ranker.log import Log
 from clickrank.ranker.named import Item, ItemPropensities, clicked_items, distinct_items, told_of
-from clickrank.types import shape, whole
+from clickrank.validate import check_int, check_shape
 
 #: How many lists may wait for their clicks; of more, the oldest are forgotten.
 MOST_PENDING = 100_000
@@ -95,8 +95,8 @@ class Ranker:
         else:
             policy = make_policy(policy, **settings)
         numbers = {item: number for number, item in enumerate(distinct_items(items))}
-        self.n_positions = shape("Ranker", len(numbers), n_positions)[1]
-        seed = None if seed is None else whole("Ranker", "seed", seed, 0)
+        self.n_positions = check_shape("Ranker", len(numbers), n_positions)[1]
+        seed = None if seed is None else check_int("Ranker", "seed", seed, 0)
         self._numbers: dict[Item, int] = numbers
         self._ids: list[Item] = list(numbers)
         self._retired: frozenset[int] = frozenset()
@@ -105,7 +105,7 @@ class Ranker:
         self._contexts: dict[str, Learned] = {}
         self._logs: dict[str, Log] = {}
         self._pending: OrderedDict[int, Pending] = OrderedDict()
-        self._most_waiting = whole("Ranker", "most_waiting", most_waiting, 0)
+        self._most_waiting = check_int("Ranker", "most_waiting", most_waiting, 0)
         self._queues: dict[str, InOrder] = {}
         self._version = 0
         self._began: dict[str, int] = {}  # the version at which a context last started again
@@ -187,7 +187,7 @@ class Ranker:
         with self._lock:
             allowed = self._allowed(candidates)
             learned = self._contexts.get(context) or self._new()
-            found = learned.propensities(allowed, whole("Ranker", "seed", seed, 0), accuracy)
+            found = learned.propensities(allowed, check_int("Ranker", "seed", seed, 0), accuracy)
             return ItemPropensities(found, self._ids)
 
     def update(self, shown_id: str, clicked: Iterable[Item] = ()) -> None:

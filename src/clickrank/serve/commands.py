@@ -238,8 +238,8 @@ def loadtest(
     _check_installed()
     import msgspec
 
-    from clickrank.serve import loadtest as one
     from clickrank.serve import loadtest_many as several
+    from clickrank.serve import loadtest_one as one
 
     if many:
         size = {"n_rankers": many, "connections": connections, "policy": policy}

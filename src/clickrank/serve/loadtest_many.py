@@ -14,7 +14,7 @@ import msgspec
 
 from clickrank.errors import invalid
 from clickrank.serve import definitions
-from clickrank.serve.loadtest import Connection, disk, request, run_async, service
+from clickrank.serve.loadtest_one import Connection, disk, request, run_async, service
 from clickrank.store import Database
 from clickrank.store.rankers import insert_ranker
 from clickrank.wire import NewRanker

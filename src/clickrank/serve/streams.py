@@ -11,7 +11,7 @@ import numpy as np
 
 from clickrank.errors import UnknownName
 from clickrank.serve.odds import Odds
-from clickrank.serve.report import Best
+from clickrank.serve.stream_report import Best
 from clickrank.store.database import Database
 from clickrank.store.log import LoggedImpression, StreamRow, stream_by_id
 from clickrank.store.packing import pack_propensities

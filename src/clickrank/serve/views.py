@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import sqlalchemy as sa
 
-from clickrank.serve import report as reports
+from clickrank.serve import stream_report as reports
 from clickrank.serve.streams import Stream
 from clickrank.store import log as log_store
 from clickrank.store.database import Database

@@ -16,7 +16,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank.numerics.kl_bounds import SLACK, STEEP, kl_upper, kl_upper_rate
-from clickrank.numerics.kl_index import kl_ucb_and_bound
+from clickrank.numerics.kl_indices import kl_ucb_and_bound
 from clickrank.types import Floats, Ints
 
 # The δ of an index that must be computed: below all others.

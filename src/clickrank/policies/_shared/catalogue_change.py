@@ -11,7 +11,8 @@ from clickrank.errors import invalid
 from clickrank.features import Features
 from clickrank.policies._shared.recurrank_items import RESTARTS
 from clickrank.policies.recurrank import RecurRank, State
-from clickrank.types import numbers_of, origin_of, shape
+from clickrank.types import numbers_of, origin_of
+from clickrank.validate import check_shape
 
 
 def change_catalogue(
@@ -55,7 +56,7 @@ def change_catalogue(
         rule = f"features must have as many columns as before ({n_features})"
         raise invalid(owner, rule, changed.features.n_features)
     n_positions = state.phase.size
-    n_items, _ = shape(owner, changed.features.n_items, n_positions)
+    n_items, _ = check_shape(owner, changed.features.n_items, n_positions)
     before = origin_of(owner, origin, policy.features.n_items)
     if before.size != n_items:
         raise invalid(owner, f"origin must hold {n_items} numbers", before.size)

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import array_kernel
-from clickrank.types import LARGEST, Ints
+from clickrank.types import Ints
+from clickrank.validate import LARGEST
 
 
 @array_kernel

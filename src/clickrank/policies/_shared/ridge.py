@@ -15,13 +15,14 @@ from clickrank.features import Features
 from clickrank.numerics.cholesky import factorise
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.base import Policy
-from clickrank.types import Floats, Ints, number
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_float
 
 
 def check_regression(spec: Policy, features: Features, sigma: float) -> None:
     """Check what the policies have in common."""
     object.__setattr__(spec, "features", Features(features))
-    number(type(spec).__name__, "sigma", sigma, 0.0)
+    check_float(type(spec).__name__, "sigma", sigma, 0.0)
     if sigma == 0.0:
         raise invalid(type(spec).__name__, "sigma must be above 0", sigma)
 

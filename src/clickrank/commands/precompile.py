@@ -86,7 +86,7 @@ def compile_all(
     import concurrent.futures
     import multiprocessing
 
-    from clickrank.simulate.run import default_threads
+    from clickrank.simulation.run import default_threads
 
     if processes is not None and processes < 1:
         raise InvalidValue(f"warm: --processes must be at least 1, got {processes}.")
@@ -114,7 +114,7 @@ def compile_policy(name: str, models: Sequence[str]) -> Warmed:
     from clickrank.policies import POLICIES, policy
     from clickrank.policies._shared.packing import first_state
     from clickrank.ranker import Learned
-    from clickrank.simulate import simulate
+    from clickrank.simulation import simulate
 
     began = time.perf_counter()
     done = []

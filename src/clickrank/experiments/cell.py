@@ -26,8 +26,8 @@ from clickrank.experiments.sources import Linear
 from clickrank.experiments.spec import AtPoint, Experiment, Figure, KnownPrior, PolicySpec, Scale
 from clickrank.policies import Policy, policy
 from clickrank.policies.contract import source_of as policy_source
-from clickrank.simulate.many_results import Key
-from clickrank.simulate.run import check_applies, recording_rounds
+from clickrank.simulation.many_results import Key
+from clickrank.simulation.run import check_applies, recording_rounds
 from clickrank.types import Ints
 
 Say = Callable[[str], None]

@@ -23,7 +23,8 @@ from clickrank.policies.base import Policy
 from clickrank.policies.capabilities import ExactLists
 from clickrank.policies.contract import kernels_of, new_cache, scores_items
 from clickrank.rankings.lists import Drawn, Few, Lists, largest
-from clickrank.types import Floats, Ints, number, ranking_of, shape, whole
+from clickrank.types import Floats, Ints, ranking_of
+from clickrank.validate import check_float, check_int, check_shape
 
 #: Standard error of each probability, at most, unless told otherwise.
 ACCURACY = 0.01
@@ -166,7 +167,7 @@ def propensities(
     """
     if not isinstance(policy, Policy):
         raise invalid("propensities", "policy must be a Policy, as from clickrank.policy", policy)
-    n_items, n_positions = shape(type(policy).__name__, n_items, n_positions)
+    n_items, n_positions = check_shape(type(policy).__name__, n_items, n_positions)
     params = policy.params(n_items, n_positions)
     tell_apart(type(params))
     if state is None:
@@ -182,7 +183,7 @@ def generator(seed: int | np.random.Generator) -> np.random.Generator:
     """Return a generator for a seed, or the one given."""
     if isinstance(seed, np.random.Generator):
         return seed
-    return np.random.default_rng(whole("propensities", "seed", seed, 0))
+    return np.random.default_rng(check_int("propensities", "seed", seed, 0))
 
 
 def draws_for(accuracy: float) -> int:
@@ -191,7 +192,7 @@ def draws_for(accuracy: float) -> int:
     >>> draws_for(0.01)
     2500
     """
-    least = number("propensities", "accuracy", accuracy, 1e-5, 0.5)
+    least = check_float("propensities", "accuracy", accuracy, 1e-5, 0.5)
     return math.ceil(0.25 / (least * least) - 1e-9)
 
 

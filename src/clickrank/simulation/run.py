@@ -26,9 +26,10 @@ from clickrank.policies.base import policy as make_policy
 from clickrank.policies.capabilities import relabelled, relabelled_positions
 from clickrank.policies.contract import ANY_ITEMS
 from clickrank.progress import Tick, progress_bar
-from clickrank.simulate.result import Result
-from clickrank.simulate.visits import showing, users_of
-from clickrank.types import Floats, Ints, whole
+from clickrank.simulation.result import Result
+from clickrank.simulation.visits import showing, users_of
+from clickrank.types import Floats, Ints
+from clickrank.validate import check_int
 
 jit.start()
 
@@ -98,8 +99,8 @@ def simulate(
     True
     """
     plan = plan_of("simulate", horizon, seed, delay, batch, checkpoints, counted_positions)
-    runs = whole("simulate", "runs", runs, 1)
-    count = whole("simulate", "threads", default_threads() if threads is None else threads, 1)
+    runs = check_int("simulate", "runs", runs, 1)
+    count = check_int("simulate", "threads", default_threads() if threads is None else threads, 1)
     if not isinstance(model, ClickModel):
         raise invalid("simulate", "model must be a click model", model)
     spec = resolve(policy, model, plan.horizon)
@@ -108,7 +109,7 @@ def simulate(
         raise invalid("simulate", "run_ids must not be empty", run_ids)
     ids: Sequence[int] = range(runs)
     if run_ids is not None:
-        ids = [whole("simulate", "run", run, 0) for run in run_ids]
+        ids = [check_int("simulate", "run", run, 0) for run in run_ids]
         if len(set(ids)) < len(ids):
             raise invalid("simulate", "run_ids must differ", ids)
     job = Job.of(spec, model, plan)
@@ -174,11 +175,11 @@ def plan_of(
     counted_positions: int | None,
 ) -> Plan:
     """Check the settings that simulations share."""
-    rounds = whole(owner, "horizon", horizon, 1)
+    rounds = check_int(owner, "horizon", horizon, 1)
     return Plan(
-        seed=whole(owner, "seed", seed, 0),
-        delay=whole(owner, "delay", delay, 0, rounds),
-        batch=whole(owner, "batch", batch, 1, rounds),
+        seed=check_int(owner, "seed", seed, 0),
+        delay=check_int(owner, "delay", delay, 0, rounds),
+        batch=check_int(owner, "batch", batch, 1, rounds),
         checkpoints=recording_rounds(rounds, checkpoints, owner),
         counted_positions=counted_positions,
     )

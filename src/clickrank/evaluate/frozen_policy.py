@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.targets import MOST_LISTS, Mixture, Target, all_lists
-from clickrank.evaluate.usable import usable
+from clickrank.evaluate.usable_part import usable
 from clickrank.learning import Learner
 from clickrank.learning.chooser import Chooser
-from clickrank.learning.propensities import Propensities, propensities
+from clickrank.learning.policy_propensities import Propensities, propensities
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
 from clickrank.policies.contract import kernels_of, new_cache

@@ -16,12 +16,12 @@ from clickrank._compile.jit import fingerprint
 from clickrank.clickmodels.base import source_of as model_source
 from clickrank.errors import ClickRankError, invalid
 from clickrank.policies.contract import source_of as policy_source
-from clickrank.simulate.many_results import Rows, stacked
-from clickrank.simulate.result import read_file, write_file
-from clickrank.simulate.run import Plan
+from clickrank.simulation.many_results import Rows, stacked
+from clickrank.simulation.result import read_file, write_file
+from clickrank.simulation.run import Plan
 
 if TYPE_CHECKING:
-    from clickrank.simulate.slices import Instance
+    from clickrank.simulation.slices import Instance
 
 
 class SavedRows:

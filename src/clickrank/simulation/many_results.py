@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from clickrank.errors import invalid
-from clickrank.simulate.compare import Row, Summary
-from clickrank.simulate.result import Interval, Result, interval_of, read_file, write_file
+from clickrank.simulation.comparison import Row, Summary
+from clickrank.simulation.result import Interval, Result, interval_of, read_file, write_file
 from clickrank.types import Floats, Ints
 
 Key: TypeAlias = str | int

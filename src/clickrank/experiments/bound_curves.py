@@ -13,7 +13,7 @@ from clickrank.bounds import (
 )
 from clickrank.clickmodels import DCM, DCTR, Cascade, ClickModel
 from clickrank.errors import DoesNotApply
-from clickrank.experiments.cells import last_round
+from clickrank.experiments.cell import last_round
 from clickrank.experiments.models import Instance
 from clickrank.experiments.sources import Linear
 from clickrank.experiments.spec import AtPoint, PolicySpec, Scale

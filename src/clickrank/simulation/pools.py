@@ -15,8 +15,8 @@ from joblib.externals.loky import get_reusable_executor  # type: ignore[import-u
 from joblib.parallel import get_active_backend  # type: ignore[import-untyped]
 
 from clickrank.errors import invalid
-from clickrank.simulate.run import default_threads
-from clickrank.types import whole
+from clickrank.simulation.run import default_threads
+from clickrank.validate import check_int
 
 
 class Pool(NamedTuple):
@@ -35,7 +35,7 @@ def active_pool(owner: str, threads: int | None) -> Pool:
 
     ``threads`` limits how many slices are played at once.
     """
-    limit = None if threads is None else whole(owner, "threads", threads, 1)
+    limit = None if threads is None else check_int(owner, "threads", threads, 1)
     # Asked to prefer threads, joblib answers with them unless another backend was chosen; but it
     # forgets a number of workers that was chosen without a backend.
     backend, _ = get_active_backend(prefer="threads")

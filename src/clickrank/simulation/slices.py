@@ -13,8 +13,8 @@ import numpy as np
 from clickrank.clickmodels.base import ClickModel
 from clickrank.policies.base import Policy
 from clickrank.progress import Tick
-from clickrank.simulate.many_results import Key, Rows
-from clickrank.simulate.run import LOOK_SECONDS, Job, Plan
+from clickrank.simulation.many_results import Key, Rows
+from clickrank.simulation.run import LOOK_SECONDS, Job, Plan
 
 
 class Instance(NamedTuple):

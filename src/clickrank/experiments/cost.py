@@ -12,14 +12,14 @@ from rich.table import Table
 
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import MissingData
-from clickrank.experiments.cells import AnyCell, ManyCell, cells, many_cell
+from clickrank.experiments.cell import AnyCell, ManyCell, cells, many_cell
 from clickrank.experiments.judged import instance, load_test_queries
 from clickrank.experiments.models import Instance, drawing
-from clickrank.experiments.reproduce import scale_of
+from clickrank.experiments.reproduction import scale_of
 from clickrank.experiments.sources import Judged
 from clickrank.experiments.spec import Experiment, Scale
 from clickrank.policies import Policy
-from clickrank.simulate import simulate
+from clickrank.simulation import simulate
 from clickrank.types import Ints
 
 #: The queries of MSLR-WEB30K's first fold that 004 tests on, and their mean number of documents.

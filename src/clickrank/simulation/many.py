@@ -22,12 +22,12 @@ from clickrank.clickmodels.base import ClickModel
 from clickrank.errors import ClickRankError, invalid
 from clickrank.policies.base import Policy
 from clickrank.progress import Tick, progress_bar
-from clickrank.simulate.many_results import Key, ManyResults, Rows, stacked
-from clickrank.simulate.pools import Pool, active_pool
-from clickrank.simulate.run import Job, Plan, check_applies, plan_of, resolve
-from clickrank.simulate.saved import SavedRows
-from clickrank.simulate.slices import Caller, Instance, PlayedSlice, Slice, Waiting, play_slice
-from clickrank.types import whole
+from clickrank.simulation.many_results import Key, ManyResults, Rows, stacked
+from clickrank.simulation.pools import Pool, active_pool
+from clickrank.simulation.run import Job, Plan, check_applies, plan_of, resolve
+from clickrank.simulation.saved import SavedRows
+from clickrank.simulation.slices import Caller, Instance, PlayedSlice, Slice, Waiting, play_slice
+from clickrank.validate import check_int
 
 PolicyFactory: TypeAlias = Callable[[Key, ClickModel], Policy | str]
 
@@ -111,7 +111,7 @@ def simulate_many(
     """
     owner = "simulate_many"
     plan = plan_of(owner, horizon, seed, delay, batch, checkpoints, counted_positions)
-    runs = whole(owner, "runs", runs, 1)
+    runs = check_int(owner, "runs", runs, 1)
     given: object = label
     if given is not None and not (isinstance(given, str) and given):
         raise invalid(owner, "label must be a text", given)

@@ -11,7 +11,7 @@ from rich.table import Table
 from clickrank.errors import MissingData, MissingExtra, invalid
 from clickrank.experiments.across import judged_across
 from clickrank.experiments.ahead import compiled_ahead
-from clickrank.experiments.cells import AnyCell, Say, cells, folder_of, pair
+from clickrank.experiments.cell import AnyCell, Say, cells, folder_of, pair
 from clickrank.experiments.datasets import remember, remembered, with_data
 from clickrank.experiments.listing import list_experiments, select
 from clickrank.experiments.report import claim_facts, write_report

@@ -15,8 +15,8 @@ from clickrank.clickmodels.base import ClickModel
 from clickrank.errors import invalid
 from clickrank.plots import Curve, regret_figure
 from clickrank.policies.base import Policy
-from clickrank.simulate.result import Result, load_results, save_results
-from clickrank.simulate.run import check_applies, resolve, simulate
+from clickrank.simulation.result import Result, load_results, save_results
+from clickrank.simulation.run import check_applies, resolve, simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -55,8 +55,15 @@ def named(words: Iterable[str], text: str) -> list[str]:
     """
     found = dict.fromkeys(word for word in words if word)
     return [
-        word for word in found if re.search(rf"(?<![\w-]){re.escape(word)}(?!\w|-\w|[.]\w)", text)
+        word for word in found if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w]|[-.,]\w)", text)
     ]
+
+
+def worded_anew(found: dict[str, Any], want: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without what its error names now and did not name before."""
+    if "names" not in found or "names" not in want:
+        return found
+    return {**found, "names": [name for name in want["names"] if name in found["names"]]}
 
 
 def load(path: Path) -> Any:

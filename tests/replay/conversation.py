@@ -27,6 +27,9 @@ HEADERS = ("allow", "content-disposition", "retry-after", "www-authenticate", "c
 #: machine's clock, and what is being compiled just now.
 VARYING = {"secret": "a secret", "compiling": "some"}
 _KEY_TIMES = {"created", "revoked"}
+#: Words of addresses and bodies that a message has whatever it speaks of.
+_EVERYWHERE = {"activity", "clicks", "contexts", "impressions", "items", "keys", "name"}
+_EVERYWHERE |= {"rank", "rankers", "report", "v1"}
 #: Ids that the service makes.
 _MADE = re.compile(r"[0-9a-f]{32}")
 
@@ -108,7 +111,7 @@ class Talk:
             headers = {"authorization": f"Bearer {self._known['admin']}"}
         while self.sent("GET", path, headers=headers).json()["settled"] < count:
             assert time.monotonic() < deadline, (ranker, context)
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def _kept(self, step: dict[str, Any], answer: Any) -> dict[str, Any]:
         media = answer.headers.get("content-type", "")
@@ -171,8 +174,9 @@ def _error(step: dict[str, Any], body: Any) -> dict[str, Any]:
     body_words = _words(step.get("body", {}))
     values = [word for word in body_words[1] if word in text]
     marked = [word for word in body_words[0] if re.search(rf"[$`'.]{word}[`'.]|^{word} must", text)]
-    address = re.split("[/?&=]", step["call"].partition(" ")[2])
-    names = marked + values or named(body_words[0] + address, text)
+    path, _, query = step["call"].partition(" ")[2].partition("?")
+    others = [word for word in body_words[0] + path.split("/") if word not in _EVERYWHERE]
+    names = marked + values or named(others + re.split("[&=]", query), text)
     return {"code": body["error"]["code"], "names": list(dict.fromkeys(names))}
 
 
@@ -260,7 +264,7 @@ _PROSE = {"title", "description", "examples", "example"}
 def _schema(schema: Any) -> Any:
     """Return a schema without its prose; of what is required nothing may be added either."""
     if isinstance(schema, dict):
-        found = {}
+        found: dict[str, Any] = {}
         for key, inner in schema.items():
             if key == "properties":
                 found[key] = {name: _schema(one) for name, one in inner.items()}

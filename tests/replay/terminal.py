@@ -8,8 +8,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,11 +71,6 @@ def run_all(folder: Path) -> list[dict[str, Any]]:
 def _run(app: Any, step: dict[str, Any]) -> tuple[int, str, str]:
     """Return exit code, output and errors; a Python error that nobody foresaw is raised."""
     words = shlex.split(step["line"])
-    if step.get("process"):
-        command = [sys.executable, "-m", "clickrank", *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-        assert "Traceback" not in done.stderr, f"clickrank {step['line']}: {done.stderr}"
-        return done.returncode, done.stdout, done.stderr
     result = CliRunner().invoke(app, words, prog_name="clickrank")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise AssertionError(f"clickrank {step['line']} has a traceback") from result.exception
@@ -92,7 +85,7 @@ def _kept(
     if code == 2 or (code and not output):  # refused: the message may be worded anew
         return {**found, "prints": bool(output), "names": _named(step["line"], errors)}
     show = step.get("show", "json" if "--json" in step["line"].split() else "table")
-    found["says"] = bool(errors) and not step.get("process")
+    found["says"] = bool(errors)
     if show == "json":
         answer = json.loads(output)
         names |= _names_in(answer)
@@ -166,16 +159,27 @@ def _words(line: str) -> list[str]:
 
 
 def _named(line: str, errors: str) -> list[str]:
-    """Return which values a message names; if none, which options, with or without dashes."""
+    """Return which values a message names, and then which options, with or without dashes."""
+    own = [one for one in errors.splitlines() if one.startswith("clickrank: ")]
+    text = "\n".join(own) or errors  # Typer's own errors have other lines
     words = _words(line)
-    values = named((word for word in words if not _known_option(word)), errors)
-    options = (word.removeprefix("--") for word in words if _known_option(word))
-    return values or named(options, errors.replace("--", ""))
+    values = named((word for word in words if word not in _option_names()), text)
+    options = (word.removeprefix("--") for word in words if word in _option_names())
+    return values + named(options, text.replace("--", ""))
+
+
+def to_record(answers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return answers to be recorded: an error must go on to name values, or else options."""
+    for one in answers:
+        if one["exit"] == 2:
+            values = [name for name in one["names"] if f"--{name}" not in _option_names()]
+            one["names"] = values or one["names"]
+    return answers
 
 
 @functools.cache
-def _known_option(word: str) -> bool:
-    return any(word in options for options in all_options().values())
+def _option_names() -> set[str]:
+    return {name for options in all_options().values() for name in options}
 
 
 @functools.cache
@@ -192,15 +196,20 @@ def _content(path: Path, shape: bool) -> Any:
         import numpy as np
 
         with np.load(path) as file:
-            return {name: [str(file[name].dtype), list(file[name].shape)] for name in file.files}
+            arrays = {name: file[name] for name in file.files}
+        # How long a text is depends on the durations in it.
+        kinds = {
+            name: "text" if a.dtype.kind == "U" else str(a.dtype) for name, a in arrays.items()
+        }
+        return {name: [kinds[name], list(array.shape)] for name, array in arrays.items()}
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
         table = pq.read_table(path)
         columns = {field.name: str(field.type) for field in table.schema}
         return {"rows": table.num_rows, "columns": columns}
-    kinds = {b"\x89PNG": "png", b"%PDF": "pdf", b"<?xm": "svg", b"<!do": "html", b"<!DO": "html"}
-    return kinds[path.read_bytes()[:4]]
+    pictures = {b"\x89PNG": "png", b"%PDF": "pdf", b"<?xm": "svg", b"<!do": "html", b"<!DO": "html"}
+    return pictures[path.read_bytes()[:4]]
 
 
 def shape_of(value: Any) -> Any:

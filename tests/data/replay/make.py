@@ -21,7 +21,7 @@ from tests.replay.compare import save
 from tests.replay.where import FOLDER
 
 PARTS: dict[str, Callable[[Path], Any]] = {
-    "commands": terminal.run_all,
+    "commands": lambda folder: terminal.to_record(terminal.run_all(folder)),
     "options": lambda folder: terminal.all_options(),
     "http": conversation.hold,
     "openapi": conversation.described,

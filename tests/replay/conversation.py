@@ -262,14 +262,14 @@ _PROSE = {"title", "description", "examples", "example"}
 
 
 def _schema(schema: Any) -> Any:
-    """Return a schema without its prose; of what is required nothing may be added either."""
+    """Return a schema without its prose; what is required as a dictionary, which may grow."""
     if isinstance(schema, dict):
         found: dict[str, Any] = {}
         for key, inner in schema.items():
             if key == "properties":
                 found[key] = {name: _schema(one) for name, one in inner.items()}
             elif key == "required" and isinstance(inner, list):
-                found[key] = sorted(inner)
+                found[key] = dict.fromkeys(sorted(inner), True)
             elif key not in _PROSE:
                 found[key] = _schema(inner)
         return found

@@ -1,7 +1,7 @@
-"""Saved rankers and a store that an earlier version wrote open, and go on as they would have.
+"""Saved rankers and stores that earlier versions wrote open, and go on as they would have.
 
-The files are in `tests/data/before`; `make.py` there says which version wrote them. They must never
-be written again by a later version: then they would show nothing.
+The files are in folders of `tests/data`; `make.py` in each says which version wrote them. They must
+never be written again by a later version: then they would show nothing.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 from numpy.typing import NDArray
+from typer.testing import CliRunner
 
 import clickrank as cr
 from clickrank.ranker import Learned, takes_candidates
@@ -30,22 +32,37 @@ from clickrank.store.rankers import ranker_by_id
 from clickrank.store.state import load
 from clickrank.store.tables import impressions, snapshots, streams
 from clickrank.wire import Clicks, RankRequest
+from tests.replay.where import command_line, no_time_passes
 
-FOLDER = Path(__file__).parent / "data" / "before"
+DATA = Path(__file__).parent / "data"
+#: From the oldest version to the newest.
+FOLDERS = ("before", "at_bf3a85a", "at_38c3e8f")
+NEWEST = FOLDERS[-1]
+STORES = [
+    *((folder, "store") for folder in FOLDERS),
+    pytest.param(
+        "at_bf3a85a",
+        "plans",
+        marks=pytest.mark.xfail(
+            reason="PMEDQueue.upgraded takes the weights of lists that are not of the plan, but "
+            "leaves the lists: verify then says that snapshots are not the fold of the log"
+        ),
+    ),
+]
 #: Microseconds since 1970 at which the store was written, and a time after all its windows.
 WRITTEN, LATER = 1_700_000_000_000_000, 1_800_000_000_000_000
 
 
 @functools.cache
-def expected() -> Any:
-    path = FOLDER / "expected.json"
-    return json.loads(path.read_text()) if path.exists() else {"rankers": {}}
+def expected(folder: str) -> Any:
+    path = DATA / folder / "expected.json"
+    return json.loads(path.read_text()) if path.exists() else {"rankers": {}, "store": {}}
 
 
-def unpacked(name: str, folder: Path) -> Path:
-    """Return the path of a file of the archive, written into a folder as it was."""
-    with zipfile.ZipFile(FOLDER / "files.zip") as archive:
-        return Path(archive.extract(name, folder))
+def unpacked(folder: str, name: str, to: Path) -> Path:
+    """Return the path of a file of an archive, written into a folder as it was."""
+    with zipfile.ZipFile(DATA / folder / "files.zip") as archive:
+        return Path(archive.extract(name, to))
 
 
 def digest(array: NDArray[Any]) -> str:
@@ -60,18 +77,24 @@ def statistics(learned: Learned) -> dict[str, str]:
     return {name: digest(array) for name, array in sorted(learned.statistics().items())}
 
 
-#: Statistics that have another layout or name now, by policy. That they were converted rightly
-#: shows in the lists that follow, in the tests of these policies and, for a store, in the log:
-#: folded again, it gives the same.
+#: Statistics that had another layout or name in files older than the newest, by policy. That they
+#: were converted rightly shows in the lists that follow, in the tests of these policies and, for a
+#: store, in the log: folded again, it gives the same.
 CONVERTED = {
     "pmed": ("lists", "weights"),
     "recurrank": ("clicks", "order", "restarts", "views"),
     "toprank": ("wins",),
 }
+#: The policies of the stores' rankers that are concerned.
+POLICY_OF = {"plans": "pmed", "rows": "recurrank", "search": "toprank"}
 
 
-def still_there(found: dict[str, Any], want: dict[str, Any], name: str) -> dict[str, Any]:
+def still_there(
+    found: dict[str, Any], want: dict[str, Any], name: str, folder: str
+) -> dict[str, Any]:
     """Leave out what is no statistic any more, because it is computed from the others."""
+    if folder == NEWEST:
+        return want
     kept = {field: value for field, value in want.items() if field in found}
     return {**kept, **{field: found[field] for field in CONVERTED.get(name, ())}}
 
@@ -105,14 +128,17 @@ def goes_on(ranker: cr.Ranker, waiting: list[str]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", expected()["rankers"])
-def test_a_saved_ranker_goes_on(name: str, tmp_path: Path) -> None:
-    want = expected()["rankers"][name]
-    ranker = cr.Ranker.load(unpacked(f"{name}.ranker", tmp_path))
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [(folder, name) for folder in FOLDERS for name in expected(folder)["rankers"]],
+)
+def test_a_saved_ranker_goes_on(folder: str, name: str, tmp_path: Path) -> None:
+    want = expected(folder)["rankers"][name]
+    ranker = cr.Ranker.load(unpacked(folder, f"{name}.ranker", tmp_path))
     found = goes_on(ranker, want["waiting"])
     for key, value in found.items():
         if "statistics" in key:
-            old = {c: still_there(value[c], want[key][c], name) for c in value}
+            old = {c: still_there(value[c], want[key][c], name, folder) for c in value}
             assert value == old, f"{name}: {key}"
         else:
             assert value == want[key], f"{name}: {key}"
@@ -123,11 +149,12 @@ def test_a_saved_ranker_goes_on(name: str, tmp_path: Path) -> None:
             assert set(ranker.rank(some, context).items) <= set(some)
 
 
-def test_every_saved_ranker_is_loaded() -> None:
-    with zipfile.ZipFile(FOLDER / "files.zip") as archive:
-        saved = {name.removesuffix(".ranker") for name in archive.namelist()} - {"store.db"}
-    assert saved == set(expected()["rankers"])
-    assert len(saved) == 38
+@pytest.mark.parametrize(("folder", "count"), [*zip(FOLDERS, (38, 4, 38), strict=True)])
+def test_every_saved_ranker_is_loaded(folder: str, count: int) -> None:
+    with zipfile.ZipFile(DATA / folder / "files.zip") as archive:
+        saved = {Path(name).stem for name in archive.namelist() if name.endswith(".ranker")}
+    assert saved == set(expected(folder)["rankers"])
+    assert len(saved) == count
 
 
 def read_store(database: Database, from_base: bool = False) -> dict[str, Any]:
@@ -155,13 +182,13 @@ def read_store(database: Database, from_base: bool = False) -> dict[str, Any]:
     return found
 
 
-def assert_same(found: dict[str, Any], want: dict[str, Any]) -> None:
+def assert_same(found: dict[str, Any], want: dict[str, Any], folder: str) -> None:
     """Compare streams, but for what is no statistic any more."""
     assert set(found) == set(want)
     for name, stream in found.items():
         old = dict(want[name])
-        policy = "toprank" if name.startswith("search") else ""
-        old["statistics"] = still_there(stream["statistics"], old["statistics"], policy)
+        policy = POLICY_OF.get(name.partition(" / ")[0], "")
+        old["statistics"] = still_there(stream["statistics"], old["statistics"], policy, folder)
         assert stream == old, name
 
 
@@ -180,23 +207,61 @@ async def settled(engine: Engine, name: str, context: str, count: int) -> None:
     deadline = time.monotonic() + 30.0
     while (await engine.report(name, context)).settled < count:
         assert time.monotonic() < deadline, (name, context)
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.1)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> str:
-    """Return the address of a copy of the store."""
-    return f"sqlite:///{unpacked('store.db', tmp_path)}"
+async def lists_that_follow(url: str, names: list[str]) -> dict[str, list[str]]:
+    """Return the next lists of each stream, without clicks between them."""
+    found: dict[str, list[str]] = {}
+    with no_time_passes():
+        engine = await Engine.open(url, clock=clock_at(LATER), seed=7)
+        try:
+            for key in names:  # else what is learned from would depend on when
+                name, context = key.split(" / ")
+                count = (await engine.report(name, context)).impressions
+                await settled(engine, name, context, count)
+            for key in names:
+                name, context = key.split(" / ")
+                shown = [await engine.rank(name, RankRequest(context=context)) for _ in range(6)]
+                found[key] = ["".join(one.items) for one in shown]
+        finally:
+            await engine.close()
+    return found
 
 
-def test_the_store_opens(store: str) -> None:
-    database = Database(store)
+def exported(store: Path, name: str, folder: Path) -> Path:
+    """Return the path of a ranker's log, exported by the command."""
+    path = folder / f"{name}.parquet"
+    words = ["export", name, "--out", str(path), "--store", f"sqlite:///{store}"]
+    result = CliRunner().invoke(command_line(), words)
+    assert result.exit_code == 0, result.output
+    return path
+
+
+def test_the_store_is_exported_as_it_was(tmp_path: Path) -> None:
+    store = unpacked(NEWEST, "store.db", tmp_path)
+    for name in ("front", "odds"):
+        want = pq.read_table(unpacked(NEWEST, f"{name}.parquet", tmp_path / "then"))
+        found = pq.read_table(exported(store, name, tmp_path))
+        assert found.schema.equals(want.schema)
+        assert found.to_pylist() == want.to_pylist()
+
+
+def test_the_store_shows_the_same_lists(tmp_path: Path) -> None:
+    want = expected(NEWEST)["store"]["lists"]
+    url = f"sqlite:///{unpacked(NEWEST, 'store.db', tmp_path)}"
+    assert asyncio.run(lists_that_follow(url, list(want))) == want
+
+
+@pytest.mark.parametrize(("folder", "name"), STORES)
+def test_the_store_opens(folder: str, name: str, tmp_path: Path) -> None:
+    database = Database(f"sqlite:///{unpacked(folder, f'{name}.db', tmp_path)}")
     try:
         database.upgrade()
-        want = expected()["store"]["written"]
+        want = expected(folder)[name]["written"]
         one, two = read_store(database), read_store(database, from_base=True)
         assert one == two
-        assert_same(one, want)
+        assert_same(one, want, folder)
         found = verify(database)
         assert found.problems == []
         assert found.snapshots == sum(each["snapshots"] for each in want.values())
@@ -205,8 +270,10 @@ def test_the_store_opens(store: str) -> None:
         database.close()
 
 
-def test_the_store_serves(store: str) -> None:
-    want = expected()["store"]
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_store_serves(folder: str, tmp_path: Path) -> None:
+    store = f"sqlite:///{unpacked(folder, 'store.db', tmp_path)}"
+    want = expected(folder)["store"]
     names = [key.split(" / ") for key in want["later"]]
 
     async def serve() -> None:
@@ -235,7 +302,7 @@ def test_the_store_serves(store: str) -> None:
     try:
         after = read_store(database)
         later = {key: {**each, "snapshots": None} for key, each in want["later"].items()}
-        assert_same({key: {**after[key], "snapshots": None} for key in later}, later)
+        assert_same({key: {**after[key], "snapshots": None} for key in later}, later, folder)
         asyncio.run(go_on())
         assert verify(database).problems == []
         one, two = read_store(database), read_store(database, from_base=True)

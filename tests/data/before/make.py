@@ -17,6 +17,7 @@ import shutil
 import sqlite3
 import tempfile
 import zipfile
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +89,12 @@ def make_ranker(place: int, name: str) -> tuple[cr.Ranker, list[str]]:
     return ranker, waiting
 
 
-def make_rankers(folder: Path) -> dict[str, Any]:
+def make_rankers(folder: Path, names: Collection[str] = tuple(POLICIES)) -> dict[str, Any]:
     """Save a ranker of each policy; return what is expected of them once loaded."""
     found = {}
     for place, name in enumerate(POLICIES):
+        if name not in names:
+            continue
         ranker, waiting = make_ranker(place, name)
         path = folder / f"{name}.ranker"
         ranker.save(path)
@@ -109,14 +112,14 @@ RANKERS = {
 }
 
 
-async def write_store(url: str) -> None:
-    """Serve lists of five rankers, in two contexts each, twice: the first time makes snapshots."""
+async def write_store(url: str, rankers: Mapping[str, NewRanker]) -> None:
+    """Serve lists of some rankers, in two contexts each, twice: the first time makes snapshots."""
     users = np.random.default_rng(0)
     for session in range(2):
         engine = await Engine.open(url, clock=clock_at(WRITTEN + session))
         engine._rng = np.random.default_rng(session)
         try:
-            for name, new in RANKERS.items():
+            for name, new in rankers.items():
                 if session == 0:
                     await engine.create(new)
                 elif name in ("front", "mail"):
@@ -148,10 +151,10 @@ async def close_windows(url: str, streams: list[str]) -> None:
         await engine.close()
 
 
-def make_store(folder: Path) -> dict[str, Any]:
+def make_store(folder: Path, rankers: Mapping[str, NewRanker] = RANKERS) -> dict[str, Any]:
     """Write the store; return what is expected of it as it is, and after all windows."""
     path = folder / "store.db"
-    asyncio.run(write_store(f"sqlite:///{path}"))
+    asyncio.run(write_store(f"sqlite:///{path}", rankers))
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         connection.execute("VACUUM")
@@ -172,15 +175,25 @@ def store_content(path: Path) -> dict[str, Any]:
         database.close()
 
 
+def write_archive(paths: Iterable[Path], to: Path) -> None:
+    """Write files into an archive in a folder."""
+    with zipfile.ZipFile(to / "files.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(paths):
+            archive.write(path, path.name)
+
+
+def write_expected(found: dict[str, Any], to: Path) -> None:
+    """Write what is expected of the files into a folder."""
+    (to / "expected.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+
+
 def main() -> None:
     """Write everything."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         found = {"rankers": make_rankers(folder), "store": make_store(folder)}
-        with zipfile.ZipFile(HERE / "files.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-            for path in sorted([*folder.glob("*.ranker"), folder / "store.db"]):
-                archive.write(path, path.name)
-    (HERE / "expected.json").write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+        write_archive([*folder.glob("*.ranker"), folder / "store.db"], HERE)
+    write_expected(found, HERE)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""What the command line and the service answered before, asked again."""

@@ -40,14 +40,7 @@ FOLDERS = ("before", "at_bf3a85a", "at_38c3e8f")
 NEWEST = FOLDERS[-1]
 STORES = [
     *((folder, "store") for folder in FOLDERS),
-    pytest.param(
-        "at_bf3a85a",
-        "plans",
-        marks=pytest.mark.xfail(
-            reason="PMEDQueue.upgraded takes the weights of lists that are not of the plan, but "
-            "leaves the lists: verify then says that snapshots are not the fold of the log"
-        ),
-    ),
+    ("at_bf3a85a", "plans"),
 ]
 #: Microseconds since 1970 at which the store was written, and a time after all its windows.
 WRITTEN, LATER = 1_700_000_000_000_000, 1_800_000_000_000_000

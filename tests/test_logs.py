@@ -79,6 +79,13 @@ def drawn_lists(n: int = 80) -> Lists:
     return found
 
 
+def test_memory_must_be_a_size(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.parquet", rows_of([("q", ["a", "b"], [0, 1])]))
+    message = "open_log: memory must be a size such as 500MB or 4GB, got 'lots'."
+    with pytest.raises(InvalidValue, match=message):
+        open_log(path, memory="lots")
+
+
 def test_counts_are_those_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lists = [*drawn_lists(), *drawn_lists(30)]  # some of them twice
     rows = rows_of(lists)

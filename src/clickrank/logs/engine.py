@@ -38,11 +38,17 @@ def connect(engine: str, folder: Path, memory: str, threads: int | None) -> Any:
     """
     ibis = require_ibis()
     if engine == "duckdb":
-        backend = ibis.duckdb.connect(
-            memory_limit=memory,
-            temp_directory=str(folder / "spill"),
-            threads=threads or os.cpu_count() or 1,
-        )
+        import duckdb
+
+        try:
+            backend = ibis.duckdb.connect(
+                memory_limit=memory,
+                temp_directory=str(folder / "spill"),
+                threads=threads or os.cpu_count() or 1,
+            )
+        except duckdb.ParserException as error:  # it reads nothing else here
+            rule = "memory must be a size such as 500MB or 4GB"
+            raise invalid("open_log", rule, memory) from error
         # So that `watched` can ask how far it is.
         backend.raw_sql("SET enable_progress_bar = true")
         backend.raw_sql("SET enable_progress_bar_print = false")

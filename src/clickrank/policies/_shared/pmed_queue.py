@@ -34,16 +34,17 @@ class PMEDQueue(ExactLists, ReadsEarlierStates):
         return None
 
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return statistics in which lists that are not of the plan have no weight.
+        """Return statistics in which lists that are not of the plan are 0 and have no weight.
 
         Earlier versions counted the lists of the plan, -1 of them if it could not be made.
         """
         arrays = dict(arrays)
         if "n_lists" in arrays:
             found = int(arrays["n_lists"][0])
-            weights = arrays["weights"].copy()
+            lists, weights = arrays["lists"].copy(), arrays["weights"].copy()
+            lists[max(found, 0) :] = 0
             weights[max(found, 0) :] = 0.0
             if found < 0:
                 weights[0] = -1.0
-            arrays["weights"] = weights
+            arrays |= {"lists": lists, "weights": weights}
         return arrays

@@ -47,7 +47,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Show every other pair of neighbours in random order, unless it is known which is better."""
+    """Show every other pair of neighbours in random order, unless the upper is surely better."""
     n_positions = ranking.shape[0]
     for position in range(n_positions):
         memo[position] = 0

@@ -48,34 +48,37 @@ class BatchRank(Policy, BatchRankItems):
     the end of a stage it is split in two where upper items are surely better than lower ones, or
     items that surely do not belong on the page are eliminated.
 
-    Stage ℓ of a batch ends when each item has n_ℓ = ⌈16 · 4^ℓ log T⌉ views. Let U and L be the
-    largest and smallest q with n_ℓ d(c/n_ℓ, q) ≤ log T + 3 log log T for c clicks, and
-    L(d_1) ≥ L(d_2) ≥ …. The batch is split after the last d_s, s below its number of positions,
-    with L(d_s) > U of all items after it; both parts begin at stage 0. Without such an s, items
-    of a U below L(d_len), len positions, are eliminated, and stage ℓ + 1 begins.
+    Stage ℓ of a batch ends when each item has n_ℓ = ⌈16 · 4^ℓ log T⌉ views. With KL the divergence
+    of Bernoulli distributions, an item of c clicks has bounds U and L: the largest and smallest q
+    with n_ℓ KL(c/n_ℓ, q) ≤ log T + 3 log log T. Sort the items so that L(d_1) ≥ L(d_2) ≥ …. The
+    batch is split after the last d_s, s below its number of positions, with L(d_s) > U of all items
+    after it; both parts begin at stage 0. Without such an s, items whose U is below L(d_m), where
+    the batch has m positions, are eliminated, and stage ℓ + 1 begins.
 
-    **Assumes**: position-based or cascade clicks, or others with what the paper assumes of both;
-    the first positions are examined most. Knows the horizon.
+    **Assumes**: position-based or cascade clicks, or any click model with the properties that the
+    paper assumes; the first positions are examined most. Knows the horizon.
 
     **Source**: zoghi2017, Algorithms 1 to 4.
 
     **Differences**: 1. As printed, a view counts only for items that were shown less often than
     others of the batch, not for those that fill up the list. With late feedback the counts do not
     tell which these are, so the memo does: it holds the number of the batch's stage, or 0 if the
-    view does not count. 2. "Fewer lists" goes by the lists made, so that items take turns in the
-    same way when feedback is late. If that is forgotten, it goes by feedback. Views beyond n_ℓ, or
-    of a stage that has ended, are dropped: late feedback prolongs every stage by the delay. Which
-    views count never depends on clicks. 3. A batch of as many items as positions that was not split
-    goes on to the next stage, too. 4. A batch of one item does not count: there is nothing to
-    learn. 5. log T is at least log 2 in n_ℓ. 6. Items that were eliminated may be retired, and it
-    goes on. Any other change starts it again: counts are those of one stage of one batch, and all
-    items of a batch must have as many views.
+    view does not count. 2. Which items were shown less often is decided by the lists made, so that
+    items take turns in the same way when feedback is late; after a restart of the process, by
+    feedback. Views beyond n_ℓ, or of a stage that has ended, are dropped: late feedback prolongs
+    every stage by the delay. Which views count never depends on clicks. 3. A batch of as many items
+    as positions that was not split goes on to the next stage, too. 4. A batch of one item is not
+    counted: there is nothing to learn. 5. log T is at least log 2 in n_ℓ, and log log T is 0 up to
+    T = e. 6. Items that were eliminated may be retired, and learning goes on. Any other change of
+    the items starts the policy again: counts are those of one stage of one batch, and all items of
+    a batch must have as many views.
 
-    **Complexity**: O(n_items · n_positions) a round, and O(n_items²) at the end of a stage.
+    **Complexity**: O(n_items · n_positions) a round, and as much again at the end of a stage, plus
+    the sort.
 
     **Guarantee**: regret O(K³ L log T / ((1 - p_max) Δ_min)) for L items on K positions, where
-    p_max is the largest attraction and Δ_min the smallest gap between two (zoghi2017).
-    Items of equal attraction are never told apart, which costs nothing.
+    p_max is the largest attraction and Δ_min the smallest gap between neighbours among the best K +
+    1 (zoghi2017). Items of equal attraction are never told apart, which costs nothing.
 
     Parameters
     ----------
@@ -202,7 +205,7 @@ def _end_stage(params: Params, state: State, items: Ints, first: int, end: int) 
     for s in range(1, size):
         if lower[best[s - 1]] > upper[best[s:]].max():
             split = s
-    newest = state.number.max()  # of a stage that goes on, or ends just now
+    newest = state.number.max()  # the largest number so far: it never falls
     if split > 0:  # d_1, …, d_s, and the others as they were
         after = np.ones(items.shape[0], dtype=np.bool_)
         after[best[:split]] = False

@@ -22,8 +22,8 @@ class State(NamedTuple):
     """The base list, and how often one item of a pair was clicked and the other was not."""
 
     rounds: IntStatistic  # (1,), t - 1
-    base: IntStatistic  # (n_items,), the base list R̄, then the items below the page: those that may
-    #                     be better than its last one first
+    base: IntStatistic  # (n_items,), the base list R̄, then the items below the page,
+    #                     first those that may still be better than the last item on it
     wins: IntStatistic  # (n_items, n_items), in randomised pairs: row clicked, column not; so that
     #                     s(i,j) = wins[i,j] - wins[j,i] and n(i,j) = wins[i,j] + wins[j,i]
 
@@ -31,7 +31,7 @@ class State(NamedTuple):
 class Waiting(NamedTuple):
     """Lists that feedback may still come for, which cannot be known from feedback."""
 
-    lists_since_feedback: IntParticle  # (1,), lists made since it last came: t goes on without it
+    lists_since_feedback: IntParticle  # (1,), lists made since the last feedback; t counts them too
 
 
 class Params(NamedTuple):
@@ -44,17 +44,18 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class BubbleRank(Policy, BubbleRankItems):
-    """BubbleRank improves a list it is given, and never strays far from it.
+    """BubbleRank improves a list it is given, and never shows one that is much worse.
 
-    In every round disjoint pairs of neighbours, those at even or at odd positions in turn, are
-    shown in random order unless it is known which is better. A pair counts when exactly one of the
-    two is clicked. Once the lower item is surely better, it moves up for good.
+    In every round disjoint pairs of neighbours, which begin at odd and at even positions in turn,
+    are shown in random order unless the upper one is surely better. A pair counts when exactly one
+    of the two is clicked. Once the lower item is surely better, it moves up.
 
-    With n(i,j) times that a pair counted and s(i,j) times that i was clicked less times that j was,
-    i is surely better than j if s(i,j) > 2 √(n(i,j) log(1/δ)), where δ = T^-power.
+    Let n(i,j) be how often the pair counted, and s(i,j) how often i was the one clicked, minus how
+    often j was. Item i is surely better than j if s(i,j) > 2 √(n(i,j) log(1/δ)), where δ =
+    T^-power.
 
-    **Assumes**: position-based or cascade clicks, or others with what the paper assumes of both;
-    the first positions are examined most. Knows the horizon.
+    **Assumes**: position-based or cascade clicks, or any click model with the properties that the
+    paper assumes; the first positions are examined most. Knows the horizon.
 
     **Source**: changli2019, Algorithm 1.
 
@@ -62,11 +63,11 @@ class BubbleRank(Policy, BubbleRankItems):
     position is paired with a random item below the page that is not surely worse than the last one;
     an item that is not shown is not clicked. One that is surely better takes the last position (the
     one of the largest lead, if there are several). 2. Without a given list, the first list, drawn
-    at random, is the one to start from; with delayed feedback, the first that comes back. 3. Pairs
-    shown in a fixed order do not count. The memo says which were randomised, and with what item the
-    last position was paired: late feedback counts for the pair, wherever its items are by then.
-    4. Rounds alternate between even and odd pairs by the number of lists whose feedback has come,
-    plus those made since.
+    at random, is the one to start from; with delayed feedback, the first that comes back, and each
+    list before that is drawn again. 3. Pairs shown in a fixed order do not count. The memo says
+    which were randomised, and with what item the last position was paired: late feedback counts for
+    the pair, wherever its items are by then. 4. Rounds alternate between even and odd pairs by the
+    number of lists whose feedback has come, plus those made since.
 
     **Complexity**: O(n_items) a round, and memory for n_items² counts.
 
@@ -148,7 +149,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Show every other pair of neighbours in random order, unless it is known which is better."""
+    """Show every other pair of neighbours in random order, unless the upper is surely better."""
     n_positions = ranking.shape[0]
     memo[:] = 0
     if not params.given and state.rounds[0] == 0:

@@ -36,7 +36,7 @@ class Params(NamedTuple):
     """Constants."""
 
     width: float  # c: the bound is α + c β √(log ...)
-    squared: int  # 1 for log(J l²), 0 for log(J l)
+    squared: int  # 1 for log(J l²), 0 for log(J l), which `EpochUCBStar` has
     largest_index: float  # 1 if attractions are known to be at most 1, else infinite
     objective: Objective  # that the estimates minimise, and their bounds
 
@@ -48,54 +48,56 @@ class EpochUCBUnknown(EpochPolicy):
     Attractions and biases are fitted to the clicks of all epochs; the width of an item's bound
     comes from how far one more click would move its estimate.
 
-    The index of item j is α_j + √(36 β_j² log(J l²)) in epoch l, with J items and β_j² = Σ_ks Ñ_ks
-    (α_j - α_j^ks)², where (α, λ) are fitted to the clicks N and the epochs Ñ by item and position,
-    and α^ks is α with one more click in N_ks. The largest goes to the position of the largest λ,
+    The index of item j is α_j + √(36 β_j² log(J l²)) in epoch l, with J items and β_j² = Σ_ik Ñ_ik
+    (α_j - α_j^ik)², where (α, λ) are fitted to the clicks N and the epochs Ñ by item and position,
+    and α^ik is α with one more click in N_ik. The largest goes to the position of the largest λ,
     and so on.
 
-    **Assumes**: multinomial logit clicks. The first position's bias counts as 1; with ``most`` = 1,
-    no other is more prominent. No horizon.
+    **Assumes**: multinomial logit clicks with attractions of at most 1. The first position's bias
+    counts as 1; with ``most`` = 1, no other is more prominent. No horizon.
 
     **Source**: grant2020, Algorithms 1 and 3.
 
     **Differences**: 1. ``estimator="em"`` is the limit of the printed alternating scheme, to 1e-8
-    or better, found by Newton's method (`clickrank.fit.mnl_em`). The source calls it the maximum of
-    its eq. 50, which it is not; ``"composite"`` is (`clickrank.fit.mnl_composite`), with less
-    variance. The maximum of the likelihood of whole epochs, better by a few percent more, needs all
-    lists. 2. α^ks is not fitted again for each pair, as printed: the clicked item moves to its best
-    value for the same biases, then all other estimates by one step of Newton's method
-    (`numerics.mnl_curvature.click_effects`). After 120 epochs per item β is within 5 % of that with
-    all fits (`tests/test_mnl_unknown.py`). In 400 to 800 runs of 2,000 rounds on the source's
-    problems the regrets of both differed by 5 % at most, or by less than two standard errors. The
-    derivative alone is not enough: it is 0 where a bound holds an estimate, and such items were
-    never shown again. 3. With few clicks the scheme has no limit: λ falls to 0 while α grows. The
-    source names an ε in a footnote, without its value. Estimates are kept at or above ``least``,
-    and biases but λ_1 at or below ``most``. 4. The source assumes attractions of at most 1, but
-    holds neither its estimates nor its indices to that; nor does this, unless the ``ceiling`` is
-    set, which keeps attractions and indices at or below 1: all items that may be the best are then
-    tied and shown evenly. It is off because with it the policy hardly learns on (a) and (c), see
-    **Observed**: 36 β_j² log(J l²) is so large that most indices stay at 1. 5. Where the clicks
-    determine a product α_j λ_k only, α_j is drawn to 1: each item counts as shown in 1/1000 epoch
-    more, at bias 1, with as many clicks. 6. Eq. 16 takes the estimates of one epoch before; here
-    they are the latest. 7. An item without a complete epoch has an infinite index. 8. Indices and
-    log λ are rounded to 1e-6, so that ties are ties; items that tie are ordered at random, and so
-    are positions. 9. Late feedback and several clicks: as in `EpochUCB`. Clicks on an item count in
-    the fit once it has a complete epoch. 10. Items may be added or removed, and a list may be
-    limited to some of them (candidates): all counts are kept, and an epoch whose list has lost an
-    item goes on with other lists.
+    or better, found by Newton's method (`clickrank.fit.mnl_em`). The source says that it maximises
+    eq. 50, the composite likelihood; it does not, and ``"composite"`` does
+    (`clickrank.fit.mnl_composite`), with less variance. The likelihood of whole epochs would be a
+    few percent better still, but needs every list to be kept. 2. α^ik is not fitted again for each
+    pair, as printed: the clicked item moves to its best value for the same biases, then all other
+    estimates by one step of Newton's method (`numerics.mnl_curvature.click_effects`). After 120
+    epochs per item β is within 5 % of that with all fits (`tests/test_mnl_unknown.py`). In 400 to
+    800 runs of 2,000 rounds on the source's problems the regrets of both differed by 5 % at most,
+    or by less than two standard errors. The derivative alone is not enough: it is 0 where a bound
+    holds an estimate, and such items were never shown again. 3. With few clicks the scheme has no
+    limit: λ falls to 0 while α grows. The source names an ε in a footnote, without its value.
+    Estimates are kept at or above ``least``, and biases but λ_1 at or below ``most``. 4. The source
+    declares its estimates to be in [0, 1], but Algorithm 1 does not keep them there, and its
+    indices are not limited; nor are they here, unless the ``ceiling`` is set, which keeps
+    attractions and indices at or below 1: all items whose bound reaches 1 are then tied and shown
+    evenly. It is off because with it the policy hardly learns on problems (a) and (c) of the
+    source's section 6, see **Observed**: 36 β_j² log(J l²) is so large that most indices stay at 1.
+    5. Each item counts as shown in 1/1000 epoch more, at bias 1, with 1/1000 click. This matters
+    only where the clicks determine a product α_j λ_k but neither factor: then it draws α_j to 1. 6.
+    Eq. 16 takes the estimates of one epoch before; here they are the latest. 7. An item without a
+    complete epoch has an infinite index. 8. Indices and log λ are rounded to 1e-6, so that ties are
+    ties; items that tie are ordered at random, and so are positions. 9. Late feedback and several
+    clicks: as in `EpochUCB`. Clicks on an item count in the fit once it has a complete epoch. 10.
+    Items may be added or removed, and a list may be limited to some of them (candidates): all
+    counts are kept, and an epoch whose list has lost an item begins again with another list.
 
     **Complexity**: a round within an epoch copies the list. A new epoch takes some 10 steps of
     Newton's method, each O(n_items · n_positions²), and the effects of all clicks,
     O(n_items · n_positions³).
 
-    **Guarantee**: regret O(n_positions² √(n_items · T log(n_items · T²))) (grant2020,
-    Proposition 10), for the supremum over all counts in place of β, and feedback at once.
+    **Guarantee**: regret O(n_positions² √(n_items · T log(n_items · T²))) (grant2020, Proposition
+    10), proved for β replaced by its supremum over all click counts, for immediate feedback, and
+    for α_j and λ_k of at most 1.
 
     **Observed**: mean regrets of 40 runs on the source's problems, ± half the length of their 95 %
-    intervals, by ``clickrank reproduce grant-2020 --scale paper``: ``figure-1`` is (a),
-    ``figure-2`` (b), and ``figure-3`` and ``ceiling`` are (c). The bound is too wide for these
-    horizons. Why the printed estimator loses so much less than the composite likelihood on (c) is
-    not known. `EpochUCBStar` and `EpochTSUnknown` are the policies to use.
+    intervals, by ``clickrank reproduce grant-2020 --scale paper``: ``figure-1`` is on problem (a),
+    ``figure-2`` on (b), and ``figure-3`` and ``ceiling`` are on (c). The bound is too wide for
+    these horizons. Why the printed estimator loses so much less than the composite likelihood on
+    (c) is not known. `EpochUCBStar` and `EpochTSUnknown` are the policies to use.
 
     ======================  ==============  ==============  =============
     estimator, ceiling      (a), T = 50000  (b), T = 50000  (c), T = 8000

@@ -1,4 +1,4 @@
-"""GRAB: explore only lists that differ from the leader by one exchange, in a graph learned too."""
+"""GRAB: explore only lists that differ from the leader by one exchange; it learns which do."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class GRAB(Policy, LeadingLists):
     """GRAB plays the list that looks best, or one of n_items - 1 lists next to it.
 
     The leader ã has the largest Σ_k ρ̂_ik, with i = ã_k and ρ̂_ik the click rate of item i at
-    position k. With π the positions by decreasing click rate of the leader, its neighbours swap the
-    items at π_k and π_{k+1}, or replace the item at the last, π_K, by one not shown. Every
+    position k. With π̃ the positions by decreasing click rate of the leader, its neighbours swap
+    the items at π̃_k and π̃_{k+1}, or replace the item at the last, π̃_K, by one not shown. Every
     n_items-th round of a leader plays it; the others play the largest Σ_k b_ik among leader and
-    neighbours, b_ik = sup{p ≥ ρ̂_ik : T_ik d(ρ̂_ik, p) ≤ log s + 3 log log s}, where s - 1 is how
-    often ã has led.
+    neighbours, b_ik = sup{p ≥ ρ̂_ik : T_ik d(ρ̂_ik, p) ≤ log s + 3 log log s}, where ã has led s -
+    1 times before.
 
     **Assumes**: position-based clicks, or any matrix of click probabilities by item and position
     for which gauthier2022's Assumption 1 holds (`clickmodels.check_assumptions` tries every list;
@@ -62,15 +62,16 @@ class GRAB(Policy, LeadingLists):
 
     **Differences**: 1. log log s is taken as 0 up to s = e. 2. Positions where the leader has equal
     click rates are ordered at random in each round. 3. Lists whose sums differ by less than 1e-11
-    count as tied. Ties between leaders are settled by tiny random bonuses, an item's times a
-    position's. 4. With delayed feedback all counts are of rounds that have come back; only the rule
-    which rounds play the leader also counts the lists made since the last feedback. 5. How often
-    each leader led is kept in a table of 8,192 places. When a leader finds its places taken, the
-    one of them that led least is forgotten, and counts from 0 if it returns; up to about 1,200
-    leaders this is unlikely (`clickrank.numerics.count_table`). 6. Items may be added or removed,
-    and a list may be limited to some of them (candidates). A click rate does not depend on the
-    other items, so all counts are kept, those of leaders too. Each set of items has its own
-    leaders, and starts with all counts that there are. A new item has index 1.
+    count as tied. Ties between leaders are settled by tiny random bonuses, each the product of a
+    number of the item and one of the position; so tied leaders are not equally likely. 4. With
+    delayed feedback all counts are of rounds that have come back; only the rule that decides when
+    the leader is played also counts the lists made since the last feedback. 5. How often each
+    leader led is kept in a table of 8,192 places. When a leader finds its places taken, the one of
+    them that led least is forgotten, and counts from 0 if it returns; up to about 1,200 leaders
+    this is unlikely (`clickrank.numerics.count_table`). 6. Items may be added or removed, and a
+    list may be limited to some of them (candidates). A click rate does not depend on the other
+    items, so all counts are kept, those of leaders too. For each set of candidates the leader is
+    found again from the same counts. A new item has index 1.
 
     **Complexity**: a round finds the leader, O(n_positions² · n_items), computes n_items ·
     n_positions indices, and adds them up for n_items - 1 neighbours.

@@ -30,18 +30,21 @@ class State(NamedTuple):
     at the same place of `order`: all but the last one have as many items as positions.
     """
 
-    # (n_items,), the items of all intervals. In each, as many as it has positions come first, best
-    # ones on top; the others follow in any order. -1 in place of items that were dropped.
+    # (n_items,), the items of all intervals. In each, as many as it has positions come first, from
+    # phase 2 on the best ones on top; the others follow in any order. -1 for dropped items.
     order: IntStatistic
     phase: IntStatistic  # (n_positions,), ℓ of the interval that begins here; 0 if none does
     views: IntStatistic  # (n_items,), in this phase, at the first position of the item's interval
     clicks: IntStatistic  # (n_items,), at these views
-    past: IntStatistic  # (2, n_items), views and clicks of earlier phases; (2, 0) for the paper's
+    past: IntStatistic  # (2, n_items), views and clicks of earlier phases; (2, 0) unless "program"
     restarts: IntStatistic  # (1,), after changes of the catalogue, modulo 16: tells memos apart
 
 
 class Plan(NamedTuple):
-    """Views of the present phases that no list was made for yet: a deck for each interval."""
+    """Views of the present phases that no list was made for yet: a deck for each interval.
+
+    An instance is an interval in a phase, as in the source.
+    """
 
     instance: IntParticle  # (n_positions,), the number of the instance whose deck it is
     planned: IntParticle  # (n_items,), views to be handed out
@@ -59,7 +62,7 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class RecurRank(Policy, RecurRankItems):
-    """RecurRank measures items in rounds of growing precision, and splits positions as it learns.
+    """RecurRank measures items in phases of growing precision, and splits positions as it learns.
 
     Each interval of positions has its own items 𝒜, the best of them sorted by the last estimates,
     and a phase ℓ. In phase ℓ item a is shown T(a) = ⌈d π(a) log(|𝒜| / δ_ℓ) / (2 Δ_ℓ²)⌉ times at the
@@ -69,44 +72,46 @@ class RecurRank(Policy, RecurRankItems):
     clicked ones; the interval is split where two neighbours are 2Δ_ℓ apart, and items that cannot
     belong to it are dropped.
 
-    **Assumes**: attraction linear in the features, positions of decreasing prominence, and clicks
-    by examination times attraction, where examination of a position may depend on the set of items
-    above it, and is least under the best list: position-based, document-based and cascade clicks,
-    dependent clicks and dynamic Bayesian networks if all clicks satisfy equally (otherwise the
-    order of the items above matters). Not the multinomial logit model, where an item at a position
-    changes how much that position is looked at. The horizon, or `failure`.
+    **Assumes**: attraction linear in the features, positions that are looked at less and less from
+    the first on, and clicks by examination times attraction, where examination of a position may
+    depend on the set of items above it, and is least under the best list: position-based,
+    document-based and cascade clicks, dependent clicks and dynamic Bayesian networks if all clicks
+    satisfy equally (otherwise the order of the items above matters). Not the multinomial logit
+    model, where an item at a position changes how much that position is looked at. The horizon, or
+    `failure`.
 
     **Source**: li2019, Algorithm 1.
 
     **Differences**: 1. δ = 1/√T as in Theorem 1; δ_ℓ is not printed, and follows from Appendix A,
     where Σ 2 n_positions δ_ℓ ≤ δ (the authors' program has ℓ (ℓ + 1) for 2^ℓ, which does as well).
     2. As printed, items are dropped only below a gap of 2Δ_ℓ between two neighbours. Many items
-    leave no such gaps, and then none is ever dropped. The proof of Lemma 3 drops every item that as
-    many others as the interval has positions beat by 2Δ_ℓ; so does this, unless `elimination` is
-    "printed". 3. The design is within 0.1 % of the best. If its largest leverage aᵀQ(π)†a exceeds
-    d, it replaces d in T(a). If the items span fewer than d dimensions, d stays. 4. In the first
-    phase, whose order is arbitrary, each list has random items below the first one. 5. The T(a)
-    views are handed out in random order. When all have been handed out but some have no feedback
-    yet, lists for these are made again. Views beyond T(a), and those of phases that have ended, do
-    not count. 6. Estimates are rounded to multiples of 2⁻³⁰ (about 1e-9), and equal ones are sorted
-    at random, by a number that travels in the memo. 7. An interval with one item has no phases. 8.
-    Where several designs are equally good, the items' numbers decide which one is played: of two
-    items with the same features it is always the same one that is measured. By the model they are
-    equally attractive. 9. ``variant="program"`` follows the authors' public program where that
-    departs from the paper: intervals are never split (items are dropped as `elimination` says); a
-    phase takes d log(|𝒜| / δ_ℓ) / Δ_ℓ² rounds, twice as many, with ℓ (ℓ + 1) for 2^ℓ in δ_ℓ, and
-    measures its items equally often; and θ̂ also counts what earlier phases have seen of these
-    items. Their items are a volumetric spanner, drawn at random (Appendix B); here they are those
-    of the G-optimal design. What is shown below the first item of a list in the first phase is
-    random in each list, and in their program the same.
+    leave no such gaps, and then none is ever dropped. The proof of Lemma 3 drops every item whose
+    estimate is at least 2Δ_ℓ below the m-th largest, where the interval has m positions; so does
+    this, unless `elimination` is "printed". 3. The design is within 0.1 % of the best. T(a) uses
+    the larger of d and its largest leverage aᵀQ(π)†a. 4. In the first phase, whose order is
+    arbitrary, each list has random items below the first one. 5. The T(a) views are handed out in
+    random order. When all have been handed out but some have no feedback yet, further lists are
+    made for these. Views beyond T(a), and those of phases that have ended, do not count. 6.
+    Estimates are rounded to multiples of 2⁻³⁰ (about 1e-9), and equal ones are sorted at random, by
+    a number that travels in the memo. 7. An interval with one item has no phases. 8. Where several
+    designs are equally good, the items' numbers decide which one is played: of two items with the
+    same features it is always the same one that is measured. By the model they are equally
+    attractive. 9. ``variant="program"`` follows the authors' public program where that departs from
+    the paper: intervals are never split (items are dropped as `elimination` says); a phase takes d
+    log(|𝒜| / δ_ℓ) / Δ_ℓ² rounds, twice as many, with ℓ (ℓ + 1) for 2^ℓ in δ_ℓ, and measures its
+    items equally often; and θ̂ also counts what earlier phases have seen of these items. Their
+    items are a volumetric spanner, drawn at random (Appendix B); here they are those of the
+    G-optimal design. What is shown below the first item of a list in the first phase is random in
+    each list; in their program it is the same in all lists. 10. Items that were dropped may be
+    retired, and learning goes on; other changes of the items start the policy again (argued at
+    `clickrank.policies.change_catalogue`).
 
     **Complexity**: a design costs some ten passes over the items of its interval, O(d²) each. The
     fast kernels find it once in a phase, and else take O(n_positions + d²) for a round, or
     O(n_positions² + d²) in the first phase, whatever the number of items.
 
     **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1, with the proof's
-    elimination; as printed it can be linear in T. Items that were dropped may be retired, and it
-    goes on; other changes start it again. Both are argued at `clickrank.policies.change_catalogue`.
+    elimination; as printed it can be linear in T: see difference 2.
 
     Parameters
     ----------
@@ -194,7 +199,7 @@ def rank(
         if items.shape[0] == 1:
             ranking[first] = items[0]
             continue
-        # Different for each phase at a position. The memo adds the place of the item in the design.
+        # Identifies the interval's phase; the memo also says which item of the design was shown.
         instance = state.restarts[0] * PHASES + state.phase[first]
         measured, needed = designed(params, state, first)
         if cache.instance[first] != instance or not cache.planned[measured].any():
@@ -267,8 +272,8 @@ def views_needed(
     n_positions, d, phase = state.phase.shape[0], params.features.shape[1], state.phase[first]
     if params.program:
         return program_views(params.failure, n_positions, d, phase, n_items, weights.shape[0])
-    share = params.failure / (2.0 * n_positions * 2.0**phase)  # δ_ℓ
-    views = 0.5 * max(leverage, float(d)) * 4.0**phase * math.log(n_items / share)
+    delta = params.failure / (2.0 * n_positions * 2.0**phase)  # δ_ℓ
+    views = 0.5 * max(leverage, float(d)) * 4.0**phase * math.log(n_items / delta)
     needed: Ints = np.ceil(min(views, float(LARGEST)) * weights).astype(np.int64)
     return needed
 

@@ -17,7 +17,7 @@ from clickrank.policies.contract import Request, register
 from clickrank.types import Ints, IntStatistic
 from clickrank.validate import check_bool, check_float, check_int
 
-#: c of the confidence width.
+#: C of the confidence width.
 WIDTH = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 
 
@@ -25,7 +25,7 @@ class State(NamedTuple):
     """Which items were clicked when others were not, and what that proves."""
 
     rounds: IntStatistic  # (1,), lists whose clicks were counted
-    clicks: IntStatistic  # (n_items,), clicks on i, which only the fast kernels make use of
+    clicks: IntStatistic  # (n_items,), clicks on i: for the fast kernels, not read in this file
     won: IntStatistic  # (n_items, n_items), W_ij: i was clicked and j was not, while both were in
     #                    one block of the partition played; S_ij = W_ij - W_ji, N_ij = W_ij + W_ji
     beats: IntStatistic  # (n_items, n_items), 1 at (i, j) where G has the edge (j, i)
@@ -35,7 +35,7 @@ class Params(NamedTuple):
     """Constants."""
 
     guess: int  # rounds before the first restart; 0 if there is none
-    scale: float  # c/δ before the first restart
+    scale: float  # C/δ before the first restart
 
 
 @dataclass(frozen=True)
@@ -45,24 +45,24 @@ class TopRank(Policy, TopRankItems):
     Items not told apart share a block; blocks fill the list from the top, each in random order.
 
     For i, j in one block of the partition played, U_ij = c_i - c_j, where c_i = 0 if i is not
-    shown; S_ij = Σ U_ij and N_ij = Σ |U_ij|. Item i beats j for good once N_ij > 0 and
-    S_ij ≥ √(2 N_ij log(c √N_ij / δ)), c = 4√(2/π)/erf(√2). The first block are the items that
-    none beats, the second those that none beats of the rest, and so on.
+    shown; S_ij = Σ U_ij and N_ij = Σ |U_ij|. Item i beats j for good once N_ij > 0 and S_ij ≥ √(2
+    N_ij log(C √N_ij / δ)), C = 4√(2/π)/erf(√2). The first block are the items that none beats, the
+    second those that none beats of the rest, and so on.
 
-    **Assumes**: positions of decreasing prominence, the first one most, and clicks v(a, k) on list
-    a at position k such that for some α 1. the items of the largest α, in order, get most clicks;
-    2. exchanging i at position k with a less attractive j, v(a, k) falls to α_j/α_i of it or less;
-    3. the k-th best item, shown at position k, gets at least as many clicks there as in the best
-    list. Position-based, document-based and cascade clicks are such. So are dependent clicks and
-    dynamic Bayesian networks if all clicks satisfy equally (otherwise the best items in order may
-    not get most clicks), and the multinomial logit model with decreasing biases: for α_j/(1 + λ_1
-    α_j) in place of α_j, as an attractive item takes clicks from its own list, too. The horizon, or
-    `doubling`.
+    **Assumes**: positions that are looked at less and less from the first on, and clicks v(a, k) on
+    list a at position k such that for some α 1. the items of the largest α, in order, get most
+    clicks; 2. if a less attractive j takes the place of i at position k, v(a, k) is multiplied by
+    α_j/α_i at most; 3. the k-th best item, shown at position k, gets at least as many clicks there
+    as in the best list. Position-based, document-based and cascade clicks are such. So are
+    dependent clicks and dynamic Bayesian networks if all clicks satisfy equally (otherwise the best
+    items in order may not get most clicks), and the multinomial logit model with decreasing biases
+    λ. There α_j/(1 + λ_1 α_j) takes the place of α_j, because an attractive item also takes clicks
+    from the other items of its list. The horizon, or `doubling`.
 
     **Source**: lattimore2018, Algorithm 1; gauthier2022, Algorithm 4.
 
     **Differences**: 1. δ = 1/T unless `failure` is given. 2. If items beat each other in a circle,
-    which has probability δ n_items² at most, all items not yet placed form the last block; the loop
+    with a probability of at most δ n_items², all items not yet placed form the last block; the loop
     as printed would not end. 3. Clicks that come late count for the partition that was played,
     which travels in the memo. 4. With `doubling` T is guessed. After as many rounds as guessed
     (with feedback), everything is forgotten and the guess doubles; δ = 1/guess. Feedback on lists
@@ -71,14 +71,15 @@ class TopRank(Policy, TopRankItems):
     the partition follows for the items there are (see ``top_rank_items``). With probability 1 - δ
     n², n counting all items there ever were, no edge is wrong.
 
-    **Complexity**: O(n_items³) a round at most, and memory for 3 n_items² numbers. The kernels of
+    **Complexity**: O(n_items²) a round, and memory for 2 n_items² numbers. The kernels of
     ``clickrank.fast.top_rank`` take O(n_items) a round to remember the partition, and usually O(1)
     a click. From 1,024 items on those of ``clickrank.fast.top_rank_log`` begin with a log of the
     clicks, and need no memory for pairs as long as only the first block is clicked.
 
-    **Guarantee**: for δ = 1/T, regret O(n_items · n_positions · log T / Δ), and whatever the gaps
-    O(√(n_positions³ · n_items · T log T)) (lattimore2018). With doubling, log² T
-    instead of log T in the first one.
+    **Guarantee**: for δ = 1/T, regret O(n_items · n_positions · log T / Δ), where Δ is the smallest
+    (θ_i - θ_j)/θ_i of one of the best n_positions items i and a less attractive j, and whatever the
+    gaps O(√(n_positions³ · n_items · T log T)) (lattimore2018). With doubling, log² T instead of
+    log T in the first one.
 
     Parameters
     ----------
@@ -132,9 +133,11 @@ class TopRank(Policy, TopRankItems):
 
     def params(self, n_items: int, n_positions: int) -> Params:
         """Return the kernels' constants."""
-        rounds = self.guess if self.doubling else self.horizon
-        failure = 1.0 / rounds if self.failure is None and rounds is not None else self.failure
-        assert failure is not None  # as checked
+        failure = self.failure
+        if failure is None:
+            rounds = self.guess if self.doubling else self.horizon
+            assert rounds is not None  # as checked
+            failure = 1.0 / rounds
         return Params(self.guess if self.doubling else 0, WIDTH / failure)
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -180,8 +183,8 @@ def update(
         return
     state.clicks[ranking] += clicks
     count_wins(state.won, memo[:n_items], ranking, clicks)
-    scale = params.scale * (1 << restarts)  # c/δ
-    for i in ranking[clicks == 1]:
+    scale = params.scale * (1 << restarts)  # C/δ
+    for i in ranking[clicks == 1]:  # only a click on i can raise S_ij
         for j in range(n_items):
             s = state.won[i, j] - state.won[j, i]
             n = state.won[i, j] + state.won[j, i]

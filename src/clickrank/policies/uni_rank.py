@@ -58,44 +58,46 @@ class UniRank(Policy, LeadingPartitions):
     The leader is the order that clicks suggest so far; items of two subsets in a row are mixed as
     long as it is not certain that all of the first are better than all of the second.
 
-    With O the rounds in which i and j are in one subset of the partition played and exactly one of
-    them is clicked (an item not shown counts as not clicked), T_ij = |O| and ŝ_ij = Σ_O (c_i -
-    c_j)/T_ij, item i dominates j if ŝ_ij ≥ √(log log t/T_ij). *Leader* P̃: first the items that no
-    other dominates, then those that none dominates of the rest, until they fill the list; the last
-    subset are the items left. *Played*: from the top, a subset is merged with the next one if some
-    index s̲_ij is at most 0, i in the first and j in the second; a merged subset is not merged
-    again. If the last subset shown was not merged and some item outside has an index s̲_ij of at
-    most 0, the outside item with the smallest one joins it. Here s̲_ij = 2f - 1, with f the least μ
-    ≤ (1 + ŝ_ij)/2 for which T_ij kl((1 + ŝ_ij)/2, μ) ≤ log τ + 3 log log τ, and τ the rounds that
-    this leader has led before. The list is uniform among those that the partition played allows.
+    Let O be the rounds in which i and j are in one subset of the partition played and exactly one
+    of them is clicked; an item not shown counts as not clicked. Let T_ij = |O| and ŝ_ij = Σ_O (c_i
+    - c_j)/T_ij. Item i dominates j if ŝ_ij ≥ √(log log t/T_ij). *Leader* P̃: first the items that
+    no other dominates, then those that none dominates of the rest, until they fill the list; the
+    items left are the rest, which the leader does not show. *Played*: from the top, a subset is
+    merged with the next one if some index s̲_ij is at most 0, i in the first and j in the second; a
+    merged subset is not merged again. If the last subset above the rest was not merged and s̲_ij is
+    at most 0 for some j of the rest, the j of the smallest s̲_ij joins it. Here s̲_ij = 2f - 1,
+    with f the least μ ≤ (1 + ŝ_ij)/2 for which T_ij kl((1 + ŝ_ij)/2, μ) ≤ log τ + 3 log log τ, and
+    τ the rounds that this leader has led before. The list is uniform among those that the partition
+    played allows.
 
-    **Assumes**: positions of decreasing prominence, the first one most. Clicks by a position-based,
-    document or cascade model, or any other in which of two items, exchanged at random, the better
-    one is clicked more often. No two items equally attractive, for the bound below.
+    **Assumes**: positions that are looked at less and less from the first on. Clicks by a
+    position-based, document or cascade model, or any other in which of two items, exchanged at
+    random, the better one is clicked more often. No two items equally attractive, for the bound
+    below.
 
     **Source**: gauthier2022, Algorithms 10 and 11.
 
     **Differences**: 1. The printed Algorithm 11 never removes B from R; here it does. 2. As Remark
-    8 says, the last subset are the items never shown by the leader, and may be empty; where items
-    dominate each other in cycles, all those left are shown and form the subset before it. 3. f = 0
-    for (1 + ŝ)/2 = 0, T = 0 or τ = 0; the text sets f = 0 where (1 + ŝ)/2 is 1, not 0. 4. log log
-    is 0 up to e. 5. Subsets are merged if the smallest index is at most 0, as the text says; the
-    algorithm says below 0. It matters for a pair with equally many wins when τ = 1, whose index is
-    exactly 0. 6. With T_ij = 0, i does not dominate j. 7. t and τ count rounds whose feedback has
-    come, and t one more. Leader and partition played travel in the memo. 8. Ties of the item that
-    joins are broken at random. 9. The leaders' counts are kept by hash in a table of fixed size,
-    and the least may be forgotten: see ``clickrank.numerics.count_table``. 10. Items may be added
-    or removed, and a list may be limited to some of them (candidates). Who wins of two items that
-    are exchanged at random does not depend on a third one, so all wins are kept; a leader is the
-    partition of the items that it shows, so its count is kept too. An item that is new has met no
-    other, and is in the leader's first subset. Each set of items has its own leaders, and starts
-    with all counts that there are.
+    8 says, the rest may be empty; where items dominate each other in cycles, all those left form
+    the subset before it, and are shown. 3. f = 0 for (1 + ŝ)/2 = 0, T = 0 or τ = 0; the text sets f
+    = 0 where (1 + ŝ)/2 is 1, not 0. 4. log log is 0 up to e. 5. Subsets are merged if the smallest
+    index is at most 0, as the text says; the algorithm says below 0. It matters for a pair with
+    equally many wins when τ = 1, whose index is exactly 0. 6. With T_ij = 0, i does not dominate j.
+    7. τ counts rounds whose feedback has come, and t is one more than all of these. Leader and
+    partition played travel in the memo. 8. Ties of the item that joins are broken at random. 9. The
+    leaders' counts are kept by hash in a table of fixed size, and the least may be forgotten: see
+    ``clickrank.numerics.count_table``. 10. Items may be added or removed, and a list may be limited
+    to some of them (candidates). Who wins of two items that are exchanged at random does not depend
+    on a third one, so all wins are kept; a leader is the partition of the items that it shows, so
+    its count is kept too. An item that is new has met no other, and is in the leader's first
+    subset. For each set of candidates the leader is found again from the same counts.
 
-    **Complexity**: O(n_items³) a round at most, and O(n_items²) memory; the kernels of
+    **Complexity**: O(n_items²) a round, and O(n_items²) memory; the kernels of
     ``clickrank.fast.uni_rank`` usually take O(n_items) a round and O(n_items) a click.
 
-    **Guarantee**: regret O(n_items · log T / Δ) where no two items are equally attractive
-    (Theorem 3), else O(n_items · n_positions · log T / Δ) (Remark 10).
+    **Guarantee**: regret O(n_items · log T / Δ) where no two items are equally attractive (Theorem
+    3, which defines Δ: it is small where neighbours of the best list are hard to tell apart by who
+    is clicked), else O(n_items · n_positions · log T / Δ) (Remark 10).
 
     Parameters
     ----------
@@ -136,7 +138,7 @@ class UniRank(Policy, LeadingPartitions):
 
 
 def build(params: Params, state: State) -> Labels:
-    """Call the items by their numbers."""
+    """Label each item with its own number."""
     return Labels(np.arange(state.wins.shape[0]))
 
 
@@ -151,8 +153,8 @@ def rank(
 ) -> None:
     """Elicit the leader, mix its subsets where it is uncertain, and draw a list (Algorithm 10)."""
     n_items = state.wins.shape[0]
-    leader = memo[:n_items]  # c with i in P̃_c, from 1; 0 for the last subset
-    played = memo[n_items:]  # d with i in P_d, from 1; 0 for the last subset
+    leader = memo[:n_items]  # c with i in P̃_c, from 1; 0 for the rest
+    played = memo[n_items:]  # d with i in P_d, from 1; 0 for the rest
     n_subsets = peel(_dominance(state), params.n_positions, leader)  # Algorithm 11
     rounds_led = count_of(state.keys, state.times, hash_of_partition(leader, cache.labels))
 

@@ -30,10 +30,10 @@ def begin_with(ranking: Ints, base: Ints) -> None:
 
 @array_kernel
 def bubble(base: Ints, wins: Ints, width: float, n_positions: int) -> None:
-    """Exchange neighbours of which the lower is surely better, in one pass; then the last item.
+    """Exchange neighbours of which the lower is surely better, in one pass from the top.
 
-    Of several items below the page that are surely better than its last one, the one of the largest
-    lead takes its place.
+    Then an item below the page that is surely better than the last one on it takes its place; of
+    several, the one of the largest lead.
     """
     for upper in range(n_positions - 1):
         if surely_better(wins, width, base[upper + 1], base[upper]):

@@ -19,8 +19,8 @@ def program_views(
 
     The rounds that are left over go to the first items.
     """
-    share = failure / (2.0 * n_positions * (phase * (phase + 1.0)))  # δ_ℓ
-    rounds = int(min(float(LARGEST), 4.0**phase * d * math.log(n_items / share)))
+    delta = failure / (2.0 * n_positions * (phase * (phase + 1.0)))  # δ_ℓ
+    rounds = int(min(float(LARGEST), 4.0**phase * d * math.log(n_items / delta)))
     views = np.zeros(n_measured, dtype=np.int64)
     for slot in range(n_measured):
         views[slot] = (rounds + n_measured - 1 - slot) // n_measured

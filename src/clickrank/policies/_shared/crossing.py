@@ -28,9 +28,10 @@ def cross(
     What the data say depends on the products θ_i κ_l alone, and those at the other positions stay.
     With m the largest κ of the others, let x = κ_k / m, which may exceed 1, and θ'_i = θ_i m. Then
     κ_k is x if x ≤ 1. Otherwise κ_k is 1, all θ' have to be multiplied by x and the other κ / m
-    divided by it: n_items coordinates are multiplied by x and n_positions - 2 are divided by it; the
-    last one is 1/x itself. So x > 1 has the density x^(n_items - (n_positions - 2)) in 1/x. The step is a truncated Gaussian one from z to z' in
-    (0, 2), where z = x up to 1 and z = 2 - 1/x beyond.
+    divided by it: n_items coordinates are multiplied by x and n_positions - 2 are divided by it;
+    the last one is 1/x itself. So x > 1 has the density x^(n_items - (n_positions - 2)) in 1/x. The
+    step is a truncated Gaussian one from z to z' in (0, 2), where z = x up to 1 and z = 2 - 1/x
+    beyond.
 
     ``clicks`` and ``misses`` are those of each item at position k; the prior's are in ``params``.
     """

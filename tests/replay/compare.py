@@ -11,6 +11,8 @@ from typing import Any
 
 #: The same computation on another machine may round another way.
 TOLERANCE = 1e-6
+#: Keys whose values are sentences for people, which may be worded in another way.
+PROSE = {"summary"}
 
 
 def differences(found: Any, want: Any, more: bool = False, at: str = "") -> list[str]:
@@ -32,6 +34,8 @@ def differences(found: Any, want: Any, more: bool = False, at: str = "") -> list
     if isinstance(found, list) and isinstance(want, list) and len(found) == len(want):
         pairs = enumerate(zip(found, want, strict=True))
         return [line for i, (a, b) in pairs for line in differences(a, b, more, f"{at}/{i}")]
+    if at.rpartition("/")[2] in PROSE and isinstance(found, str) and isinstance(want, str):
+        return [] if found else [f"{at}: is empty"]
     return [] if _same(found, want) else [f"{at or '/'}: {_short(found)}, but was {_short(want)}"]
 
 

@@ -13,6 +13,7 @@ from clickrank._rng import streams
 from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.errors import InvalidValue
 from clickrank.fast import top_rank
+from clickrank.fast._shared import click_log
 from clickrank.fast._shared.dominance import elicit, expire, rebuild, weigh_pair
 from clickrank.fast._shared.ordered_partition import draw_compatible
 from clickrank.fast.uni_rank import _outsider, _uncertain, _weigh, build
@@ -204,7 +205,10 @@ def test_what_fast_kernels_saved_opens_for_the_plain_ones_and_the_other_way_roun
 
 
 @pytest.mark.parametrize("settings", [{"failure": 0.1}, {"doubling": True, "guess": 70}], ids=str)
-def test_top_rank_reads_what_was_saved_as_s_and_n(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize("large", [1, 1000], ids=["as of many items", "as of few items"])
+def test_top_rank_reads_what_was_saved_as_s_and_n(
+    settings: dict[str, Any], large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Once S and N of items in one block were saved less their clicks, and rounds by epoch."""
     model = PBM(THETA * 3, KAPPA)
     learner, settled = play("toprank", settings, model, 1000, 3, seed=2)
@@ -235,6 +239,15 @@ def test_top_rank_reads_what_was_saved_as_s_and_n(settings: dict[str, Any]) -> N
         found = learner.policy.upgraded(version)
         for name, array in learner.statistics().items():
             assert np.array_equal(found[name], array), name
+    monkeypatch.setattr(click_log, "LARGE", large)
+    want = unpacked(learner.policy, learner.state)
+    tally = {f"tally.{name}": np.zeros((10, 5), dtype=np.int32) for name in ("views", "clicks")}
+    for version, reference in itertools.product((saved, later), (False, True)):
+        spec = dataclasses.replace(learner.policy, reference=reference)
+        opened = Learned(spec, 10, 5).restored(version | tally)
+        state = unpacked(spec, opened._learner.state)
+        for name, array in want._asdict().items():
+            assert np.array_equal(getattr(state, name), array), name
 
 
 def test_top_rank_edge_as_soon_as_the_width_is_reached() -> None:

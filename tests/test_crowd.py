@@ -192,6 +192,9 @@ def test_like_the_plain_kernels(settings: dict[str, Any], delay: int) -> None:
             logged.update(*settled)
             plain.update(*settled)
         divided += int(want_memo[: users.n_items].any())
+        if t % 50 == 0:  # exact: who is in which block
+            found, expected = (each.propensities(seed=1) for each in (logged, plain))
+            assert np.array_equal(found.marginals, expected.marginals), f"round {t}"
     written = click_log.unpack(logged.state)
     for field, array in plain.statistics().items():
         assert np.array_equal(array, getattr(written, field)), field

@@ -350,7 +350,7 @@ def generic(
     It returns None for what it does not know. For ``lean`` and ``inline``, see `lean_kernel` and
     `inline_kernel`.
     """
-    DISPATCHED.setdefault(stub, []).append(dispatch.__code__)
+    DISPATCHED.setdefault(stub, []).append((dispatch.__code__, lean, inline))
     # Not strict: the dispatcher has no annotations, the kernels have.
     options: Any = {**_OPTIONS, "_nrt": not lean, "forceinline": inline}
     options |= {"pipeline_class": _PartCompiler}

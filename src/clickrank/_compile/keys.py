@@ -55,8 +55,9 @@ def _pieces(value: Any, seen: dict[int, int]) -> Iterator[str]:
             return
         seen[id(value)] = len(seen)
         if value in DISPATCHED:  # its kernels are found by the arguments' types
-            for dispatch in DISPATCHED[value]:
+            for dispatch, *how in DISPATCHED[value]:
                 yield from _pieces_of_code(dispatch, seen)
+                yield repr(how)
         else:
             yield from _pieces_of_function(value, seen)
         yield f"{value.__module__}.{value.__qualname__}"
@@ -79,7 +80,7 @@ def _pieces(value: Any, seen: dict[int, int]) -> Iterator[str]:
 #: Names of what `callbacks` adds to Numba's language, whose source is part of every key.
 INTRINSICS: dict[int, str] = {}
 #: Functions that compiled code calls through `generic`, and the code that finds their kernels.
-DISPATCHED: dict[Callable[..., Any], list[CodeType]] = {}
+DISPATCHED: dict[Callable[..., Any], list[tuple[CodeType, bool, bool]]] = {}
 
 
 def _name(value: Any) -> str | None:

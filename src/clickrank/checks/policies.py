@@ -52,8 +52,9 @@ from clickrank.types import statistic_fields
 EDGE_SHAPES = ((1, 1), (2, 1), (4, 1), (4, 4), (7, 3))
 #: In how many rounds a policy must show that it learns, unless another number is given.
 LEARNS_WITHIN = 3_000
-# One-sided normal quantile of 1e-6: what counts as evidence below.
-Z = 4.75
+# How many runs a policy is compared in, and how many standard errors count as evidence: Student's
+# t with 15 degrees of freedom exceeds them with a probability of 1e-6.
+RUNS, EVIDENCE = 16, 7.47
 
 
 def check_valid_rankings(cls: type[Policy], make: Make) -> None:
@@ -361,16 +362,20 @@ def _beats_uniform(
 
     The instance is easy enough for a policy that learns to be dozens of standard errors away.
     """
-    model, runs = matched_model(cls, 6, 3), 16
+    model = matched_model(cls, 6, 3)
     policy = make(model, horizon)
-    ours = simulate(policy, model, horizon, runs, seed=14, delay=delay, batch=batch)
-    theirs = simulate(Uniform(), model, horizon, runs, seed=14)
+    ours = simulate(policy, model, horizon, RUNS, seed=14, delay=delay, batch=batch)
+    theirs = simulate(Uniform(), model, horizon, RUNS, seed=14)
     gain = theirs.regret[:, -1] - ours.regret[:, -1]
-    z = float(gain.mean() / (gain.std(ddof=1) / math.sqrt(runs) + 1e-300))
+    errors = float(gain.mean() / (gain.std(ddof=1) / math.sqrt(RUNS) + 1e-300))
     if cls.beats_uniform:
-        assert z > Z, f"{cls.__name__}: does not beat uniform rankings, {gain.mean()=}, {z=}"
+        assert errors > EVIDENCE, (
+            f"{cls.__name__}: does not beat uniform rankings, {gain.mean()=}, {errors=}"
+        )
     else:  # a deviation that is declared must be real
-        assert z < Z, f"{cls.__name__}: says it does not beat uniform rankings, but does, {z=}"
+        assert errors < EVIDENCE, (
+            f"{cls.__name__}: says it does not beat uniform rankings, but does, {errors=}"
+        )
 
 
 def _assert_finite(learner: Learner) -> None:

@@ -6,7 +6,8 @@
 
 The kernels of a policy's own file are the plain ones, written like the paper. A file of the same
 name in `clickrank.fast` may have others, with a cache of what they need not compute again. Both
-read and write the same state, and must give the same rankings.
+must give the same rankings, and read and write the same state, or a form of it that can be turned
+into it and back (see `clickrank.policies._shared.packing`).
 """
 
 from __future__ import annotations
@@ -97,7 +98,9 @@ def register(
     lean: bool = False,
     draw_ties: bool = False,
 ) -> None:
-    """Make a policy known by its name, and its plain kernels to compiled code.
+    """Make a policy known by its name, and its kernels for a state to compiled code.
+
+    These are the plain ones, unless the state is a packed one that only fast kernels run on.
 
     Parameters
     ----------
@@ -108,8 +111,9 @@ def register(
     update
         Folds one settled impression into the statistics.
     cache, build
-        The NamedTuple of what is neither a statistic nor can be computed from them, as the particle
-        of a random walk, and the function that makes it from params and state.
+        The NamedTuple of what is not a statistic: in plain kernels only what cannot be computed
+        from them, as the particle of a random walk. And the function that makes it from params and
+        state.
     lean
         Whether the kernels make no array, which saves time for a state of many fields.
     draw_ties
@@ -127,6 +131,7 @@ def register(
     _STATES.setdefault(cls, []).append(state)
     _SOURCES[cls] = source_key(cls)
     _PLAIN[state] = _known(state, Kernels(rank, score, update, build, cache, lean, draw_ties))
+    _code_of.cache_clear()
 
 
 def register_fast(
@@ -210,7 +215,7 @@ def kernels_of(policy: Policy, state: Any) -> Kernels:
 
 
 def plain_kernels(state: Any) -> Kernels:
-    """Return the kernels of the policy's own file."""
+    """Return the kernels that were given to `register`: of the policy's own file, for most."""
     return _PLAIN[type(state)]
 
 

@@ -286,7 +286,7 @@ class Learned:
         if isinstance(self.policy, ReadsEarlierStates):
             try:
                 arrays = self.policy.upgraded(arrays)
-            except (KeyError, IndexError) as error:
+            except (KeyError, IndexError, TypeError, ValueError) as error:
                 rule = f"the statistics must be those of {self.policy.name}"
                 raise invalid(self._owner, rule, sorted(arrays)) from error
         if BEGAN_WITH in arrays and drops_items(self.policy):
@@ -294,7 +294,9 @@ class Learned:
             other._learner = other._new_learner()
         learner = other._learner
         state = learner.state
-        if not set(statistic_fields(type(state))) <= set(arrays):  # those of the plain kernels
+        if not set(statistic_fields(type(state))) <= set(
+            arrays
+        ):  # those of the plain kernels, or of an older file
             state = learner.policy.init(learner.n_items, learner.n_positions)
         everything = {**state._asdict(), **particle_of(learner.cache)}
         # With all the work space, or none of it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from clickrank.store.log import LoggedImpression, StreamRow, as_batch, read
 from clickrank.store.packing import unpack
 from clickrank.store.snapshots import newest_snapshot
 
+_log = logging.getLogger("clickrank.serve")
 #: Impressions read and folded at once.
 _AT_ONCE = 2000
 
@@ -57,9 +59,15 @@ def load(
     if found is not None and found[1] >= definition.since and found[0] >= stream.base_seq:
         try:
             carried = carried_snapshot(definition, unpack(found[2]))
-        except InvalidValue:  # of a version with other statistics: the log is the truth
-            if stream.base_seq > 0:  # but it no longer has what the snapshot stands for
-                raise
+        except InvalidValue as error:  # of a version with other statistics: the log is the truth
+            if stream.base_seq > 0 and found[0] == stream.base_seq:
+                raise  # the log no longer has what this snapshot stands for
+            _log.warning(
+                "Stream %d: its log is folded again from %d on, since the snapshot at %d cannot be "
+                "read: %s", stream.id, stream.base_seq, found[0], error,
+            )  # fmt: skip
+            if not from_base:
+                return load(connection, definition, version, stream, end, from_base=True)
     if found is not None and carried is not None:
         standing = Standing(carried, found[0], version)
     else:

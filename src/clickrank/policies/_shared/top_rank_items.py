@@ -53,7 +53,9 @@ class TopRankItems(HasMemo, ItemsComeAndGo, ExactLists, ReadsEarlierStates):
 
     def lists(self, source: ListSource) -> Lists:
         """Return the lists that respect the partition, which are equally likely."""
-        order, starts = cut(peeled(source.state.beats))
+        # The fast kernels keep the partition, and a log of clicks has no matrix that tells it.
+        block = peeled(source.state.beats) if source.cache is None else source.cache.block
+        order, starts = cut(block)
         return partition(order, starts, source.n_positions)
 
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -71,7 +73,8 @@ class TopRankItems(HasMemo, ItemsComeAndGo, ExactLists, ReadsEarlierStates):
             if "crowd" in found and found["crowd"][0] == 0:  # there is a log no more
                 for name in ("crowd", "log", "superiors", "traces"):
                     del found[name]
-        if self.reference and "won" not in found and "wins" in found:
+        plain = self.reference or "crowd" not in found  # also what a log has become
+        if plain and "won" not in found and "wins" in found:
             found["won"] = with_clicks(found["wins"], found["clicks"], found["beats"], 1)
         return found
 

@@ -84,7 +84,8 @@ def _snapshots(connection: sa.Connection, stream: StreamRow) -> Iterator[str | N
         try:
             kept = carried_snapshot(definition, unpack(row.statistics))
         except InvalidValue as error:
-            yield f"stream {stream.id}: the snapshot at {row.seq} cannot be read, so that the log is folded again: {error}"
+            what = "cannot be read, so that the log is folded again"
+            yield f"stream {stream.id}: the snapshot at {row.seq} {what}: {error}"
             continue
         if kept is None:
             yield f"stream {stream.id}: the snapshot at {row.seq} cannot be carried over."

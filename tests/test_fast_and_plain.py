@@ -17,6 +17,7 @@ from clickrank._rng import streams
 from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.learning import Learner
 from clickrank.policies import POLICIES, Policy, policy
+from clickrank.policies._shared.packing import unpacked
 from clickrank.policies.contract import has_fast_kernels, kernels_of
 from clickrank.priors import Beta
 from tests.test_same_rankings import SETTINGS, features_of, policy_for
@@ -96,7 +97,7 @@ def compare(
         clicks = users.sample(ranking, ours.users)
         one.update(ranking, memo, clicks)
         two.update(want, want_memo, clicks)
-    found, wanted = one.statistics(), two.statistics()
+    found, wanted = (unpacked(each.policy, each.state)._asdict() for each in (one, two))
     assert set(found) == set(wanted), what
     for field, array in found.items():
         assert np.array_equal(array, wanted[field]), f"{what}: {field}"

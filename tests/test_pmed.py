@@ -170,12 +170,14 @@ def test_the_fit_settles_where_the_first_position_is_examined_least() -> None:
 
 @pytest.mark.parametrize("n_lists", [-1, 0, 2])
 def test_weights_of_earlier_versions(n_lists: int) -> None:
-    """Those after the lists of the plan were left from earlier plans."""
+    """Those after the lists of the plan, and these lists, were left from earlier plans."""
     learner = played(MODEL, 300)
-    weights = learner.state.weights.copy()
-    assert np.count_nonzero(weights) > 2
-    found = PMED().upgraded({"weights": weights, "n_lists": np.array([n_lists])})["weights"]
-    want = np.where(np.arange(weights.size) < n_lists, weights, 0.0)
+    kept = {"lists": learner.state.lists.copy(), "weights": learner.state.weights.copy()}
+    assert np.count_nonzero(kept["weights"]) > 2
+    found = PMED().upgraded({**kept, "n_lists": np.array([n_lists])})
+    of_plan = np.arange(kept["weights"].size) < n_lists
+    want = np.where(of_plan, kept["weights"], 0.0)
     want[0] = -1.0 if n_lists < 0 else want[0]
-    assert found.tolist() == want.tolist()
-    assert PMED().upgraded({"weights": weights})["weights"] is weights
+    assert found["weights"].tolist() == want.tolist()
+    assert found["lists"].tolist() == np.where(of_plan[:, None], kept["lists"], 0).tolist()
+    assert PMED().upgraded(kept)["weights"] is kept["weights"]

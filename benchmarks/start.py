@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from clickrank.cli import app
+from clickrank.cli.app import app
 
 LIMIT = 0.3
 FLOORS: tuple[tuple[str, ...], ...] = (
@@ -32,7 +32,7 @@ def questions() -> list[tuple[str, ...]]:
     """Return the arguments of Python that are measured and must stay below the limit."""
     names = [one.name or getattr(one.callback, "__name__", "") for one in app.registered_commands]
     names += [str(one.name) for one in app.registered_groups]
-    modules = ("clickrank", "clickrank.client", "clickrank.cli")
+    modules = ("clickrank", "clickrank.client", "clickrank.cli.app")
     imports = [("-c", f"import {name}") for name in modules]
     asked = [("--version",), ("--help",), *((name, "--help") for name in names)]
     return [*imports, *(("-m", "clickrank", *one) for one in asked)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.logs import Counts
-from clickrank.types import Floats, Ints
 
 ATTRACTION = np.array([0.55, 0.4, 0.3, 0.2, 0.12, 0.05])
 EXAMINATION = np.array([1.0, 0.7, 0.45, 0.25])

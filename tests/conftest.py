@@ -14,19 +14,8 @@ from clickrank.policies import POLICIES
 _ABOUT = {cls.__module__.replace(".", "/"): name for name, cls in POLICIES.items()}
 _ABOUT |= {cls.__name__: name for name, cls in POLICIES.items()}
 _ABOUT |= {
-    "tests/test_batch_and_bubble.py": "batchrank",
-    "tests/test_block_policies.py": "unirank",
-    "tests/test_cascade_linear.py": "cascade-lin-ucb",
-    "tests/test_cascade_policies.py": "cascade-kl-ucb",
-    "tests/test_crowd.py": "toprank",
-    "tests/test_exploration_program.py": "pmed",
-    "tests/test_mcmc.py": "pb-mhb",
-    "tests/test_mnl_policies.py": "epoch-ucb",
-    "tests/test_mnl_unknown.py": "epoch-ucb-unknown",
-    "tests/test_pmed.py": "pmed",
-    "tests/test_rank_one.py": "epsilon-greedy",
-    "tests/test_recurrank.py": "recurrank",
-    "tests/test_whatif.py": "thompson",
+    f"tests/policies/test_{cls.__module__.rpartition('.')[2]}.py": name
+    for name, cls in POLICIES.items()
 }
 # The longest first: "epoch-ucb" is part of "epoch-ucb-star".
 _NAMES = re.compile("|".join(sorted([*POLICIES, *_ABOUT], key=len, reverse=True)))
@@ -46,6 +35,9 @@ class _ByPolicy(LoadScopeScheduling):  # type: ignore[misc]
         return _group(nodeid)
 
 
+#: These take longest, so that they must not begin last.
+_SLOW_FILES = ["tests/policies/test_skeleton.py", "tests/simulation/test_clusters.py"]
+
 # Compiling makes millions of objects, and few cycles; a tenth of its time went to looking for them.
 gc.set_threshold(100_000, 20, 50)
 
@@ -57,5 +49,5 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _ByPolicy
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the policies, whose machine code is on disk then, and with what takes longest."""
-    first = ["tests/test_skeleton.py", "tests/test_clusters.py", *POLICIES]
+    first = ["tests/policies/test_skeleton.py", "tests/simulation/test_clusters.py", *POLICIES]
     items.sort(key=lambda item: _group(item.nodeid) not in first)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from clickrank.types import Floats, Ints
+from clickrank._core.arrays import Floats, Ints
 
 # Sorting.
 

@@ -102,7 +102,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 def test_importing_the_client_loads_neither_numpy_nor_policies() -> None:
     loaded = loaded_by("from clickrank.client import AsyncClient, Client, ServiceError")
-    assert "clickrank.client.clients" in loaded
+    assert "clickrank.service.client.clients" in loaded
     assert not HEAVY & loaded
     own = {name.split(".")[1] for name in loaded if name.startswith("clickrank.")}
     assert own == {"_lazy", "client", "errors", "extras", "validate", "wire"}
@@ -110,7 +110,7 @@ def test_importing_the_client_loads_neither_numpy_nor_policies() -> None:
 
 def test_help_loads_nothing_heavy() -> None:
     """Help must come at once: nothing that computes or draws is imported for it."""
-    from clickrank.cli import app
+    from clickrank.cli.app import app
 
     names = {one.name or getattr(one.callback, "__name__", "") for one in app.registered_commands}
     groups = {str(one.name) for one in app.registered_groups}
@@ -118,7 +118,7 @@ def test_help_loads_nothing_heavy() -> None:
     questions = [["--version"], ["--help"], *([name, "--help"] for name in sorted(names | groups))]
     code = f"""
 from typer.testing import CliRunner
-from clickrank.cli import app
+from clickrank.cli.app import app
 for question in {questions!r}:
     found = CliRunner().invoke(app, question)
     assert found.exit_code == 0 and found.stdout, question

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from clickrank.catalogue import policy_entries
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.policies import POLICIES
+from clickrank.reports.descriptions import policy_entries
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

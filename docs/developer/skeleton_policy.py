@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Ints, IntStatistic
+from clickrank._core.validate import check_float
 from clickrank.kernels import top_k
 from clickrank.policies import Assumes, HasMemo, Policy, Request, register
-from clickrank.types import Ints, IntStatistic
-from clickrank.validate import check_float
 
 
 class Params(NamedTuple):

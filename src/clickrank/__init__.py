@@ -5,7 +5,7 @@ Importing it loads neither NumPy nor Numba: each public name is imported when it
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from clickrank._core.version import __version__ as __version__
 
 __all__ = [
     "Comparison",
@@ -43,9 +43,8 @@ if TYPE_CHECKING:
         policies,
         priors,
     )
-    from clickrank.learning import Learner
+    from clickrank.learning import Learner, Ranker, Shown
     from clickrank.policies import policy
-    from clickrank.ranker import Ranker, Shown
     from clickrank.simulation import (
         Comparison,
         ManyResults,
@@ -60,9 +59,9 @@ else:  # hidden from type checkers, which would take any name for a public one
         "Comparison": "simulation",
         "Learner": "learning",
         "ManyResults": "simulation",
-        "Ranker": "ranker",
+        "Ranker": "learning",
         "Result": "simulation",
-        "Shown": "ranker",
+        "Shown": "learning",
         "compare": "simulation",
         "policy": "policies",
         "simulate": "simulation",
@@ -73,7 +72,7 @@ else:  # hidden from type checkers, which would take any name for a public one
         """Import a public name, or a module of the package, when it is first used."""
         import importlib.util
 
-        from clickrank._lazy import imported
+        from clickrank._core.lazy import imported
 
         is_module = name not in _HOMES and name.isidentifier() and not name.startswith("__")
         if is_module and importlib.util.find_spec(f"{__name__}.{name}") is not None:

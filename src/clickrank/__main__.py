@@ -1,6 +1,6 @@
 """``python -m clickrank`` is the command ``clickrank``."""
 
-from clickrank.cli import app
+from clickrank.cli.app import app
 
 if __name__ == "__main__":
     app()

@@ -32,7 +32,7 @@ PATIENCE = 30_000.0  # milliseconds for what the page should show
 
 def command(*arguments: str) -> list[str]:
     """Return how to run the command line with this Python."""
-    return [sys.executable, "-c", "from clickrank.cli import app; app()", *arguments]
+    return [sys.executable, "-c", "from clickrank.cli.app import app; app()", *arguments]
 
 
 @contextlib.contextmanager

@@ -16,9 +16,9 @@ from typing import Any
 
 import httpx
 
-from tests.ports import free_port
+from tests.service.ports import free_port
 
-CLI = "from clickrank.cli import app; app()"
+CLI = "from clickrank.cli.app import app; app()"
 START_SECONDS = 60.0
 
 

@@ -13,13 +13,13 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from clickrank.store import Database, verify
-from clickrank.store.log import StreamRow
-from clickrank.store.rankers import RankerRow, find_ranker
-from clickrank.store.state import load
-from clickrank.store.tables import clicks, finals, impressions, snapshots, streams
+from clickrank.service.store import Database, verify
+from clickrank.service.store.impression_log import StreamRow
+from clickrank.service.store.rankers import RankerRow, find_ranker
+from clickrank.service.store.state import load
+from clickrank.service.store.tables import clicks, finals, impressions, snapshots, streams
 from tests.proof.services import Service, Visitors, services
-from tests.stores import store_url
+from tests.service.stores import store_url
 
 pytestmark = pytest.mark.proof
 

@@ -14,9 +14,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tests.fake_engine import Client
 from tests.replay.compare import named
 from tests.replay.where import FOLDER, no_time_passes, service
+from tests.service.fake_engine import Client
 
 SEED = 11
 #: When the conversation begins, in nanoseconds since 1970, and how long each request takes.

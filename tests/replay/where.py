@@ -25,9 +25,9 @@ def command_line() -> Any:
 
 def service(store: str, now: Callable[[], int], seed: int, keys_required: bool) -> Any:
     """Return the service's application, on a store, a clock (in nanoseconds) and a seed."""
-    from clickrank.serve.app import make_app
-    from clickrank.serve.clock import Clock
-    from clickrank.serve.engine import Engine
+    from clickrank.service.api.app import make_app
+    from clickrank.service.runtime.clock import Clock
+    from clickrank.service.runtime.engine import Engine
 
     async def opened() -> Engine:
         clock = Clock(wall=now, steady=lambda: 0)
@@ -46,6 +46,6 @@ def no_time_passes() -> Iterator[None]:
     """
     with (
         mock.patch("time.perf_counter", return_value=time.perf_counter()),
-        mock.patch("clickrank.serve.streams._LOOK_AGAIN", 0.0),
+        mock.patch("clickrank.service.runtime.streams._LOOK_AGAIN", 0.0),
     ):
         yield

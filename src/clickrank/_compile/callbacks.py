@@ -21,8 +21,8 @@ from numba.core import cgutils
 
 from clickrank._compile.jit import address_for, generic, kernel_for, switched_off, tell_apart
 from clickrank._compile.keys import INTRINSICS
+from clickrank._core.arrays import Ints
 from clickrank.errors import invalid
-from clickrank.types import Ints
 
 
 class Callback(NamedTuple):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clickrank._lazy import imported
+from clickrank._core.lazy import imported
 
 if TYPE_CHECKING:
     from clickrank.advice.diagnosis import Diagnosis, diagnose
-    from clickrank.advice.earnings import Plan
-    from clickrank.advice.forecast import WhatIf, whatif
+    from clickrank.advice.play import Plan
     from clickrank.advice.queries import Protocol
+    from clickrank.advice.whatif import WhatIf, whatif
 
 __all__ = ["Diagnosis", "Plan", "Protocol", "WhatIf", "diagnose", "whatif"]
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank.advice.limits import always_one_order, limits_of
+from clickrank._core.validate import check_float, check_int
+from clickrank.advice.identifiability import always_one_order, limits_of
 from clickrank.advice.nested import ruled_out
 from clickrank.advice.scores import (
     LEVEL,
@@ -26,7 +27,6 @@ from clickrank.advice.scores import (
 from clickrank.errors import DoesNotApply, invalid, unknown
 from clickrank.fit import FITS, Fit, PBMFit
 from clickrank.logs import Counts
-from clickrank.validate import check_float, check_int
 
 #: Share of the lists that models are scored on; they are fitted to the others.
 TEST_SHARE = 0.25

@@ -11,11 +11,11 @@ from collections.abc import Collection
 import numpy as np
 from scipy.special import ndtri
 
-from clickrank.advice.limits import always_one_order
+from clickrank._core.arrays import Floats
+from clickrank.advice.identifiability import always_one_order
 from clickrank.advice.scores import LEVEL, fitted, simplicity
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.logs import Counts
-from clickrank.types import Floats
 
 
 def ruled_out(names: Collection[str], counts: Counts) -> dict[str, str]:

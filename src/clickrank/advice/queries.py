@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.advice.nested import ruled_out
 from clickrank.advice.scores import fitted, held_out, ranked, score
 from clickrank.clickmodels import MNL, ClickModel
@@ -18,7 +19,6 @@ from clickrank.fit import Fit
 from clickrank.fit.resampling import resampled
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells
-from clickrank.types import Floats, Ints
 
 #: Share of a query's lists that must be as long as the lists that are played.
 LONG_ENOUGH = 0.5

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clickrank.advice.diagnosis import Diagnosis
-from clickrank.advice.earnings import Earning
-from clickrank.advice.forecast import Outcome, WhatIf
+from clickrank.advice.play import Earning
 from clickrank.advice.tables import (
     Grid,
     earning_grid,
@@ -22,6 +21,7 @@ from clickrank.advice.tables import (
     score_grid,
     without,
 )
+from clickrank.advice.whatif import Outcome, WhatIf
 from clickrank.experiments.markup import (
     definitions,
     drawing,

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.experiments.intervals import Estimate
 from clickrank.fit import FITS, Fit
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints
 
 #: Share of lists that every model is taken to know nothing of but the click rate of positions.
 STRAY = 0.01

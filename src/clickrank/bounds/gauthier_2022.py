@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels import PBM, Cascade
 from clickrank.errors import invalid
 from clickrank.numerics.exploration_program import solve_program, workspace
-from clickrank.types import Floats, Ints
 
 #: More lists than this are not enumerated: twenty items at five positions are below it.
 MOST_LISTS = 2_000_000

@@ -6,9 +6,9 @@ import math
 
 from numpy.typing import ArrayLike
 
+from clickrank._core.arrays import Floats, bounded_vector
+from clickrank._core.validate import check_bool, check_float, check_int, check_shape
 from clickrank.errors import invalid
-from clickrank.types import Floats, bounded_vector
-from clickrank.validate import check_bool, check_float, check_int, check_shape
 
 
 def mnl_lower_bound(position_bias: ArrayLike, n_items: int, horizon: int) -> float:

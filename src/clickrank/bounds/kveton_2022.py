@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank.beta import Beta
+from clickrank._core.arrays import probabilities
+from clickrank._core.validate import check_float, check_int, check_shape
 from clickrank.errors import invalid
-from clickrank.types import probabilities
-from clickrank.validate import check_float, check_int, check_shape
+from clickrank.stats.beta_prior import Beta
 
 
 def dctr_bayes_bound(

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clickrank._core.arrays import Ints, probabilities
+from clickrank._core.validate import check_float, check_shape
 from clickrank.bounds.divergence import bernoulli_kl
 from clickrank.clickmodels import DCTR, PBM
 from clickrank.errors import invalid
-from clickrank.types import Ints, probabilities
-from clickrank.validate import check_float, check_shape
 
 
 def pbm_lower_bound(model: PBM | DCTR) -> float:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clickrank._core.arrays import Floats, bounded_vector
+from clickrank._core.validate import check_float
 from clickrank.errors import invalid
-from clickrank.types import Floats, bounded_vector
-from clickrank.validate import check_float
 
 
 def pbm_information(attraction: float, examination: ArrayLike, views: ArrayLike) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from clickrank._core.validate import check_float, check_int, check_shape
 from clickrank.errors import invalid
-from clickrank.validate import check_float, check_int, check_shape
 
 
 def linear_upper_bound(

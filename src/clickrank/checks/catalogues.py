@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clickrank._rng import streams
+from clickrank._core.arrays import Ints, numbers_of, statistic_fields
+from clickrank._core.rng import streams
 from clickrank.checks.playing import HORIZON, Make, assert_same, matched_model, play
 from clickrank.errors import InvalidValue
-from clickrank.learning import Learner
+from clickrank.learning import Learned, Learner
 from clickrank.learning.carry_over import carried, carry
 from clickrank.policies import Policy
 from clickrank.policies._shared.packing import unpacked
 from clickrank.policies.capabilities import ItemsComeAndGo, memos_for, relabelled
 from clickrank.policies.contract import Request, scores_items
-from clickrank.ranker import Learned
-from clickrank.types import Ints, numbers_of, statistic_fields
 
 _SMALL, _LARGE, _POSITIONS = 6, 8, 3
 _ROUNDS = 400  # in which policies that wait for proof have some

@@ -15,9 +15,9 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 from scipy import special
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import InvalidValue, invalid
-from clickrank.types import Floats, Ints
 
 M = TypeVar("M", bound=ClickModel)
 

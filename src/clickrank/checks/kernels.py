@@ -8,7 +8,7 @@ from collections import deque
 import numpy as np
 
 from clickrank._compile.jit import interpreted
-from clickrank._rng import streams
+from clickrank._core.rng import streams
 from clickrank.checks.playing import HORIZON, Make, learner_for, matched_model
 from clickrank.learning import Learner
 from clickrank.policies import Policy

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._compile.callbacks import Held
-from clickrank._rng import streams
+from clickrank._core.arrays import Ints
+from clickrank._core.rng import streams
 from clickrank.checks.clickmodels import example_parameters
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
 from clickrank.clickmodels.base import code_of as model_code
@@ -20,7 +21,6 @@ from clickrank.policies import policy as make_policy
 from clickrank.policies.contract import ANY_ITEMS
 from clickrank.simulation.run import in_flight
 from clickrank.simulation.visits import showing, users_of
-from clickrank.types import Ints
 
 #: Builds the policy to check for a click model and a horizon.
 Make = Callable[[ClickModel, int], Policy]

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from clickrank._rng import streams
+from clickrank._core.arrays import statistic_fields
+from clickrank._core.rng import streams
 from clickrank.checks.catalogues import check_candidates, check_fewer_items, check_more_items
 from clickrank.checks.kernels import (
     check_dropped_cache,
@@ -46,7 +47,6 @@ from clickrank.policies._shared.packing import first_state
 from clickrank.policies.base import settings_of
 from clickrank.policies.capabilities import relabelled
 from clickrank.simulation import simulate
-from clickrank.types import statistic_fields
 
 #: (n_items, n_positions) of the edge cases.
 EDGE_SHAPES = ((1, 1), (2, 1), (4, 1), (4, 4), (7, 3))

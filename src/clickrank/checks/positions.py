@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.checks.playing import Make
 from clickrank.clickmodels import CLICK_MODELS, ClickModel
 from clickrank.learning import Learner
 from clickrank.policies import Policy
 from clickrank.policies.capabilities import relabelled_positions
-from clickrank.types import Floats, Ints
 
 N_ITEMS, N_POSITIONS, RUNS, LISTS = 4, 3, 150, 6
 #: The policy's position k is the page's position ``order[k]``. A policy that assumes that the first

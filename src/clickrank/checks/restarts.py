@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank._rng import streams
+from clickrank._core.rng import streams
 from clickrank.checks.playing import Make, matched_model, reward_of_run
 from clickrank.learning import Learner
 from clickrank.policies import Policy

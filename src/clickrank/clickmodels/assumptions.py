@@ -10,9 +10,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clickrank._core.arrays import Floats, numbers
 from clickrank.clickmodels.base import ClickModel
 from clickrank.errors import invalid
-from clickrank.types import Floats, numbers
 
 #: Values closer than this count as equal.
 EQUAL = 1e-12

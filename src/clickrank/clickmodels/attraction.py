@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clickrank._core.arrays import Floats, frozen, numbers, probabilities
 from clickrank.errors import invalid
-from clickrank.types import Floats, frozen, numbers, probabilities
 
 
 class LinearAttraction:

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 
 from clickrank._compile.jit import code_of as key_of_code
 from clickrank._compile.jit import generic, kernel_for, named_tuple_class, source_key, tell_apart
+from clickrank._core.arrays import Floats, Ints, clicks_of, frozen, ranking_of
+from clickrank._core.features import Features
+from clickrank._core.registry import Registry
+from clickrank._core.validate import check_int
 from clickrank.clickmodels.attraction import LinearAttraction, attraction_of
 from clickrank.errors import DoesNotApply, invalid
-from clickrank.features import Features
-from clickrank.registry import Registry
-from clickrank.types import Floats, Ints, clicks_of, frozen, ranking_of
-from clickrank.validate import check_int
 
 M = TypeVar("M", bound="ClickModel")
 P = ParamSpec("P")

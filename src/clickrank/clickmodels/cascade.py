@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clickrank._core.arrays import Floats, Ints, frozen
 from clickrank.clickmodels import dcm
 from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import ClickModel, Kernels, register
-from clickrank.types import Floats, Ints, frozen
 
 
 class CascadeParams(NamedTuple):

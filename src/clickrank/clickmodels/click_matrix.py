@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clickrank._core.arrays import Floats, Ints, frozen
+from clickrank._core.validate import check_shape
 from clickrank.clickmodels.base import ClickModel, Kernels, register
 from clickrank.errors import invalid
 from clickrank.numerics.assignment import solve_assignment
-from clickrank.types import Floats, Ints, frozen
-from clickrank.validate import check_shape
 
 
 class MatrixParams(NamedTuple):

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clickrank._core.arrays import Floats, Ints, frozen, probabilities
+from clickrank._core.validate import check_float
 from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import ClickModel, Kernels, register
 from clickrank.errors import invalid
 from clickrank.rankings.selection import match_by_rank
-from clickrank.types import Floats, Ints, frozen, probabilities
-from clickrank.validate import check_float
 
 
 class DBNParams(NamedTuple):

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clickrank._core.arrays import Floats, Ints, frozen, probabilities
 from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import ClickModel, Kernels, register
 from clickrank.rankings.selection import match_by_rank
-from clickrank.types import Floats, Ints, frozen, probabilities
 
 
 class DCMParams(NamedTuple):

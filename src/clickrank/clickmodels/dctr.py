@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clickrank._core.arrays import Floats, Ints, frozen
 from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.base import CLICK_MODELS, ClickModel
 from clickrank.clickmodels.pbm import Params, whatever_was_clicked
-from clickrank.types import Floats, Ints, frozen
 
 
 class DCTR(ClickModel):

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._compile.jit import kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.rankings.selection import copy
-from clickrank.types import Floats, Ints
 
 #: How many beginnings of lists the search looks at before it keeps the best list found.
 MOST_NODES = 50_000

@@ -9,6 +9,8 @@ from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
+from clickrank._core.arrays import Floats
+from clickrank._core.validate import check_float, check_int
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.intervals import (
     Interval,
@@ -24,8 +26,6 @@ from clickrank.evaluate.targets import Target
 from clickrank.evaluate.terms import Terms, joined
 from clickrank.evaluate.usable_part import check_random, check_widths, pairs_of, usable
 from clickrank.logs import Impressions
-from clickrank.types import Floats
-from clickrank.validate import check_float, check_int
 
 #: "clicks" of a list, or whether it has "any click".
 Reward: TypeAlias = Literal["clicks", "any click"]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from clickrank._core.validate import check_int
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.base import rewards_of
 from clickrank.evaluate.intervals import Interval
@@ -17,7 +18,6 @@ from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
-from clickrank.validate import check_int
 
 
 @dataclass(frozen=True, kw_only=True)

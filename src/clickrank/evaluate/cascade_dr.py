@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels import ClickModel
 from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.models import (
@@ -20,7 +21,6 @@ from clickrank.evaluate.targets import Mixture, Target, prefix_numbers
 from clickrank.evaluate.terms import Terms
 from clickrank.evaluate.usable_part import part
 from clickrank.logs import Impressions
-from clickrank.types import Floats, Ints
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
+from clickrank._core.arrays import Floats
+from clickrank._core.validate import check_int
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.base import COVERED, Estimator, rewards_of
@@ -24,8 +26,6 @@ from clickrank.evaluate.targets import Mixture, Target
 from clickrank.evaluate.usable_part import pairs_of, usable
 from clickrank.fit.resampling import resampled
 from clickrank.logs import Impressions
-from clickrank.types import Floats
-from clickrank.validate import check_int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from clickrank._core.validate import check_float
 from clickrank.errors import CannotEvaluate, UnknownName, invalid, unknown
 from clickrank.evaluate.base import Estimator, Reward, rewards_of
 from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
@@ -28,7 +29,6 @@ from clickrank.evaluate.verdicts import verdict
 from clickrank.fit import fit
 from clickrank.logs import Counts, Impressions
 from clickrank.policies import POLICIES, Policy, policy
-from clickrank.validate import check_float
 
 #: Estimators by name. Which of them decides is in `clickrank.evaluate.verdicts`.
 ESTIMATORS: dict[str, type[Estimator]] = {

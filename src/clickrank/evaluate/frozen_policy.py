@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.targets import MOST_LISTS, Mixture, Target, all_lists
 from clickrank.evaluate.usable_part import usable
@@ -18,7 +19,6 @@ from clickrank.logs import Impressions
 from clickrank.policies import Policy
 from clickrank.policies.contract import kernels_of, new_cache
 from clickrank.rankings.lists import Drawn, Few
-from clickrank.types import Floats, Ints
 
 #: Standard error of a target's probabilities where its lists must be drawn: 40,000 draws.
 ACCURACY = 0.0025

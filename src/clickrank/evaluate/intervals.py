@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
-from clickrank.types import Floats
+from clickrank._core.arrays import Floats
 
 #: Impressions are resampled in as many groups, put together at random: exact below, fast above.
 MOST_GROUPS = 2048

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from clickrank._compile.jit import kernel_for
+from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels import ClickModel
 from clickrank.clickmodels.base import click_probabilities, code_of, log_prob
 from clickrank.errors import invalid
 from clickrank.evaluate.base import Reward
 from clickrank.logs import Counts, Impressions
-from clickrank.types import Floats, Ints
 
 #: A click model, the name of one to fit to the log, or a function that fits one.
 ModelOrFit: TypeAlias = ClickModel | str | Callable[[Counts], ClickModel]

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Vector, bounded_vector
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.propensities import known_policy
 from clickrank.evaluate.targets import Target, table_of
 from clickrank.evaluate.terms import Terms
 from clickrank.logs import Impressions
-from clickrank.types import Floats, Vector, bounded_vector
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,11 +7,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from clickrank._core.arrays import Floats
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.targets import Mixture, Target, UniformLists, check_of_log, table_of
 from clickrank.logs import Impressions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats
 
 #: Where propensities come from: the log's own, its frequencies, or all lists were as likely; a
 #: `Target` is the policy that chose the lists, where it is known.

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.base import WeightingEstimator, rewards_of
 from clickrank.evaluate.propensities import OTHER_SOURCES, known_policy
 from clickrank.evaluate.targets import Mixture, Target, check_of_log, shown_in
 from clickrank.evaluate.terms import Terms
 from clickrank.logs import Impressions
-from clickrank.types import Floats, Ints
 
 #: Pairs of item and position, of which a square matrix is inverted.
 MOST_PAIRS = 3000

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from clickrank._compile.jit import kernel_for
+from clickrank._core.arrays import Floats, Ints
+from clickrank._core.validate import check_float
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.base import COVERED, ERRORS, Estimator, rewards_of
 from clickrank.evaluate.intervals import Interval, above, bootstrap, few_notes, with_trials
@@ -21,8 +23,6 @@ from clickrank.learning import Learner
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
 from clickrank.policies.contract import ANY_ITEMS, Request, code_of, rank, update
-from clickrank.types import Floats, Ints
-from clickrank.validate import check_float
 
 
 @dataclass(frozen=True, kw_only=True)

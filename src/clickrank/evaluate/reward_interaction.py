@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from clickrank._core.arrays import Floats
 from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.propensities import known_policy
 from clickrank.evaluate.targets import Target
 from clickrank.evaluate.terms import Terms
 from clickrank.logs import Impressions
-from clickrank.types import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

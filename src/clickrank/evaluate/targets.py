@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clickrank._core.arrays import Floats, Ints, bounded_vector, rankings_of
+from clickrank._core.validate import check_shape
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.logs import Impressions
-from clickrank.types import Floats, Ints, bounded_vector, rankings_of
-from clickrank.validate import check_shape
 
 #: A target with no more lists than this is evaluated exactly, else by as many draws.
 MOST_LISTS = 100_000

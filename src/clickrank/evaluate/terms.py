@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from clickrank.types import Floats
+from clickrank._core.arrays import Floats
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

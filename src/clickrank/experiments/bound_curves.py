@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from clickrank.beta import Beta
 from clickrank.bounds import (
     cascade_bayes_bound,
     dcm_bayes_bound,
@@ -17,6 +16,7 @@ from clickrank.experiments.cell import last_round
 from clickrank.experiments.models import Instance
 from clickrank.experiments.sources import Linear
 from clickrank.experiments.spec import AtPoint, PolicySpec, Scale
+from clickrank.stats.beta_prior import Beta
 
 
 def upper_bounds(

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 
 from clickrank._compile.jit import fingerprint
-from clickrank._rng import generator
-from clickrank.beta import Beta
+from clickrank._core.arrays import Ints
+from clickrank._core.rng import generator
 from clickrank.clickmodels import ClickModel
 from clickrank.clickmodels.base import source_of as model_source
 from clickrank.experiments.datasets import data_instances, kind_of
@@ -28,7 +28,7 @@ from clickrank.policies import Policy, policy
 from clickrank.policies.contract import source_of as policy_source
 from clickrank.simulation.many_results import Key
 from clickrank.simulation.run import check_applies, recording_rounds
-from clickrank.types import Ints
+from clickrank.stats.beta_prior import Beta
 
 Say = Callable[[str], None]
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from rich.table import Table
 
+from clickrank._core.arrays import Ints
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import MissingData
 from clickrank.experiments.cell import AnyCell, ManyCell, cells, many_cell
@@ -20,7 +21,6 @@ from clickrank.experiments.sources import Judged
 from clickrank.experiments.spec import Experiment, Scale
 from clickrank.policies import Policy
 from clickrank.simulation import simulate
-from clickrank.types import Ints
 
 #: The queries of MSLR-WEB30K's first fold that 004 tests on, and their mean number of documents.
 MSLR_QUERIES = 6306

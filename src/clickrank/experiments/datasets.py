@@ -12,6 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from clickrank._core.features import Features
 from clickrank.clickmodels import PBM
 from clickrank.errors import ClickRankError, InvalidValue, MissingData, MissingExtra, invalid
 from clickrank.experiments.judged import holds_queries, instance, judged_instances
@@ -20,7 +21,6 @@ from clickrank.experiments.models import Instance, build_model, models_of
 from clickrank.experiments.movielens import holds_ratings, movie_instances
 from clickrank.experiments.spec import Experiment, Figure
 from clickrank.experiments.statements import Parameters
-from clickrank.features import Features
 from clickrank.priors import effective_votes
 from clickrank.simulation.result import read_file, write_file
 

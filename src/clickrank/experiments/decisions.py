@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from clickrank._core.arrays import Floats
 from clickrank.experiments.evidence import Decision, Evidence, Verdict, paired
 from clickrank.experiments.intervals import Estimate, ratio_interval
 from clickrank.experiments.statements import Windowed
 from clickrank.simulation.comparison import regret_text
-from clickrank.types import Floats
 
 LEVEL = 0.99
 

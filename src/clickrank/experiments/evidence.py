@@ -9,10 +9,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats
 from clickrank.clickmodels import ClickModel
 from clickrank.experiments.sources import Sweep
 from clickrank.simulation import Result
-from clickrank.types import Floats
 
 Decision = Literal["holds", "fails", "undecided"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scipy.special import betaincinv, stdtrit
 
-from clickrank.types import Floats
+from clickrank._core.arrays import Floats
 
 
 class Estimate(NamedTuple):

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import MissingData, invalid
 from clickrank.experiments.models import Instance, build_model
 from clickrank.experiments.sources import Judged
@@ -30,7 +31,6 @@ from clickrank.priors import (
     ranker_scores,
 )
 from clickrank.priors.rankers import ranker_description, require_rankers
-from clickrank.types import Floats, Ints
 
 
 def judged_instances(judged: Judged, seed: int, cache: Path) -> dict[str, Instance]:

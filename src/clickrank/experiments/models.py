@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from clickrank._rng import generator
-from clickrank.beta import Beta
+from clickrank._core.arrays import Floats, Ints
+from clickrank._core.rng import generator
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
 from clickrank.errors import InvalidValue, unknown
 from clickrank.experiments.listing import DATA
 from clickrank.experiments.sources import Drawn, Linear
 from clickrank.experiments.spec import Figure
-from clickrank.types import Floats, Ints
+from clickrank.stats.beta_prior import Beta
 
 
 def parameters_of(name: str) -> dict[str, bool]:

@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from clickrank._core.arrays import Floats
 from clickrank.clickmodels import LinearAttraction
 from clickrank.errors import InvalidValue, MissingData, invalid
 from clickrank.experiments.models import Instance, build_model, drawing
 from clickrank.experiments.sources import MovieLens
-from clickrank.types import Floats
 
 #: Where the ratings are looked for when no folder is given.
 FOLDERS = ("data/movielens_latest_small", "../shared/data/movielens_latest_small")

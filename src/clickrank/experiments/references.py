@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats
 from clickrank.bounds import (
     grab_upper_bound,
     kl_comb_ucb_upper_bound,
@@ -21,7 +22,6 @@ from clickrank.bounds import (
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import InvalidValue, invalid
 from clickrank.plots import Reference
-from clickrank.types import Floats
 
 
 class Line(NamedTuple):

@@ -38,9 +38,9 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank import logs
+from clickrank._core.arrays import Floats
 from clickrank.experiments.listing import DATA
 from clickrank.logs.counts import texts
-from clickrank.types import Floats
 
 N_QUERIES = 10
 N_ITEMS = 20

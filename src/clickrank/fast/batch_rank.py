@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank._core.arrays import Floats, IntParticle, Ints
 from clickrank.numerics.kl_bounds import kl_lower, kl_upper
 from clickrank.numerics.shuffling import shuffle
 from clickrank.policies._shared.deck import begin_deck, deal
 from clickrank.policies.batch_rank import BatchRank, Params, State
 from clickrank.policies.batch_rank import build as new_deck
 from clickrank.policies.contract import Request, register_fast
-from clickrank.types import Floats, IntParticle, Ints
 
 
 class Cache(NamedTuple):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.beta_quantile import beta_upper_quantile
 from clickrank.numerics.posterior_quantile import ROOM
 from clickrank.policies._shared.attraction_posterior import fold_misses, quantile_of
@@ -20,7 +21,6 @@ from clickrank.policies.bayes_ucb import update as count
 from clickrank.policies.bayes_ucb import update_page as count_page
 from clickrank.policies.contract import Request, register_fast
 from clickrank.rankings.selection import place, prominence, renew_top_k
-from clickrank.types import Floats, Ints
 
 _count = inline_kernel(count)
 _count_page = inline_kernel(count_page)

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank._core.arrays import IntParticle, Ints
 from clickrank.numerics.shuffling import draw_distinct
 from clickrank.policies._shared.bubble_rank_items import count_candidates
 from clickrank.policies._shared.bubble_sort import begin_with, surely_better
 from clickrank.policies.bubble_rank import BubbleRank, Params, State
 from clickrank.policies.contract import Request, register_fast
-from clickrank.types import IntParticle, Ints
 
 
 class Cache(NamedTuple):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from clickrank._core.arrays import Ints
 from clickrank.fast._shared.kept_indices import forget
 from clickrank.fast._shared.kl_ranking import KLRanking, no_ranking, rank_by_index
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.cascade_kl_ucb import CascadeKLUCB, Params, State
 from clickrank.policies.contract import Request, register_fast
-from clickrank.types import Ints
 
 
 def build(params: Params, state: State) -> KLRanking:

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.assignment import assign, no_assignment
 from clickrank.policies._shared.rotation import rotate
 from clickrank.policies.comb_ucb1 import UNSEEN, CombUCB1, Params, State
 from clickrank.policies.comb_ucb1 import update as count
 from clickrank.policies.contract import Request, register_fast
 from clickrank.rankings.selection import copy
-from clickrank.types import Floats, Ints
 
 _count = inline_kernel(count)
 

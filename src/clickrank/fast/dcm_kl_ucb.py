@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Ints
 from clickrank.fast._shared.kept_indices import forget
 from clickrank.fast._shared.kl_ranking import KLRanking, no_ranking, rank_by_index
 from clickrank.numerics.kl_bounds import exploration_budget
@@ -17,7 +18,6 @@ from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.dcm_kl_ucb import DCMKLUCB, Params, State
 from clickrank.rankings.selection import place, prominence
-from clickrank.types import Ints
 
 
 class Cache(NamedTuple):

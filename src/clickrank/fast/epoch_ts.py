@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.gamma import gamma_constants, plain_gamma_constants, sample_gamma
 from clickrank.policies._shared.epochs import ends_epoch, goes_on
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.epoch_ts import EpochTS, Params, State
 from clickrank.rankings.selection import place, renew_top_k
-from clickrank.types import Floats, Ints
 
 
 class Cache(NamedTuple):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.mnl_curvature import draw_log_biases
 from clickrank.numerics.mnl_tables import Tables, fit_tables, load_tables, no_tables
 from clickrank.policies._shared.beta_prime import draw_beta_prime
@@ -16,7 +17,6 @@ from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.epoch_ts_unknown import EpochTSUnknown, Params, State
 from clickrank.policies.epoch_ts_unknown import update as count
 from clickrank.rankings.selection import place, renew_top_k
-from clickrank.types import Floats, Ints
 
 _count = inline_kernel(count)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.mnl_curvature import click_effects
 from clickrank.numerics.mnl_tables import Tables, fit_tables, load_tables, no_tables
 from clickrank.numerics.pbm_likelihood import rounded
@@ -20,7 +21,6 @@ from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.epoch_ucb_unknown import EpochUCBUnknown, Params, State
 from clickrank.policies.epoch_ucb_unknown import update as count
 from clickrank.rankings.selection import place, top_k
-from clickrank.types import Floats, Ints
 
 _count = inline_kernel(count)
 

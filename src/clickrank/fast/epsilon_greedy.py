@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.rank_one import leading_vector
 from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.epsilon_greedy import EpsilonGreedy, Params, State
 from clickrank.policies.epsilon_greedy import update as count
 from clickrank.rankings.selection import place, renew_top_k
-from clickrank.types import Floats, Ints
 
 _count = inline_kernel(count)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank._core.arrays import Ints
 from clickrank.fast._shared.unimodal import Cache, build, count_round, find_leader, play_best
 from clickrank.numerics.count_table import count_of
 from clickrank.numerics.kl_bounds import exploration_budget
@@ -17,7 +18,6 @@ from clickrank.policies._shared.unimodal import hash_of_list, is_due
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.grab import GRAB, Params, State
 from clickrank.rankings.selection import copy, top_k
-from clickrank.types import Ints
 
 
 def rank(

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.fast._shared.kept_indices import NEVER, KLIndices, bound, forget, index, no_indices
 from clickrank.numerics.assignment import TIE, no_assignment, optimise, settle
 from clickrank.numerics.kl_bounds import exploration_budget
@@ -19,7 +20,6 @@ from clickrank.policies._shared.rotation import rotate
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.kl_comb_ucb import KLCombUCB, Params, State
 from clickrank.rankings.selection import copy
-from clickrank.types import Floats, Ints
 
 # Leads below this may come from the difference between bounds and indices.
 CLOSE = 1e-7

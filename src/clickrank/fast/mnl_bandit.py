@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.assignment import assign, no_assignment
 from clickrank.policies._shared.epochs import ends_epoch, goes_on
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.mnl_bandit import MNLBandit, Params, State
 from clickrank.rankings.selection import copy
-from clickrank.types import Floats, Ints
 
 
 class Cache(NamedTuple):

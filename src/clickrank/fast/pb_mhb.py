@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, inline_kernel, lean_kernel
+from clickrank._core.arrays import FloatParticle, Floats, IntParticle, Ints
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
 from clickrank.policies._shared.crossing import cross_to, propose_crossing
 from clickrank.policies._shared.metropolis_hastings import TRUNCATED, propose
@@ -20,7 +21,6 @@ from clickrank.policies._shared.particle import Particle, no_particle
 from clickrank.policies._shared.particle_start import start_metropolis
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pb_mhb import PBMHB, Params, State
-from clickrank.types import FloatParticle, Floats, IntParticle, Ints
 
 _LOG_2 = math.log(2.0)
 # Uniform numbers in (0, 1] that have 53 bits: the logarithm of the smallest is -36.74.

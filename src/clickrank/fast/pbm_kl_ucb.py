@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.fast._shared.kept_indices import (
     NEVER,
     KLIndices,
@@ -24,7 +25,6 @@ from clickrank.numerics.kl_bounds import SLACK
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pbm_kl_ucb import PBMKLUCB, Params, State
 from clickrank.rankings.selection import kth_largest, place, prominence, renew_top_k
-from clickrank.types import Floats, Ints
 
 
 class Cache(NamedTuple):

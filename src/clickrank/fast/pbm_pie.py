@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.fast._shared.kept_indices import (
     NEVER,
     KLIndices,
@@ -24,7 +25,6 @@ from clickrank.policies._shared.rotation import rotate
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pbm_pie import PBMPIE, Params, State
 from clickrank.rankings.selection import place, renew_top_k
-from clickrank.types import Floats, Ints
 
 
 class Cache(NamedTuple):

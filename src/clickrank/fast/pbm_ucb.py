@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pbm_ucb import PBMUCB, Params, State
 from clickrank.policies.pbm_ucb import update as count
 from clickrank.rankings.selection import place, prominence, renew_top_k
-from clickrank.types import Floats, Ints
 
 _count = inline_kernel(count)
 

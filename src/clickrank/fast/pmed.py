@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import interpreted, lean_kernel
+from clickrank._core.arrays import Floats, IntParticle, Ints
 from clickrank.numerics.doubly_stochastic import birkhoff, fill_up
 from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
 from clickrank.numerics.pbm_likelihood import PBMEstimates, fit_likelihood
@@ -28,7 +29,6 @@ from clickrank.policies.pmed import (
     rounds_of,
 )
 from clickrank.rankings.selection import top_k
-from clickrank.types import Floats, IntParticle, Ints
 
 
 class Cache(NamedTuple):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._core.arrays import Ints
 from clickrank.fast._shared.kept_indices import (
     NEVER,
     KLIndices,
@@ -23,7 +24,6 @@ from clickrank.fast._shared.kept_indices import (
 from clickrank.numerics.kl_bounds import SLACK
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.rba_kl_ucb import RBAKLUCB, Params, State
-from clickrank.types import Ints
 
 
 class Cache(NamedTuple):

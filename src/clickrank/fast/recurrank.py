@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, interpreted, lean_kernel
+from clickrank._core.arrays import IntParticle, Ints
 from clickrank.numerics.g_optimal import TOLERANCE, optimal_design_of, support_limit
 from clickrank.policies._shared.fisher_yates import fill_at_random
 from clickrank.policies._shared.intervals import interval
@@ -21,7 +22,6 @@ from clickrank.policies.recurrank import (
     no_plan,
     views_needed,
 )
-from clickrank.types import IntParticle, Ints
 
 
 class Cache(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank._core.arrays import Ints
 from clickrank.fast._shared.unimodal import Cache, build, count_round, find_leader, play_best
 from clickrank.numerics.count_table import count_of
 from clickrank.numerics.kl_bounds import exploration_budget
@@ -15,7 +16,6 @@ from clickrank.policies._shared.unimodal import hash_of_list, is_due
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.s_grab import SGRAB, Params, State
 from clickrank.rankings.selection import copy
-from clickrank.types import Ints
 
 
 def rank(

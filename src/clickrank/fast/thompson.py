@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
 from clickrank.numerics.posterior import HAT_SIZE
 from clickrank.policies._shared.attraction_posterior import draw_page_odds, set_page_sampler
@@ -21,7 +22,6 @@ from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.thompson import PageParams, PageState, Params, State, ThompsonSampling
 from clickrank.policies.thompson import update_page as count_page
 from clickrank.rankings.selection import place, prominence, renew_top_k
-from clickrank.types import Floats, Ints
 
 _count_page = inline_kernel(count_page)
 

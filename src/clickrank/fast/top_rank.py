@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.fast._shared.ordered_partition import draw_compatible
 from clickrank.fast._shared.packed_pairs import PackedState
 from clickrank.policies._shared.top_rank_items import cut, peeled
 from clickrank.policies.contract import Request, register
 from clickrank.policies.top_rank import Params, TopRank, count_restarts
-from clickrank.types import Floats, Ints
 
 FAR = 2**40  # clicks that no item will get
 

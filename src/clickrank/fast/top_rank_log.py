@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._core.arrays import Ints
 from clickrank.fast._shared.click_log import (
     FIRST,
     ITEM,
@@ -45,7 +46,6 @@ from clickrank.policies._shared.packing import register_packing
 from clickrank.policies._shared.top_rank_items import peeled
 from clickrank.policies.contract import register
 from clickrank.policies.top_rank import Params, TopRank, count_restarts
-from clickrank.types import Ints
 
 
 def build(params: Params, state: LoggedState) -> Cache:

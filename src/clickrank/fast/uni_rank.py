@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank._core.arrays import Floats, IntParticle, Ints
 from clickrank.fast._shared.dominance import elicit, expire, no_dominance, rebuild, weigh_pair
 from clickrank.fast._shared.ordered_partition import draw_compatible
 from clickrank.numerics.count_table import count_of, count_once_more
@@ -22,7 +23,6 @@ from clickrank.numerics.kl_bounds import exploration_budget, kl_lower
 from clickrank.policies._shared.ordered_partition import hash_of_partition
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.uni_rank import Params, State, UniRank
-from clickrank.types import Floats, IntParticle, Ints
 
 _LOG2 = math.log(2.0)
 _ROUNDING = 1e-12

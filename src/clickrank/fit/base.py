@@ -10,10 +10,10 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import DoesNotApply, invalid
 from clickrank.logs import Cells, Counts, Sessions
-from clickrank.types import Floats, Ints
 
 #: Of some lists, (n, n_positions).
 Clicks: TypeAlias = NDArray[np.uint8]

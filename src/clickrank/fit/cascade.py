@@ -6,14 +6,14 @@ import dataclasses
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints
+from clickrank._core.validate import check_float
 from clickrank.clickmodels import Cascade
 from clickrank.fit.base import Clicks, Fit, at_edge, by_rows, lists_of
 from clickrank.fit.dctr import likelihood_of, rates_of
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
 from clickrank.logs.looks import first_looks, looked
-from clickrank.types import Floats, Ints
-from clickrank.validate import check_float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
 from clickrank._compile.jit import kernel_for
-from clickrank.fit.arrow import Blocks
+from clickrank._core.arrays import Floats, Ints
 from clickrank.fit.base import add_up, typical_rate
+from clickrank.fit.bordered import Blocks
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints
 
 
 class Problem:

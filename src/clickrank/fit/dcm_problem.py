@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
 from clickrank._compile.jit import kernel_for
-from clickrank.fit.arrow import Blocks
+from clickrank._core.arrays import Floats, Ints
 from clickrank.fit.base import Clicks, add_up, edge_error, typical_rate
+from clickrank.fit.bordered import Blocks
 from clickrank.fit.em import Path, maximise
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
 from clickrank.logs.looks import first_looks
-from clickrank.types import Floats, Ints
 
 #: Steps of EM before the first of Newton's, and in place of one that does not help.
 _FIRST_STEPS = 9

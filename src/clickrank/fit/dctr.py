@@ -7,6 +7,8 @@ import dataclasses
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
+from clickrank._core.arrays import Floats, Ints
+from clickrank._core.validate import check_float
 from clickrank.clickmodels import DCTR
 from clickrank.fit.base import (
     Clicks,
@@ -20,8 +22,6 @@ from clickrank.fit.base import (
 )
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints
-from clickrank.validate import check_float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

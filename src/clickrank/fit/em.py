@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.types import Floats
+from clickrank._core.arrays import Floats
 
 
 class Path(NamedTuple):

@@ -13,9 +13,10 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import xlogy
 
 from clickrank._compile.jit import kernel_for
+from clickrank._core.arrays import Floats, Ints
+from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import MNL
 from clickrank.errors import invalid
-from clickrank.fit.arrow import Blocks
 from clickrank.fit.base import (
     Clicks,
     Fit,
@@ -26,11 +27,10 @@ from clickrank.fit.base import (
     lists_of,
     typical_rate,
 )
+from clickrank.fit.bordered import Blocks
 from clickrank.fit.em import maximise
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints
-from clickrank.validate import check_float, check_int
 
 #: What is done with lists of several clicks.
 SEVERAL = ("share", "first", "leave out")

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clickrank._compile.jit import kernel_for
+from clickrank._core.arrays import Floats, frozen, numbers
+from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import MNL
 from clickrank.errors import invalid
 from clickrank.numerics.mnl_tables import MOST_STEPS, Objective, Tables, fit_tables, no_tables
-from clickrank.types import Floats, frozen, numbers
-from clickrank.validate import check_float, check_int
 
 SOLVERS = ("newton", "alternate")
 

@@ -7,6 +7,8 @@ import dataclasses
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
+from clickrank._core.arrays import Floats, Ints
+from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import PBM
 from clickrank.errors import invalid
 from clickrank.fit.base import (
@@ -23,8 +25,6 @@ from clickrank.fit.dctr import of_clicks
 from clickrank.fit.pbm_problem import Problem
 from clickrank.logs import Cells, Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints
-from clickrank.validate import check_float, check_int
 
 SOLVERS = ("newton", "em")
 #: A view counts at least as so much of a look, however few clicks its position has.

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import invalid
-from clickrank.types import Floats, Ints
 
 #: Views that each item is taken to have had more, clicked as the typical item is there.
 ITEM_WEIGHT = 1.0

@@ -15,8 +15,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import xlog1py
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.fit.base import add_up
-from clickrank.types import Floats, Ints
 
 _LONGEST = 3.0  # step of log κ
 #: An error of log κ or log θ for which the curvature is rounding.

@@ -8,13 +8,13 @@ import itertools
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
+from clickrank._core.arrays import Floats, Ints
+from clickrank._core.validate import check_float
 from clickrank.clickmodels import PBM
 from clickrank.fit.base import Clicks, Fit, by_rows
 from clickrank.fit.dctr import of_clicks
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
-from clickrank.types import Floats, Ints
-from clickrank.validate import check_float
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

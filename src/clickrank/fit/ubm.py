@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import xlog1py, xlogy
 
 from clickrank._compile.jit import kernel_for
+from clickrank._core.arrays import Floats, Ints
+from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import UBM
 from clickrank.errors import invalid
 from clickrank.fit.base import (
@@ -30,8 +32,6 @@ from clickrank.fit.pbm import SOLVERS, shrunk
 from clickrank.fit.pbm_problem import Problem
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells
-from clickrank.types import Floats, Ints
-from clickrank.validate import check_float, check_int
 
 #: Numbers of a table that cells are counted in: more pairs than fit are counted in several passes.
 _TABLE = 1 << 24

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clickrank.types import particle_fields
+from clickrank._core.arrays import particle_fields
 
 Words = NDArray[np.uint64]
 

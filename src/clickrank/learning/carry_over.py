@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from clickrank._core.arrays import Ints, numbers_of, statistic_fields
 from clickrank.learning.learner import Learner
 from clickrank.policies._shared.packing import packed, unpacked
 from clickrank.policies.base import Policy
 from clickrank.policies.capabilities import ItemsComeAndGo
-from clickrank.types import Ints, numbers_of, statistic_fields
 
 
 def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin: Ints) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from clickrank._compile.callbacks import NO_CALLBACK, Held, callback, data_at, numbers_at
 from clickrank._compile.jit import entry_point, inline_kernel, tell_apart
+from clickrank._core.arrays import Ints
 from clickrank.learning.caches import Words, copied
 from clickrank.learning.rounds import compiled_play, to_rank
 from clickrank.policies.base import Policy
@@ -20,7 +21,6 @@ from clickrank.policies.contract import (
     new_cache,
     plain_kernels,
 )
-from clickrank.types import Ints
 
 
 class Chooser:

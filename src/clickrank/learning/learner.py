@@ -15,6 +15,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from clickrank._compile.callbacks import Held
 from clickrank._compile.jit import tell_apart
+from clickrank._core.arrays import (
+    Ints,
+    clicks_of,
+    clicks_of_many,
+    memo_of,
+    memos_of,
+    ranking_of,
+    rankings_of,
+    statistic_fields,
+)
+from clickrank._core.validate import check_int, check_shape
 from clickrank.errors import InvalidValue, invalid
 from clickrank.learning.caches import copied, keep_particle, particle_of
 from clickrank.learning.chooser import Chooser
@@ -37,17 +48,6 @@ from clickrank.policies.contract import (
     plain_kernels,
     scores_items,
 )
-from clickrank.types import (
-    Ints,
-    clicks_of,
-    clicks_of_many,
-    memo_of,
-    memos_of,
-    ranking_of,
-    rankings_of,
-    statistic_fields,
-)
-from clickrank.validate import check_int, check_shape
 
 
 class Learner:

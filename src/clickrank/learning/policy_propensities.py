@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank._compile.jit import tell_apart
+from clickrank._core.arrays import Floats, Ints, ranking_of
+from clickrank._core.validate import check_float, check_int, check_shape
 from clickrank.errors import invalid
 from clickrank.learning.chooser import Chooser
 from clickrank.policies._shared.packing import first_state
@@ -23,8 +25,6 @@ from clickrank.policies.base import Policy
 from clickrank.policies.capabilities import ExactLists
 from clickrank.policies.contract import kernels_of, new_cache, scores_items
 from clickrank.rankings.lists import Drawn, Few, Lists, largest
-from clickrank.types import Floats, Ints, ranking_of
-from clickrank.validate import check_float, check_int, check_shape
 
 #: Standard error of each probability, at most, unless told otherwise.
 ACCURACY = 0.01

@@ -7,9 +7,9 @@ from typing import Any
 
 from clickrank._compile.callbacks import NO_CALLBACK, Callback, Held, call, generator_at
 from clickrank._compile.jit import kernel_for
+from clickrank._core.arrays import Ints
 from clickrank.policies.base import Policy
 from clickrank.policies.contract import ANY_ITEMS, Request, code_of, rank, update
-from clickrank.types import Ints
 
 
 def play(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clickrank._lazy import imported
+from clickrank._core.lazy import imported
 from clickrank.logs.counts import Cells, Counts, Sessions
 from clickrank.logs.impressions import Impressions
 

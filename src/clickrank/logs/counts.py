@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clickrank._core.arrays import Ints
+from clickrank._core.validate import check_float, check_int
 from clickrank.errors import invalid
-from clickrank.types import Ints
-from clickrank.validate import check_float, check_int
 
 #: In `Sessions.items`, where a list is shorter than others.
 NOTHING = -1

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from clickrank._core.extras import require
+from clickrank._core.progress import progress_bar
 from clickrank.errors import invalid, unknown
-from clickrank.extras import require
 from clickrank.logs.schema import ORDER
-from clickrank.progress import progress_bar
 
 ENGINES = ("duckdb", "pyspark")
 #: Between questions how far it is.

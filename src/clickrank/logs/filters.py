@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from clickrank._core.validate import check_int
 from clickrank.logs.engine import keep
 from clickrank.logs.schema import kind_of
-from clickrank.validate import check_int
 
 
 @dataclasses.dataclass(frozen=True)

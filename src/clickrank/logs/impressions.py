@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import invalid
 from clickrank.logs.counts import NOTHING, Counts
-from clickrank.types import Floats, Ints
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

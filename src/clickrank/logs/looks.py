@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank._core.arrays import Floats
 from clickrank.logs.counts import NOTHING, Counts, Sessions
-from clickrank.types import Floats
 
 
 def first_looks(counts: Counts, sessions: Sessions) -> tuple[Floats, Floats]:

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from clickrank._core.progress import progress_bar
 from clickrank.errors import invalid
 from clickrank.logs.readers import Reader
 from clickrank.logs.report import NothingLeft, Report
 from clickrank.logs.schema import IDS, OPTIONAL
-from clickrank.progress import progress_bar
 
 #: Rows in a row group, which are in memory at once.
 ROWS = 1 << 20

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank._core.arrays import Ints
 from clickrank.logs.counts import NOTHING
 from clickrank.logs.report import Report
-from clickrank.types import Ints
 
 
 def times_whole(

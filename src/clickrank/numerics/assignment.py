@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.shuffling import shuffle, swap_at_random
-from clickrank.types import Floats, Ints
 
 # Sums closer than this count as equal, and a random item decides. Far above the rounding of a sum
 # of probabilities (1e-15), far below any difference that matters.

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
-from clickrank.types import Ints
+from clickrank._core.arrays import Ints
 
 #: Slots of a dictionary unless told otherwise; a power of two, and at least eight.
 SLOTS = 2**13

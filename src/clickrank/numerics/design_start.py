@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from clickrank._compile.jit import lean_kernel
-from clickrank.types import Floats, Ints
+from clickrank._core.arrays import Floats, Ints
 
 # A direction in which no vector reaches further than this, as part of the longest one, is none;
 # all features have a largest value of 1 then.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
-from clickrank.types import Floats, Ints
+from clickrank._core.arrays import Floats, Ints
 
 
 @kernel

@@ -28,9 +28,9 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.cholesky import solve_positive
 from clickrank.numerics.linear_program import OPTIMAL, add_constraint, drop_row, dual_simplex, pivot
-from clickrank.types import Floats, Ints
 
 #: Part of the mean amount that every cell gets when the most confusing μ' is looked for: first the
 #: one, then the other. Without it μ' would be anything in cells of amount 0, and cuts be shallow.

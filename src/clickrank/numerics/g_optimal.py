@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank._compile.jit import array_kernel, inline_kernel, kernel_for, lean_kernel
+from clickrank._core.arrays import Floats, Ints, frozen
+from clickrank._core.features import Features
+from clickrank._core.validate import check_float
 from clickrank.errors import invalid
-from clickrank.features import Features
 from clickrank.numerics.cholesky import invert_positive
 from clickrank.numerics.design_start import spread_items
 from clickrank.numerics.design_support import keep_weighted, reduce_support
-from clickrank.types import Floats, Ints, frozen
-from clickrank.validate import check_float
 
 #: How far the largest leverage may exceed that of the best design, as a part of it.
 TOLERANCE = 1e-3

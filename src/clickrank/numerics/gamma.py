@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, kernel, lean_kernel
-from clickrank.types import Floats
+from clickrank._core.arrays import Floats
 
 #: Numbers that draws of a Beta distribution need, see `set_beta_constants`.
 BETA_SIZE = 6

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import invalid
-from clickrank.types import Floats, Ints
 
 Graph = tuple[tuple[int, ...], ...]
 

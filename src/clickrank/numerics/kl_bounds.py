@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import kernel
-from clickrank.types import Floats, Ints
+from clickrank._core.arrays import Floats, Ints
 
 # Far above the rounding of an index (up to about 1e-11, for tiny examination), far below any
 # difference that matters.

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 
 from clickrank._compile.jit import kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.kl_bounds import STEEP
-from clickrank.types import Floats, Ints
 
 
 @kernel

@@ -13,7 +13,7 @@ Variables have labels: 0, 1, ... for those of the program, and any larger number
 from __future__ import annotations
 
 from clickrank._compile.jit import lean_kernel
-from clickrank.types import Floats, Ints
+from clickrank._core.arrays import Floats, Ints
 
 OPTIMAL, INFEASIBLE, UNFINISHED = 0, 1, 2
 #: Coefficients below this part of their row's largest are rounding, not pivots.

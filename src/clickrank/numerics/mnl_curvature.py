@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank._core.arrays import Floats
 from clickrank.numerics.cholesky import factorise, invert_positive
 from clickrank.numerics.mnl_tables import (
     BEND,
@@ -21,7 +22,6 @@ from clickrank.numerics.mnl_tables import (
     derivatives,
     eliminate,
 )
-from clickrank.types import Floats
 
 
 @lean_kernel

@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.cholesky import solve_positive
-from clickrank.types import Floats, Ints
 
 PULL = 1e-3
 #: More steps than any fit takes.

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.cholesky import solve_positive
-from clickrank.types import Floats, Ints
 
 PRIOR = 0.05
 #: Estimates are rounded to this part, so that they depend on the counts, not on the iterations.

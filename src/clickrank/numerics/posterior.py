@@ -21,8 +21,8 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
-from clickrank.types import Floats, Ints
 
 # Places of the numbers of a hat. Heights are logarithms relative to the hat's top.
 _MODE = 0  # a point at or near the mode

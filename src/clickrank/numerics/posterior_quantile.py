@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
-from clickrank.types import Floats
+from clickrank._core.arrays import Floats
 
 _NODES, _WEIGHTS = (np.ascontiguousarray(v) for v in np.polynomial.legendre.leggauss(16))
 _MOST_PIECES = 64  # on each side of the mode

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import kernel
-from clickrank.types import Floats
+from clickrank._core.arrays import Floats
 
 _GRID = 2.0**26
 # Squarings of the Gram matrix: as many as 2^16 steps of power iteration. Singular values that agree

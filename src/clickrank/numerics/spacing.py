@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from clickrank._compile.jit import lean_kernel
-from clickrank.types import Floats
+from clickrank._core.arrays import Floats
 
 
 @lean_kernel

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clickrank._core.arrays import Floats
 from clickrank.errors import invalid
 from clickrank.plots.style import INK, new_axes, note
-from clickrank.types import Floats
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import invalid
 from clickrank.plots.style import End, label_ends, look, new_axes, note
-from clickrank.types import Floats, Ints
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from clickrank.extras import require
+from clickrank._core.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

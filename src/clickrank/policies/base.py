@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Vector, probabilities
+from clickrank._core.registry import Registry
+from clickrank._core.validate import check_float, check_int
 from clickrank.errors import DoesNotApply, InvalidValue, invalid
-from clickrank.registry import Registry
-from clickrank.types import Floats, Vector, probabilities
-from clickrank.validate import check_float, check_int
 
 
 class KnownModel(Protocol):

@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import kernel
+from clickrank._core.arrays import Ints, IntStatistic
+from clickrank._core.validate import check_int
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
 from clickrank.numerics.shuffling import shuffle
 from clickrank.policies._shared.batch_rank_items import STAGES, BatchRankItems
 from clickrank.policies._shared.deck import Deck, begin_deck, deal, no_deck
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.types import Ints, IntStatistic
-from clickrank.validate import check_int
 
 
 class State(NamedTuple):

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints, IntStatistic
+from clickrank._core.validate import check_float, check_int
 from clickrank.errors import invalid
 from clickrank.numerics.beta_quantile import beta_upper_quantile
 from clickrank.policies._shared.attraction_posterior import page_upper_quantile
@@ -17,8 +19,6 @@ from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.candidates import candidate, n_candidates
-from clickrank.types import Floats, Ints, IntStatistic
-from clickrank.validate import check_float, check_int
 
 
 class State(NamedTuple):

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import IntParticle, Ints, IntStatistic
+from clickrank._core.validate import check_float, check_int
 from clickrank.numerics.shuffling import draw_distinct
 from clickrank.policies._shared.bubble_rank_items import BubbleRankItems, base_list, distinct_items
 from clickrank.policies._shared.bubble_sort import begin_with, bubble, surely_better
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.types import IntParticle, Ints, IntStatistic
-from clickrank.validate import check_float, check_int
 
 
 class State(NamedTuple):

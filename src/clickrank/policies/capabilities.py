@@ -14,12 +14,12 @@ from typing import Any, ClassVar, TypeVar
 
 from numpy.typing import ArrayLike, NDArray
 
-from clickrank.beta import Beta
+from clickrank._core.arrays import Ints
+from clickrank._core.features import Features
 from clickrank.errors import invalid
-from clickrank.features import Features
 from clickrank.policies.base import BY_POSITION, POLICIES, Policy, settings_of
 from clickrank.rankings.lists import Lists, ListSource
-from clickrank.types import Ints
+from clickrank.stats.beta_prior import Beta
 
 P = TypeVar("P", bound="Policy")
 

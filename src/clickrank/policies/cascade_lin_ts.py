@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.features import Features
+from clickrank._core.arrays import Floats, FloatStatistic, Ints
+from clickrank._core.features import Features
 from clickrank.policies._shared.ridge import (
     check_regression,
     features_by_column,
@@ -20,7 +21,6 @@ from clickrank.policies._shared.ridge import (
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasFeatures, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, FloatStatistic, Ints
 
 
 class State(NamedTuple):

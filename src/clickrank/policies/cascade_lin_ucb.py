@@ -8,8 +8,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, FloatStatistic, Ints
+from clickrank._core.features import Features
+from clickrank._core.validate import check_float, check_int
 from clickrank.errors import invalid
-from clickrank.features import Features
 from clickrank.numerics.pseudo_inverse import factor_pseudo_inverse
 from clickrank.policies._shared.grid import on_grid
 from clickrank.policies._shared.ridge import (
@@ -24,8 +26,6 @@ from clickrank.policies._shared.ridge import (
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasFeatures, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, FloatStatistic, Ints
-from clickrank.validate import check_float, check_int
 
 
 class State(NamedTuple):

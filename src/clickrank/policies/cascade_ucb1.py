@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints, IntStatistic
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, Ints, IntStatistic
 
 
 class State(NamedTuple):

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Ints, IntStatistic
 from clickrank.numerics.assignment import best_assignment
 from clickrank.policies._shared.rotation import rotate, rotations, rotations_left
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Lists, ListSource
-from clickrank.types import Ints, IntStatistic
 
 # Stands for 1/√T_ik where item i has no view at position k, far above that of any other. After the
 # rotations there is no such cell, unless an item is new or other lists were shown.

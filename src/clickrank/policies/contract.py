@@ -21,6 +21,7 @@ import numpy as np
 
 from clickrank._compile.jit import code_of as key_of_code
 from clickrank._compile.jit import generic, named_tuple_class, source_key, tell_apart
+from clickrank._core.arrays import Floats, Ints, particle_fields, statistic_fields
 from clickrank.errors import invalid
 from clickrank.policies._shared.packing import is_packed
 from clickrank.policies.base import POLICIES, Policy
@@ -33,7 +34,6 @@ from clickrank.rankings.selection import (
     renew_top_k,
     top_k_of,
 )
-from clickrank.types import Floats, Ints, particle_fields, statistic_fields
 
 
 class Request(NamedTuple):

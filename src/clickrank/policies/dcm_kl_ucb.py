@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints, IntStatistic, Vector
 from clickrank.errors import invalid
 from clickrank.numerics.kl_bounds import exploration_budget, kl_upper
 from clickrank.policies._shared.observation import (
@@ -26,7 +27,6 @@ from clickrank.policies.base import (
 from clickrank.policies.capabilities import HasCautions, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import visibility
-from clickrank.types import Floats, Ints, IntStatistic, Vector
 
 
 class State(NamedTuple):

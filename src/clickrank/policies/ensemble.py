@@ -8,11 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.errors import invalid
-from clickrank.policies.base import Assumes, Policy, check_items
-from clickrank.policies.capabilities import ItemsComeAndGo, KnowsItems
-from clickrank.policies.contract import Request, register
-from clickrank.types import (
+from clickrank._core.arrays import (
     Floats,
     Ints,
     IntStatistic,
@@ -21,6 +17,10 @@ from clickrank.types import (
     numbers,
     origin_of,
 )
+from clickrank.errors import invalid
+from clickrank.policies.base import Assumes, Policy, check_items
+from clickrank.policies.capabilities import ItemsComeAndGo, KnowsItems
+from clickrank.policies.contract import Request, register
 
 
 class State(NamedTuple):

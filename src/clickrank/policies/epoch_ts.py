@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, FloatStatistic, Ints, IntStatistic, Vector
 from clickrank.policies._shared.beta_prime import draw_beta_prime
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
 from clickrank.policies.base import Assumes, check_length, set_probabilities
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import place, prominence, top_k
-from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector
 
 
 class State(NamedTuple):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Ints, IntStatistic
 from clickrank.numerics.mnl_curvature import draw_log_biases
 from clickrank.numerics.mnl_tables import Objective, fit_tables, tables_of
 from clickrank.policies._shared.beta_prime import draw_beta_prime
@@ -15,7 +16,6 @@ from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, 
 from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import place, top_k
-from clickrank.types import Ints, IntStatistic
 
 
 class State(NamedTuple):
@@ -64,7 +64,7 @@ class EpochTSUnknown(EpochPolicy):
     **Differences**: 1. The likelihood is the composite one, which takes the counts of one epoch for
     independent (`clickrank.fit.mnl_composite`): the exact one needs every list that was shown, not
     two tables. After random lists on the source's problems the standard deviations of log(λ_k /
-    λ_l) are 1 % to 14 % larger than those of the exact posterior (`tests/test_mnl_unknown.py`). 2.
+    λ_l) are 1 % to 14 % larger than those of the exact posterior (`test_mnl_unknown.py`). 2.
     The normal approximation is used for biases only, each of which has clicks on many items. Items
     may have no click, where the posterior is far from normal. Given the biases, its draws have the
     right mean and variance and are exact for biases of 1, as for `EpochTS`. 3. Draws may exceed 1,

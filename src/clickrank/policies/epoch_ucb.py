@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, FloatStatistic, Ints, IntStatistic, Vector
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
 from clickrank.policies.base import Assumes, check_length, set_probabilities
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import drawn_top_k, place, prominence
-from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector
 
 
 class State(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from clickrank._core.validate import check_bool
 from clickrank.policies.contract import register
 from clickrank.policies.epoch_ucb_unknown import EpochUCBUnknown, Params, State, rank, update
-from clickrank.validate import check_bool
 
 
 @dataclass(frozen=True)

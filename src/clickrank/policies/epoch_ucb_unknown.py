@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Ints, IntStatistic
+from clickrank._core.validate import check_bool, check_choice, check_float
 from clickrank.numerics.mnl_curvature import click_effects
 from clickrank.numerics.mnl_tables import PULL, Objective, fit_tables, tables_of
 from clickrank.numerics.pbm_likelihood import rounded
@@ -15,8 +17,6 @@ from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, 
 from clickrank.policies.base import Assumes, KnownModel
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import place, top_k
-from clickrank.types import Ints, IntStatistic
-from clickrank.validate import check_bool, check_choice, check_float
 
 #: Estimators that may be chosen, see `clickrank.fit.mnl_composite` and `mnl_em`.
 ESTIMATORS = ("composite", "em")
@@ -65,7 +65,7 @@ class EpochUCBUnknown(EpochPolicy):
     few percent better still, but needs every list to be kept. 2. α^ik is not fitted again for each
     pair, as printed: the clicked item moves to its best value for the same biases, then all other
     estimates by one step of Newton's method (`numerics.mnl_curvature.click_effects`). After 120
-    epochs per item β is within 5 % of that with all fits (`tests/test_mnl_unknown.py`). In 400 to
+    epochs per item β is within 5 % of that with all fits (`test_mnl_unknown.py`). In 400 to
     800 runs of 2,000 rounds on the source's problems the regrets of both differed by 5 % at most,
     or by less than two standard errors. The derivative alone is not enough: it is 0 where a bound
     holds an estimate, and such items were never shown again. 3. With few clicks the scheme has no

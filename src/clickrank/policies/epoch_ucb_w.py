@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from clickrank._core.validate import check_bool
 from clickrank.policies.contract import register
 from clickrank.policies.epoch_ucb import EpochUCB, Params, State, rank, update
-from clickrank.validate import check_bool
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._compile.jit import kernel
+from clickrank._core.arrays import Floats, Ints, IntStatistic
+from clickrank._core.validate import check_float
 from clickrank.numerics.rank_one import leading_singular_vectors
 from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.base import Assumes, Policy
@@ -16,8 +18,6 @@ from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Lists, ListSource, Replaced
 from clickrank.rankings.selection import place, top_k
-from clickrank.types import Floats, Ints, IntStatistic
-from clickrank.validate import check_float
 
 
 class State(NamedTuple):

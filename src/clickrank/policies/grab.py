@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import kernel
+from clickrank._core.arrays import Floats, Ints, IntStatistic
 from clickrank.numerics.assignment import best_assignment
 from clickrank.numerics.count_table import count_of, no_counts
 from clickrank.numerics.kl_bounds import exploration_budget, kl_upper_table
@@ -24,7 +25,6 @@ from clickrank.policies._shared.unimodal import (
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import top_k
-from clickrank.types import Floats, Ints, IntStatistic
 
 
 class State(NamedTuple):

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank.beta import UNIFORM, Beta
+from clickrank._core.arrays import Floats, Ints, IntStatistic
 from clickrank.errors import invalid
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasPrior, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, Ints, IntStatistic
+from clickrank.stats.beta_prior import UNIFORM, Beta
 
 
 class State(NamedTuple):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Ints, IntStatistic
 from clickrank.numerics.assignment import best_assignment
 from clickrank.numerics.kl_bounds import exploration_budget, kl_upper_table
 from clickrank.policies._shared.rotation import rotate, rotations, rotations_left
@@ -14,7 +15,6 @@ from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Lists, ListSource
-from clickrank.types import Ints, IntStatistic
 
 
 class State(NamedTuple):

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import IntParticle, Ints, IntStatistic
+from clickrank._core.validate import check_float
 from clickrank.errors import invalid
 from clickrank.numerics.item_graph import (
     checked_graph,
@@ -23,8 +25,6 @@ from clickrank.policies.base import Assumes, KnownModel, Policy
 from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo, KnowsItems
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import top_k
-from clickrank.types import IntParticle, Ints, IntStatistic
-from clickrank.validate import check_float
 
 
 class State(NamedTuple):

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints, IntStatistic
+from clickrank._core.validate import check_float, check_int
 from clickrank.policies._shared.particle import Particle, no_particle, take_over
 from clickrank.policies._shared.particle_start import EDGE, start_langevin
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ItemsComeAndGo, Walks
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, Ints, IntStatistic
-from clickrank.validate import check_float, check_int
 
 
 class State(NamedTuple):

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
-from clickrank.beta import UNIFORM, Beta, check_counts
+from clickrank._core.arrays import Floats, Ints, IntStatistic
+from clickrank._core.validate import check_choice, check_float, check_int
 from clickrank.policies._shared.crossing import cross
 from clickrank.policies._shared.metropolis_hastings import PROPOSALS, move
 from clickrank.policies._shared.particle import Particle, no_particle, take_over
@@ -18,8 +19,7 @@ from clickrank.policies._shared.particle_start import start_metropolis
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasPrior, ItemsComeAndGo, Walks
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, Ints, IntStatistic
-from clickrank.validate import check_choice, check_float, check_int
+from clickrank.stats.beta_prior import UNIFORM, Beta, check_counts
 
 STARTS = ("warm", "random")
 UNIT_POSITIONS = ("first", "largest")

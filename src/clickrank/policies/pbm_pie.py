@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, FloatStatistic, Ints, IntStatistic, Vector
+from clickrank._core.validate import check_float, check_int
 from clickrank.numerics.kl_indices import kl_ucb
 from clickrank.policies._shared.rotation import rotate, rotations
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
@@ -15,8 +17,6 @@ from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Lists, ListSource
 from clickrank.rankings.selection import place, prominence, top_k
-from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector
-from clickrank.validate import check_float, check_int
 
 
 class State(NamedTuple):

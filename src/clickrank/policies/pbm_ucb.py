@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, FloatStatistic, Ints, IntStatistic, Vector
+from clickrank._core.validate import check_float
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import visibility
-from clickrank.types import Floats, FloatStatistic, Ints, IntStatistic, Vector
-from clickrank.validate import check_float
 
 
 class State(NamedTuple):

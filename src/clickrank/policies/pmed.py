@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, lean_kernel
+from clickrank._core.arrays import Floats, FloatStatistic, IntParticle, Ints, IntStatistic
+from clickrank._core.validate import check_bool, check_float
 from clickrank.numerics.doubly_stochastic import decompose
 from clickrank.numerics.exploration_program import exploration_amounts
 from clickrank.numerics.pbm_likelihood import PBMEstimates, estimate_pbm, explains
@@ -17,8 +19,6 @@ from clickrank.policies._shared.pmed_queue import PMEDQueue
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.selection import top_k
-from clickrank.types import Floats, FloatStatistic, IntParticle, Ints, IntStatistic
-from clickrank.validate import check_bool, check_float
 
 #: The amounts of exploration are computed to this relative error,
 TOLERANCE = 0.01

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints, IntStatistic
+from clickrank._core.validate import check_float
 from clickrank.numerics.kl_indices import kl_ucb
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, Ints, IntStatistic
-from clickrank.validate import check_float
 
 
 class State(NamedTuple):

@@ -9,7 +9,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import array_kernel
-from clickrank.features import Features
+from clickrank._core.arrays import Floats, IntParticle, Ints, IntStatistic
+from clickrank._core.features import Features
+from clickrank._core.validate import LARGEST, check_choice
 from clickrank.numerics.g_optimal import TOLERANCE, optimal_design
 from clickrank.policies._shared.deck import draw_card
 from clickrank.policies._shared.designed_estimates import best_places, chain_end, estimate_items
@@ -19,8 +21,6 @@ from clickrank.policies._shared.recurrank_items import PHASES, SALTS, RecurRankI
 from clickrank.policies._shared.recurrank_program import add_past, program_views
 from clickrank.policies.base import Assumes, Policy, check_failure
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, IntParticle, Ints, IntStatistic
-from clickrank.validate import LARGEST, check_choice
 
 
 class State(NamedTuple):

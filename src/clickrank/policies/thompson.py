@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints, IntStatistic
 from clickrank.policies._shared.attraction_posterior import sample_beta_odds, sample_page_odds
 from clickrank.policies._shared.bayesian import CLICK_MODELS, KNOWN, BayesianPolicy
 from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.base import Assumes
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.candidates import candidate, n_candidates
-from clickrank.types import Floats, Ints, IntStatistic
 
 
 class State(NamedTuple):

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank._core.arrays import Ints, IntStatistic
+from clickrank._core.validate import check_bool, check_float, check_int
 from clickrank.errors import invalid
 from clickrank.policies._shared.ordered_partition import count_wins, draw_compatible, peel
 from clickrank.policies._shared.top_rank_items import TopRankItems
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.types import Ints, IntStatistic
-from clickrank.validate import check_bool, check_float, check_int
 
 #: C of the confidence width.
 WIDTH = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))

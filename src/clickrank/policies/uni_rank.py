@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import kernel
+from clickrank._core.arrays import Floats, IntParticle, Ints, IntStatistic
+from clickrank._core.validate import check_int
 from clickrank.errors import invalid
 from clickrank.numerics.count_table import SLOTS, count_of, count_once_more, no_counts
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower
@@ -21,8 +23,6 @@ from clickrank.policies._shared.ordered_partition import (
 )
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.contract import Request, register
-from clickrank.types import Floats, IntParticle, Ints, IntStatistic
-from clickrank.validate import check_int
 
 
 class State(NamedTuple):

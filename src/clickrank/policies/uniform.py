@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.arrays import IntParticle, Ints, IntStatistic
 from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
 from clickrank.rankings.lists import Blocks, Lists, ListSource
-from clickrank.types import IntParticle, Ints, IntStatistic
 
 
 class State(NamedTuple):

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from clickrank._compile.jit import kernel_for
+from clickrank._core.arrays import Ints
 from clickrank.priors import _lines
 from clickrank.priors.judged import Features
-from clickrank.types import Ints
 
 T = TypeVar("T", np.int64, np.int32, np.float32)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._compile.jit import kernel
-from clickrank.types import Floats, Ints
+from clickrank._core.arrays import Floats, Ints
 
 Bytes = NDArray[np.uint8]
 

@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank.beta import LARGEST_WEIGHT, Beta
+from clickrank._core.arrays import Floats, bounded_vector
+from clickrank._core.validate import check_float
 from clickrank.errors import DoesNotApply, InvalidValue, invalid
 from clickrank.logs import Counts
 from clickrank.logs.looks import first_looks
 from clickrank.priors.history import from_history
-from clickrank.types import Floats, bounded_vector
-from clickrank.validate import check_float
+from clickrank.stats.beta_prior import LARGEST_WEIGHT, Beta
 
 _OWNER = "from_log"
 #: How people click, as far as it decides what they looked at.

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, expit, gammaln
 
-from clickrank.beta import LARGEST_WEIGHT, Beta
+from clickrank._core.arrays import Floats, Ints, numbers
+from clickrank._core.validate import check_float
 from clickrank.errors import invalid
-from clickrank.types import Floats, Ints, numbers
-from clickrank.validate import check_float
+from clickrank.stats.beta_prior import LARGEST_WEIGHT, Beta
 
 Counts: TypeAlias = "ArrayLike | Sequence[ArrayLike] | Mapping[Any, ArrayLike]"
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix, issparse
 
+from clickrank._core.arrays import Ints
 from clickrank.errors import invalid
-from clickrank.types import Ints
 
 #: One row a document, one column a feature: a float32 matrix, or a sparse one.
 Features: TypeAlias = "NDArray[np.float32] | csr_matrix"

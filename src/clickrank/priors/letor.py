@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clickrank._compile.jit import kernel_for
+from clickrank._core.arrays import Ints
+from clickrank._core.validate import check_int
 from clickrank.errors import InvalidValue, invalid
 from clickrank.priors import _lines
 from clickrank.priors._growing import DenseRows, Growing, SparseRows
 from clickrank.priors.judged import JudgedQueries, JudgedQuery
-from clickrank.types import Ints
-from clickrank.validate import check_int
 
 PathLike: TypeAlias = str | os.PathLike[str]
 

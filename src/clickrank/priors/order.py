@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank.beta import Beta
+from clickrank._core.arrays import ranking_of
+from clickrank._core.validate import check_int
 from clickrank.errors import invalid
-from clickrank.types import ranking_of
-from clickrank.validate import check_int
+from clickrank.stats.beta_prior import Beta
 
 
 def from_ranking(ranking: ArrayLike, weight: float = 10, n_items: int | None = None) -> Beta:

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 
-from clickrank.beta import Beta
+from clickrank._core.arrays import Floats, Ints, probabilities
+from clickrank._core.extras import require
+from clickrank._core.progress import progress_bar
+from clickrank._core.validate import check_float, check_int
 from clickrank.errors import invalid
-from clickrank.extras import require
 from clickrank.priors.judged import Features, JudgedQueries, features_of
 from clickrank.priors.scores import prior_from_votes, scores_of, vote_weight
-from clickrank.progress import progress_bar
-from clickrank.types import Floats, Ints, probabilities
-from clickrank.validate import check_float, check_int
+from clickrank.stats.beta_prior import Beta
 
 #: What the grades 0 to 4 are trained as (kveton2022, section 7.4).
 RELEVANCE = (0.0, 0.25, 0.5, 0.75, 1.0)

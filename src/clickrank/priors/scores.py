@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from clickrank.beta import Beta
+from clickrank._core.arrays import Floats, numbers
+from clickrank._core.validate import check_float
 from clickrank.errors import invalid
-from clickrank.types import Floats, numbers
-from clickrank.validate import check_float
+from clickrank.stats.beta_prior import Beta
 
 #: How near 0 and 1 the mean of a prior may come. Votes that all say 0, or all 1, leave no room for
 #: being wrong, and no Beta distribution has that mean.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clickrank._compile.jit import inline_kernel
-from clickrank.types import Ints
+from clickrank._core.arrays import Ints
 
 
 @inline_kernel

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clickrank.types import Floats, Ints
+from clickrank._core.arrays import Floats, Ints
 
 
 class Lists(Protocol):

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, inline_kernel, kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.shuffling import shuffle, swap_at_random
-from clickrank.types import Floats, Ints
 
 
 @kernel

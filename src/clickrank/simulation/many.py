@@ -18,16 +18,16 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clickrank._core.progress import Tick, progress_bar
+from clickrank._core.validate import check_int
 from clickrank.clickmodels.base import ClickModel
 from clickrank.errors import ClickRankError, invalid
 from clickrank.policies.base import Policy
-from clickrank.progress import Tick, progress_bar
 from clickrank.simulation.many_results import Key, ManyResults, Rows, stacked
 from clickrank.simulation.pools import Pool, active_pool
 from clickrank.simulation.run import Job, Plan, check_applies, plan_of, resolve
 from clickrank.simulation.saved import SavedRows
 from clickrank.simulation.slices import Caller, Instance, PlayedSlice, Slice, Waiting, play_slice
-from clickrank.validate import check_int
 
 PolicyFactory: TypeAlias = Callable[[Key, ClickModel], Policy | str]
 

@@ -9,10 +9,10 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import invalid
 from clickrank.simulation.comparison import Row, Summary
 from clickrank.simulation.result import Interval, Result, interval_of, read_file, write_file
-from clickrank.types import Floats, Ints
 
 Key: TypeAlias = str | int
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from joblib.externals.loky import get_reusable_executor  # type: ignore[import-untyped]
 from joblib.parallel import get_active_backend  # type: ignore[import-untyped]
 
+from clickrank._core.validate import check_int
 from clickrank.errors import invalid
 from clickrank.simulation.run import default_threads
-from clickrank.validate import check_int
 
 
 class Pool(NamedTuple):

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import ClickRankError, invalid
-from clickrank.types import Floats, Ints
 
 FORMAT = 1
 

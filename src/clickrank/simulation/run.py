@@ -15,7 +15,10 @@ from numpy.typing import ArrayLike
 
 from clickrank._compile import jit
 from clickrank._compile.callbacks import Held
-from clickrank._rng import streams
+from clickrank._core.arrays import Floats, Ints
+from clickrank._core.progress import Tick, progress_bar
+from clickrank._core.rng import streams
+from clickrank._core.validate import check_int
 from clickrank.clickmodels.base import ClickModel
 from clickrank.clickmodels.base import code_of as model_code
 from clickrank.errors import DoesNotApply, invalid
@@ -25,11 +28,8 @@ from clickrank.policies.base import Policy
 from clickrank.policies.base import policy as make_policy
 from clickrank.policies.capabilities import relabelled, relabelled_positions
 from clickrank.policies.contract import ANY_ITEMS
-from clickrank.progress import Tick, progress_bar
 from clickrank.simulation.result import Result
 from clickrank.simulation.visits import showing, users_of
-from clickrank.types import Floats, Ints
-from clickrank.validate import check_int
 
 jit.start()
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.progress import Tick
 from clickrank.clickmodels.base import ClickModel
 from clickrank.policies.base import Policy
-from clickrank.progress import Tick
 from clickrank.simulation.many_results import Key, Rows
 from clickrank.simulation.run import LOOK_SECONDS, Job, Plan
 

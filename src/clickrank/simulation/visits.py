@@ -8,8 +8,8 @@ import numpy as np
 
 from clickrank._compile.callbacks import Callback, Held, callback, data_at, numbers_at
 from clickrank._compile.jit import inline_kernel, tell_apart
+from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels.base import ClickModel, code_of, sample, value
-from clickrank.types import Floats, Ints
 
 
 class Users(NamedTuple):

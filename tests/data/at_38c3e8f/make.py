@@ -14,6 +14,8 @@ import tempfile
 from pathlib import Path
 
 from clickrank.wire import NewRanker
+from tests.test_files_from_before import exported, lists_that_follow
+
 from tests.data.before.make import (
     ITEMS,
     RANKERS,
@@ -22,7 +24,6 @@ from tests.data.before.make import (
     write_archive,
     write_expected,
 )
-from tests.test_files_from_before import exported, lists_that_follow
 
 HERE = Path(__file__).parent
 ODDS = NewRanker("odds", ITEMS, 3, "uniform", log_propensities=True)

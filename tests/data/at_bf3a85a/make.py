@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from clickrank.wire import NewRanker
+
 from tests.data.before.make import (
     FEATURES,
     ITEMS,

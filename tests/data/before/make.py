@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-import clickrank as cr
-from clickrank.policies import POLICIES, Policy
 from clickrank.ranker import takes_candidates
 from clickrank.serve.engine import Engine
 from clickrank.store import Database
 from clickrank.wire import Clicks, NewItems, NewRanker, RankRequest, RetiredItems
 from tests.test_files_from_before import LATER, WRITTEN, clock_at, goes_on, read_store, settled
+
+import clickrank as cr
+from clickrank.policies import POLICIES, Policy
 
 HERE = Path(__file__).parent
 ITEMS = ["a", "b", "c", "d", "e", "f"]

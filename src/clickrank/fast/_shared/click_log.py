@@ -34,9 +34,9 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, kernel_for, lean_kernel
+from clickrank._core.arrays import Ints, IntStatistic
 from clickrank.fast._shared.packed_pairs import PackedState, pack_pairs, unpack_pairs
 from clickrank.policies.top_rank import State
-from clickrank.types import Ints, IntStatistic
 
 #: Fewer items than this have matrices from the start.
 LARGE = 1024

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._compile.jit import lean_kernel
+from clickrank._core.arrays import Ints
 from clickrank.policies._shared.ordered_partition import hash_of_partition
-from clickrank.types import Ints
 
 _BITS = 32  # in a word
 # Relative error of a product and a quotient, with room.

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, tell_apart
+from clickrank._core.arrays import Floats, Ints
 from clickrank.fast._shared.kept_indices import NEVER, KLIndices, keep, no_indices, tangent
 from clickrank.numerics.kl_bounds import kl_upper, kl_upper_rate
 from clickrank.rankings.selection import contenders, draw_entered, enter, leave_out
-from clickrank.types import Floats, Ints
 
 
 class KLRanking(NamedTuple):

@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.policies._shared.grid import GRID
 from clickrank.rankings.selection import contenders, draw_entered, enter
-from clickrank.types import Floats, Ints
 
 _FEW = 64  # items that are all computed in every round
 _SHARE = 2  # of all, one in this many may be near

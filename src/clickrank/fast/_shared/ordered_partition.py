@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank._core.arrays import Ints
 from clickrank.numerics.shuffling import swap_at_random
-from clickrank.types import Ints
 
 
 @lean_kernel

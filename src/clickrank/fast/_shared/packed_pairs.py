@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from clickrank._core.arrays import IntStatistic
 from clickrank.policies._shared.top_rank_items import with_clicks
 from clickrank.policies.top_rank import State
-from clickrank.types import IntStatistic
 
 
 class PackedState(NamedTuple):

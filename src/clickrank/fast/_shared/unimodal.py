@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._core.arrays import Floats, IntParticle, Ints
 from clickrank.fast._shared.kept_indices import NEVER, KLIndices, bound, forget, index, no_indices
 from clickrank.numerics.assignment import TIE, assign, no_assignment
 from clickrank.numerics.kl_bounds import SLACK
@@ -20,7 +21,6 @@ from clickrank.policies import grab, s_grab
 from clickrank.policies._shared.unimodal import build as build_bookkeeping
 from clickrank.policies._shared.unimodal import count_list
 from clickrank.rankings.selection import copy
-from clickrank.types import Floats, IntParticle, Ints
 
 State: TypeAlias = grab.State | s_grab.State
 

@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.beta_quantile import beta_upper_quantile
 from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
 from clickrank.numerics.posterior import (
@@ -29,7 +30,6 @@ from clickrank.numerics.posterior import (
     sample_with_pole,
 )
 from clickrank.numerics.posterior_quantile import ROOM, posterior_upper_quantile
-from clickrank.types import Floats, Ints
 
 
 @kernel

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank._core.arrays import Ints
 from clickrank.policies.capabilities import DropsItems, ExactLists, HasMemo, ReadsEarlierStates
 from clickrank.rankings.lists import Blocks, Dealt, Joined, Lists, ListSource
-from clickrank.types import Ints
 
 #: Stages of a batch. The last one needs over 2**53 views of an item, so no batch gets past it.
 STAGES = 26

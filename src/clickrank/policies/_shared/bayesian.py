@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from clickrank.beta import UNIFORM, Beta
+from clickrank._core.arrays import Floats, Vector
 from clickrank.errors import DoesNotApply, did_you_mean, invalid
 from clickrank.policies._shared.observation import (
     DEPENDENT_RULES,
@@ -31,7 +31,7 @@ from clickrank.policies.base import (
 )
 from clickrank.policies.capabilities import HasCautions, HasPrior, ItemsComeAndGo
 from clickrank.rankings.selection import visibility
-from clickrank.types import Floats, Vector
+from clickrank.stats.beta_prior import UNIFORM, Beta
 
 P = TypeVar("P", bound="BayesianPolicy")
 

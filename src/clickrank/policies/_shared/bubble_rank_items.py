@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clickrank._compile.jit import interpreted
+from clickrank._core.arrays import Ints, numbers_of
 from clickrank.errors import invalid
 from clickrank.policies._shared.bubble_sort import begin_with, surely_better
 from clickrank.policies.capabilities import (
@@ -20,7 +21,6 @@ from clickrank.policies.capabilities import (
     refuse_new,
 )
 from clickrank.rankings.lists import Blocks, Few, Joined, Lists, ListSource
-from clickrank.types import Ints, numbers_of
 
 
 class BubbleRankItems(HasMemo, ExactLists, KnowsItems, ReadsEarlierStates):

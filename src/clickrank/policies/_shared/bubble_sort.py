@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, lean_kernel
-from clickrank.types import Ints
+from clickrank._core.arrays import Ints
 
 
 @lean_kernel

@@ -7,12 +7,12 @@ import dataclasses
 import numpy as np
 from numpy.typing import ArrayLike
 
+from clickrank._core.arrays import numbers_of, origin_of
+from clickrank._core.features import Features
+from clickrank._core.validate import check_shape
 from clickrank.errors import invalid
-from clickrank.features import Features
 from clickrank.policies._shared.recurrank_items import RESTARTS
 from clickrank.policies.recurrank import RecurRank, State
-from clickrank.types import numbers_of, origin_of
-from clickrank.validate import check_shape
 
 
 def change_catalogue(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
-from clickrank.types import Floats, Ints
 
 
 @lean_kernel

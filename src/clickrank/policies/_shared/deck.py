@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, lean_kernel
+from clickrank._core.arrays import IntParticle, Ints
 from clickrank.numerics.shuffling import shuffle, swap_at_random
-from clickrank.types import IntParticle, Ints
 
 
 class Deck(NamedTuple):

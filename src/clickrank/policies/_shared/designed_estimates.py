@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.cholesky import invert_positive
 from clickrank.numerics.design_start import spread_items
 from clickrank.policies._shared.grid import on_grid
-from clickrank.types import Floats, Ints
 
 _PRIME = 2**31 - 1
 

@@ -39,9 +39,9 @@ from typing import Any
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel
+from clickrank._core.arrays import Ints
 from clickrank.policies.base import Policy
 from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo
-from clickrank.types import Ints
 
 #: The memo has the epoch's number modulo this: more than end while a list is on its way.
 EPOCHS = 2**19

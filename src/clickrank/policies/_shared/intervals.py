@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import array_kernel
-from clickrank.types import Ints
+from clickrank._core.arrays import Ints
 
 
 @array_kernel

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank._core.arrays import Ints
 from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo, ReadsEarlierStates
-from clickrank.types import Ints
 
 
 def keep_labels(labels: Ints, numbers: Ints) -> None:

@@ -11,9 +11,9 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.gamma import sample_beta
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
-from clickrank.types import Floats, Ints
 
 PROPOSALS = (
     "truncated-gaussian",

@@ -7,7 +7,7 @@ was looked at to its end, in every rule (kveton2022, sections 4 to 6).
 from __future__ import annotations
 
 from clickrank._compile.jit import inline_kernel
-from clickrank.types import Ints
+from clickrank._core.arrays import Ints
 
 #: The whole list: document-based clicks.
 EVERYTHING = 0

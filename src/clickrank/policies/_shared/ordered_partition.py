@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
+from clickrank._core.arrays import Ints
 from clickrank.numerics.count_table import HASH_BITS, pair_hash
 from clickrank.numerics.shuffling import swap_at_random
-from clickrank.types import Ints
 
 
 @kernel

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from clickrank.beta import UNIFORM, Beta
-from clickrank.types import FloatParticle, IntParticle, Ints
+from clickrank._core.arrays import FloatParticle, IntParticle, Ints
+from clickrank.stats.beta_prior import UNIFORM, Beta
 
 
 class Particle(NamedTuple):

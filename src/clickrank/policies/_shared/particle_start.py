@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from clickrank._compile.jit import array_kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.gamma import sample_beta
 from clickrank.numerics.pbm_likelihood import PRIOR, maximise_likelihood, start_likelihood
 from clickrank.policies._shared.particle import Particle
-from clickrank.types import Floats, Ints
 
 #: How close to 0 and 1 a particle may start.
 EDGE = 1e-9

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._compile.jit import interpreted
+from clickrank._core.arrays import Ints
 from clickrank.policies._shared.intervals import interval
 from clickrank.policies.capabilities import (
     DropsItems,
@@ -18,7 +19,6 @@ from clickrank.policies.capabilities import (
     ReadsEarlierStates,
 )
 from clickrank.rankings.lists import Few, Joined, Led, Lists, ListSource
-from clickrank.types import Ints
 
 #: After this many changes of the catalogue, no list from before is still on its way.
 RESTARTS = 16

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from clickrank._compile.jit import array_kernel
-from clickrank.types import Ints
-from clickrank.validate import LARGEST
+from clickrank._core.arrays import Ints
+from clickrank._core.validate import LARGEST
 
 
 @array_kernel

@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._core.arrays import Floats, Ints
+from clickrank._core.features import Features
+from clickrank._core.validate import check_float
 from clickrank.errors import invalid
-from clickrank.features import Features
 from clickrank.numerics.cholesky import factorise
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.base import Policy
-from clickrank.types import Floats, Ints
-from clickrank.validate import check_float
 
 
 def check_regression(spec: Policy, features: Features, sigma: float) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import lean_kernel
+from clickrank._core.arrays import Ints
 from clickrank.rankings.lists import Few
-from clickrank.types import Ints
 
 
 def rotations(clicks: Ints, misses: Ints, n_positions: int) -> Few | None:

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._compile.jit import interpreted
+from clickrank._core.arrays import Ints
 from clickrank.errors import invalid
 from clickrank.policies._shared.ordered_partition import peel
 from clickrank.policies.capabilities import ExactLists, HasMemo, ItemsComeAndGo, ReadsEarlierStates
 from clickrank.rankings.lists import Lists, ListSource, partition
-from clickrank.types import Ints
 
 _RESTARTS = 64  # more than doubling reaches
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clickrank._compile.jit import kernel, lean_kernel
+from clickrank._core.arrays import Floats, IntParticle, Ints
 from clickrank.numerics.assignment import TIE
 from clickrank.numerics.count_table import HASH_BITS, count_once_more, pair_hash
-from clickrank.types import Floats, IntParticle, Ints
 
 
 class Bookkeeping(NamedTuple):

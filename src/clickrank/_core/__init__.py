@@ -1,0 +1,1 @@
+"""What everything builds on: arrays, checks of values, registries, random streams, progress."""

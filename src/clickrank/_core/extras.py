@@ -1,0 +1,58 @@
+"""Optional dependencies: what each extra brings, and the error that says how to get it."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from clickrank.errors import MissingExtra
+
+#: The modules that each extra of pyproject.toml installs.
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "plots": ("matplotlib",),
+    "ltr": ("lightgbm", "sklearn"),
+    "dask": ("dask", "distributed"),
+    "ray": ("ray",),
+    "client": ("httpx",),
+    "serve": (
+        "alembic",
+        "httptools",
+        "httpx",
+        "prometheus_client",
+        "psycopg",
+        "pyarrow",
+        "sqlalchemy",
+        "starlette",
+        "uvicorn",
+    ),
+    "logs": ("duckdb", "ibis", "pyarrow"),
+    "spark": ("duckdb", "ibis", "pyarrow", "pyspark"),
+}
+
+
+def require(needs: str, *extras: str, but: tuple[str, ...] = ()) -> None:
+    """Raise unless everything that these extras install is there.
+
+    ``needs`` begins the message: "Logs need", "The service needs". The message names all that is
+    missing, and one command that installs it. Modules in ``but`` may be missing.
+    """
+    missing = {
+        extra: [
+            module
+            for module in EXTRAS[extra]
+            if module not in but and importlib.util.find_spec(module) is None
+        ]
+        for extra in extras
+    }
+    modules = sorted({module for found in missing.values() for module in found})
+    if modules:
+        wanted = ",".join(extra for extra in extras if missing[extra])
+        raise MissingExtra(f"{needs} {', '.join(modules)}: {install_command(wanted)}.")
+
+
+def install_command(extras: str) -> str:
+    """Return the command that installs extras, for a checkout or for an installed package."""
+    root = Path(__file__).resolve().parents[3]
+    if (root / "pyproject.toml").exists() and root.joinpath("src", "clickrank").is_dir():
+        return f"pip install -e '{root}[{extras}]'"
+    return f"pip install 'clickrank[{extras}]'"

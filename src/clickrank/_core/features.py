@@ -1,0 +1,97 @@
+"""Feature vectors of items as a value, however many there are."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from clickrank._core.arrays import Floats, Ints, frozen, origin_of
+from clickrank.errors import invalid
+
+
+class Features:
+    """One row of numbers an item, read-only: compares and hashes by what it holds.
+
+    A contiguous float64 matrix is kept as it is, not copied: do not change it afterwards.
+
+    Examples
+    --------
+    >>> features = Features([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    >>> features
+    Features(3 items, 2 features, ...)
+    >>> features == Features([[1, 0], [0, 1], [0.5, 0.5]])
+    True
+    """
+
+    def __init__(self, values: ArrayLike | Features) -> None:
+        """Check that it is a matrix of finite numbers."""
+        if isinstance(values, Features):
+            self.values: Floats = values.values
+            return
+        try:
+            array = np.asarray(values)
+        except ValueError:  # ragged
+            array = np.array("ragged")
+        if array.dtype.kind not in "fiub" or array.ndim != 2 or 0 in array.shape:
+            rule = "must be a matrix of numbers, one row an item"
+            raise invalid("Features", rule, array.shape if array.ndim == 2 else values)
+        found = np.ascontiguousarray(array, dtype=np.float64)
+        wrong = ~np.isfinite(found).all(axis=1)
+        if wrong.any():
+            item = int(np.argmax(wrong))
+            raise invalid("Features", f"the features of item {item} must be finite", found[item])
+        self.values = frozen(found.view())
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return int(self.values.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """How many numbers describe an item."""
+        return int(self.values.shape[1])
+
+    def relabelled(self, origin: Ints, new: Features | None = None) -> Features:
+        """Return the features of a catalogue whose item i is this one's item ``origin[i]``.
+
+        -1 stands for an item that is new; ``new`` has the features of these, in their order.
+        """
+        origin = origin_of("Features", origin, self.n_items)
+        fresh = np.flatnonzero(origin < 0)
+        values = self.values[origin]
+        if fresh.size:
+            if new is None:
+                raise invalid("Features", "those of new items must be given", None)
+            if new.values.shape != (fresh.size, self.n_features):
+                rule = f"those of new items must have shape ({fresh.size}, {self.n_features})"
+                raise invalid("Features", rule, new.values.shape)
+            values[fresh] = new.values
+        return Features(values)
+
+    def for_items(self, owner: str, n_items: int) -> Floats:
+        """Return the matrix, checking that it is of so many items."""
+        if self.n_items != n_items:
+            raise invalid(owner, f"features must be of {n_items} items", self.n_items)
+        return self.values
+
+    @functools.cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256(self.values.data).hexdigest()[:12]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Features) and np.array_equal(self.values, other.values)
+
+    def __hash__(self) -> int:
+        return hash((self.values.shape, self._digest))
+
+    def __repr__(self) -> str:
+        """Show the shape, and a digest that tells other contents apart."""
+        return f"Features({self.n_items} items, {self.n_features} features, {self._digest})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Features, (np.array(self.values),)

@@ -1,0 +1,334 @@
+"""What policies would have earned on the queries of a log, against today's order."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from clickrank._core.arrays import Floats, Ints
+from clickrank.advice.queries import Query
+from clickrank.clickmodels import ClickModel
+from clickrank.errors import DoesNotApply, InvalidValue
+from clickrank.experiments.ahead import compiled_ahead
+from clickrank.experiments.intervals import Estimate
+from clickrank.policies import POLICIES, Policy
+from clickrank.policies import policy as make_policy
+from clickrank.simulation import ManyResults, PartialResults, simulate, simulate_many
+from clickrank.simulation.many_results import Key
+from clickrank.simulation.run import check_applies, default_threads
+
+Say = Callable[[str], None]
+#: Standard errors to either side of a 95 % interval.
+Z = 1.96
+#: Policies are as good if they are apart by less than this share of what today's order earns.
+AS_GOOD = 0.01
+#: Rounds of the run that tells how fast a policy is.
+TRIAL = 5_000
+
+
+class Plan(NamedTuple):
+    """How long and how often policies are played.
+
+    With ``patience``, a policy that would take more seconds is left out, and said.
+    """
+
+    horizon: int = 100_000
+    runs: int = 10
+    seed: int = 0
+    threads: int | None = None
+    progress: bool | None = None
+    folder: Path | None = None
+    patience: float | None = None
+
+
+class Player(NamedTuple):
+    """A policy as it is played on each query, what it is told, and what does not hold for it."""
+
+    name: str
+    policies: dict[Key, Policy | str]
+    told: tuple[str, ...]
+    doubts: str
+
+
+class Group(NamedTuple):
+    """Queries of one click model: what is earned there is counted in the same way."""
+
+    fit: str
+    reward: str
+    queries: tuple[Query, ...]
+
+    @property
+    def today(self) -> float:
+        """What today's lists earn by the fitted models, the mean over queries."""
+        return float(np.mean([q.today.value for q in self.queries]))
+
+    @property
+    def clicks(self) -> float:
+        """How many clicks a list got, as counted, the mean over queries."""
+        return float(np.mean([q.today.clicks for q in self.queries]))
+
+    @property
+    def headroom(self) -> Estimate:
+        """What showing the best list of each query gains, a list."""
+        return _estimate(
+            float(np.mean([q.headroom for q in self.queries])),
+            np.array([q.error for q in self.queries]),
+        )
+
+
+class Earning(NamedTuple):
+    """What a policy earns, the mean over the queries of a group.
+
+    Parameters
+    ----------
+    player
+        The policy.
+    gain
+        Reward a list above today's, over the whole horizon.
+    checkpoints, curve
+        Reward earned above today's until each of some rounds; ``low`` and ``high`` are its interval
+        over runs.
+    cost
+        The most that it is behind today's order at any time: what learning costs.
+    overtakes
+        The round from which on it has earned more than today's order; None if not within the
+        horizon.
+    by_query
+        Gain of each query.
+    regret
+        At the horizon, (queries, runs).
+    """
+
+    player: Player
+    gain: Estimate
+    checkpoints: Ints
+    curve: Floats
+    low: Floats
+    high: Floats
+    cost: float
+    overtakes: int | None
+    by_query: dict[str, float]
+    regret: Floats
+
+    @property
+    def name(self) -> str:
+        """The policy's name."""
+        return self.player.name
+
+
+class Played(NamedTuple):
+    """What came of playing: the policies finished, from the best on, and those that were not."""
+
+    earnings: tuple[Earning, ...]
+    unfinished: tuple[str, ...] = ()
+    too_slow: dict[str, str] = {}  # noqa: RUF012 (never changed)
+
+
+def grouped(queries: Sequence[Query]) -> list[Group]:
+    """Put queries of the same click model together, the largest group first."""
+    fits = list(dict.fromkeys(q.fit for q in queries))
+    parts = [tuple(q for q in queries if q.fit == fit) for fit in fits]
+    groups = [Group(part[0].fit, part[0].model.reward, part) for part in parts]
+    return sorted(groups, key=lambda group: -len(group.queries))
+
+
+def players(
+    group: Group, names: Sequence[str] | None, horizon: int
+) -> tuple[list[Player], dict[str, str]]:
+    """Return the policies that can be played on all queries, and why each other one cannot.
+
+    A policy whose click model is right but which takes positions to be looked at in another order
+    than was fitted is played all the same: the order of two positions is often chance. It is said.
+    So is one that learns where people click as hardly any policy assumes: it is told what it needs
+    as the nearest model that it does assume has it. The best list is not a policy that learns; it
+    has a line of its own.
+    """
+    found, skipped = [], {}
+    for name in [n for n, cls in POLICIES.items() if not cls.is_oracle] if names is None else names:
+        policies: dict[Key, Policy | str] = {}
+        doubts: list[str] = []
+        told_of = group.queries[0].model
+        try:
+            for query in group.queries:
+                policies[query.name], doubt, told_of = _playing(name, query, horizon)
+                doubts += [doubt] * bool(doubt)
+        except InvalidValue as error:
+            skipped[name] = str(error).split(" Pass allow_mismatch")[0]
+            continue
+        many = f" ({len(doubts)} of {len(group.queries)} queries)" if doubts else ""
+        assumes, starting_list = POLICIES[name].assumes, POLICIES[name].starting_list
+        told = [key for key in assumes.known if key != "click_model" and hasattr(told_of, key)]
+        told += ["horizon"] * assumes.horizon + ["today's order"] * bool(starting_list)
+        found.append(Player(name, policies, tuple(told), doubts[0] + many if doubts else ""))
+    return found, skipped
+
+
+def _playing(name: str, query: Query, horizon: int) -> tuple[Policy, str, ClickModel]:
+    """Return a policy for a query, what does not hold for it, and the model that it is told of."""
+    model, doubt = query.model, ""
+    if not _covers(name, model):
+        doubt = f"it assumes {' or '.join(POLICIES[name].assumes.click_models)} clicks, not "
+        doubt += query.fit
+        near = [other for other in query.stand_ins if _covers(name, other)]
+        if not near:
+            raise DoesNotApply(doubt)
+        model = near[0]
+    starting_list = POLICIES[name].starting_list
+    start: dict[str, Any] = {starting_list: query.today.order} if starting_list else {}
+    made = make_policy(name, model=model, horizon=horizon, **start)
+    doubt = doubt or made.why_not(model) or ""
+    check_applies(made, query.model, allow_mismatch=bool(doubt))
+    return made, doubt, model
+
+
+def _covers(name: str, model: ClickModel) -> bool:
+    covered = POLICIES[name].assumes.click_models
+    return not covered or bool(set(covered) & set(model.is_a))
+
+
+def play(group: Group, field: Sequence[Player], plan: Plan, say: Say) -> Played:
+    """Play all policies on the same users of each query; Ctrl-C ends with what is finished."""
+    models: dict[Key, ClickModel] = {query.name: query.model for query in group.queries}
+    earnings: list[Earning] = []
+    too_slow: dict[str, str] = {}
+    first = group.queries[0]
+    ahead = ((_playing(player.name, first, plan.horizon)[0], first.model) for player in field)
+    with compiled_ahead(ahead):
+        for i, player in enumerate(field, 1):
+            results = None
+            with contextlib.suppress(KeyboardInterrupt):
+                reason = _too_slow(player, first, plan, len(models))
+                if reason:
+                    too_slow[player.name] = reason
+                    continue
+                say(
+                    f"[{i}/{len(field)}] {player.name}: {len(models)} "
+                    f"{'query' if len(models) == 1 else 'queries'}, {plan.runs:,} runs of "
+                    f"{plan.horizon:,} lists each"
+                )
+                results = _simulated(player, models, plan)
+                if results.taken_over:
+                    total = plan.runs * len(models)
+                    say(f"  {results.taken_over:,} of {total:,} runs were there from before")
+            if results is None or results.interrupted:
+                left = tuple(p.name for p in field[i - 1 :])
+                return Played(_sorted(earnings), left, too_slow)
+            earnings.append(earned(group, player, results))
+    return Played(_sorted(earnings), (), too_slow)
+
+
+def _too_slow(player: Player, query: Query, plan: Plan, n_queries: int) -> str:
+    """Say how long a policy would take, if that is too long; measured on a short run."""
+    if plan.patience is None:
+        return ""
+    rounds = min(plan.horizon, TRIAL)
+    trial = simulate(
+        player.policies[query.name], query.model, rounds, seed=plan.seed, threads=1,
+        progress=False, allow_mismatch=bool(player.doubts),
+    )  # fmt: skip
+    threads = default_threads() if plan.threads is None else plan.threads
+    work = 1e-6 * trial.microseconds_per_round * plan.horizon * plan.runs * n_queries
+    if work / threads <= plan.patience:
+        return ""
+    return f"it would take about {work / threads / 60:.0f} minutes; name it to play it"
+
+
+def _sorted(earnings: Sequence[Earning]) -> tuple[Earning, ...]:
+    return tuple(sorted(earnings, key=lambda e: -e.gain.mean))
+
+
+def _simulated(player: Player, models: dict[Key, ClickModel], plan: Plan) -> ManyResults:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PartialResults)  # the caller says so in its own words
+        return simulate_many(
+            player.policies,
+            models,
+            plan.horizon,
+            plan.runs,
+            plan.seed,
+            threads=plan.threads,
+            progress=plan.progress,
+            allow_mismatch=bool(player.doubts),
+            folder=plan.folder,
+            label=player.name,
+        )
+
+
+def earned(group: Group, player: Player, results: ManyResults) -> Earning:
+    """Turn regret against each query's best list into gain over today's lists."""
+    queries, rounds = group.queries, results.checkpoints
+    headroom = np.array([q.headroom for q in queries])
+    regret = np.array([results[q.name].regret for q in queries])  # (queries, runs, checkpoints)
+    runs, horizon = regret.shape[1], int(rounds[-1])
+    ahead = headroom.mean() * rounds - regret.mean(axis=(0, 1))
+    spread = regret.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.inf * regret[:, 0]
+    of_runs = np.sqrt((spread**2).sum(axis=0)) / len(queries)
+    last = regret[:, :, -1] / horizon
+    errors = np.hypot([q.error for q in queries], spread[:, -1] / horizon)
+    gains = headroom - last.mean(axis=1)
+    return Earning(
+        player=player,
+        gain=_estimate(float(gains.mean()), errors),
+        checkpoints=rounds,
+        curve=ahead,
+        low=ahead - Z * of_runs,
+        high=ahead + Z * of_runs,
+        cost=float(max(0.0, -ahead.min())),
+        overtakes=_overtakes(rounds, ahead),
+        by_query={q.name: float(g) for q, g in zip(queries, gains, strict=True)},
+        regret=regret[:, :, -1],
+    )
+
+
+def _overtakes(rounds: Ints, ahead: Floats) -> int | None:
+    """Return from which round on something is ahead, by straight lines between checkpoints.
+
+    >>> _overtakes(np.array([1, 10, 20]), np.array([-1.0, -1.0, 1.0]))
+    15
+    >>> _overtakes(np.array([1, 10]), np.array([1.0, 2.0]))
+    1
+    """
+    behind = np.flatnonzero(ahead < 0.0)
+    if not behind.size:
+        return 1
+    i = int(behind[-1])
+    if i + 1 == rounds.size:
+        return None
+    part = ahead[i] / (ahead[i] - ahead[i + 1])
+    return int(np.ceil(rounds[i] + part * (rounds[i + 1] - rounds[i])))
+
+
+def _estimate(mean: float, errors: Floats) -> Estimate:
+    """Return a mean over queries with its interval, from the error of each."""
+    half = Z * float(np.sqrt((errors**2).sum())) / errors.size
+    return Estimate(mean, mean - half, mean + half)
+
+
+def equals(earnings: Sequence[Earning], today: float) -> list[Earning]:
+    """Return the first, which is the best, and policies that are as good for all that matters.
+
+    These are behind by less than `AS_GOOD` of what today's order earns, or by what may be chance.
+    They met the same users, so that runs are compared one by one.
+    """
+    best = earnings[0]
+    found = [best]
+    for other in earnings[1:]:
+        behind = (other.regret - best.regret) / int(best.checkpoints[-1])
+        errors = behind.std(axis=1, ddof=1) / np.sqrt(behind.shape[1])
+        gap = _estimate(float(behind.mean()), errors)
+        if gap.low <= 0.0 or gap.mean < AS_GOOD * today:
+            found.append(other)
+    return found
+
+
+def check_policies(names: Sequence[str]) -> None:
+    """Raise if a name is not that of a policy."""
+    for name in names:
+        POLICIES[name]
+    if not names:
+        raise DoesNotApply("whatif: policies must name a policy.")

@@ -1,0 +1,271 @@
+"""The commands that go from a log to a choice. Each imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from clickrank._core.extras import require
+from clickrank.cli.log_commands import (
+    FirstPosition,
+    LogColumns,
+    LogEngine,
+    LogFiles,
+    LogFormat,
+    LogMemory,
+    LogStrict,
+    MinDisplays,
+    MinItems,
+    Positions,
+    TopQueries,
+    open_given,
+)
+from clickrank.cli.terminal import INTERRUPTED, PICTURES, AsJson, print_json
+from clickrank.cli.terminal import console as terminal
+from clickrank.errors import invalid
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from clickrank.advice.tables import Grid
+    from clickrank.logs import Counts
+
+PATIENCE = 60.0  # seconds for a policy that was not asked for by name
+
+Models = Annotated[
+    str | None,
+    typer.Option(
+        help="Click models to choose from, parted by commas.", show_default="all that can be fitted"
+    ),
+]
+TestShare = Annotated[
+    float, typer.Option(help="Share of the lists to score models on.", min=0.01, max=0.99)
+]
+Seed = Annotated[int, typer.Option(help="Decides all that is random.", min=0)]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add all of them to the command line."""
+    app.command()(diagnose)
+    app.command()(whatif)
+
+
+def diagnose(
+    log: LogFiles,
+    format: LogFormat = None,  # noqa: A002
+    column: LogColumns = None,
+    strict: LogStrict = False,
+    first_position: FirstPosition = None,
+    positions: Positions = None,
+    min_displays: MinDisplays = None,
+    min_items: MinItems = None,
+    top_queries: TopQueries = None,
+    models: Models = None,
+    test_share: TestShare = 0.25,
+    seed: Seed = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw perplexity by position, against positions alone (png, pdf, svg)."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write a report into this HTML file.")] = None,
+    engine: LogEngine = "duckdb",
+    memory: LogMemory = "2GB",
+    as_json: AsJson = False,
+) -> None:
+    """Tell how people click in a log: which click model, what positions do, what it cannot tell.
+
+    Models are fitted to a part of the lists and scored on the rest.
+    """
+    _check_files("diagnose", plot, out)
+    require("diagnose needs", "logs", *(["plots"] if plot is not None or out is not None else []))
+    from clickrank.advice.diagnosis import diagnose as run
+    from clickrank.advice.report import diagnosis_page, perplexity_figure, write_page
+    from clickrank.advice.tables import effect_grid, perplexity_grid, score_grid, without
+
+    given = (log, format, column, strict, first_position, engine, memory)
+    counts = _counts(given, positions, min_displays, min_items, top_queries)
+    found = run(counts, models=_names(models), test_share=test_share, seed=seed, say=_say)
+    if plot is not None:
+        perplexity_figure(found).savefig(plot)
+    if out is not None:
+        write_page(out, diagnosis_page(found, ", ".join(log), _command()))
+    if as_json:
+        print_json(found.facts())
+        return
+    console = terminal(width=150)
+    sure = found.tells_positions and found.tells_items
+    if not sure:
+        _print_all(console, "", found.verdict()[:1])
+    for grid in (score_grid(found), perplexity_grid(found), effect_grid(found)):
+        _print_grid(console, grid)
+    if sure:
+        _print_all(console, "The log speaks for", found.verdict())
+    else:
+        _print_all(console, "What models foretell", found.verdict()[1:])
+    _print_all(console, "What it cannot tell", found.cannot_tell)
+    _print_all(console, "", without(found.left_out))
+    if out is not None:
+        _print_all(console, "", [f"Report: {out}"])
+
+
+def whatif(
+    log: LogFiles,
+    format: LogFormat = None,  # noqa: A002
+    column: LogColumns = None,
+    strict: LogStrict = False,
+    first_position: FirstPosition = None,
+    min_displays: MinDisplays = None,
+    min_items: MinItems = None,
+    top_queries: TopQueries = None,
+    policies: Annotated[
+        str,
+        typer.Option(
+            help="Policies by name, parted by commas; or all that apply and take a minute at most."
+        ),
+    ] = "all",
+    models: Models = None,
+    queries: Annotated[
+        int, typer.Option(help="Play on so many most frequent queries.", min=1)
+    ] = 10,
+    top_items: Annotated[
+        int, typer.Option(help="Of each query, so many most attractive items.", min=2)
+    ] = 10,
+    positions: Annotated[int, typer.Option(help="And so many first positions.", min=1)] = 5,
+    min_shown: Annotated[
+        int, typer.Option(help="Leave out items shown less often for their query.", min=1)
+    ] = 100,
+    horizon: Annotated[float, typer.Option(help="Lists of a query to learn from.")] = 1e5,
+    runs: Annotated[float, typer.Option(help="Runs of each policy on each query.")] = 10,
+    resamples: Annotated[
+        int, typer.Option(help="How often the log is drawn again, for the error of fits.", min=2)
+    ] = 20,
+    test_share: TestShare = 0.25,
+    seed: Seed = 0,
+    out: Annotated[Path, typer.Option(help="Folder for results and report.")] = Path("whatif"),
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw what is earned over time (png, pdf, svg).")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Runs to play at once.", show_default="one a core")
+    ] = None,
+    engine: LogEngine = "duckdb",
+    memory: LogMemory = "2GB",
+    as_json: AsJson = False,
+) -> None:
+    """Tell what each policy would have earned, against today's order, and which one to choose.
+
+    Results are saved as they finish: after an interruption the same command does the rest.
+    """
+    _check_files("whatif", plot, None)
+    require("whatif needs", "logs", "plots")  # now, not after the simulations
+    from clickrank._core.validate import check_int
+    from clickrank.advice.play import Plan
+    from clickrank.advice.queries import Protocol
+    from clickrank.advice.report import whatif_figure, whatif_page, write_page
+    from clickrank.advice.tables import earning_grid, query_grid, remarks
+    from clickrank.advice.whatif import whatif as run
+
+    out.mkdir(parents=True, exist_ok=True)
+    chosen = None if policies.strip() == "all" else _names(policies)
+    plan = Plan(
+        horizon=check_int("whatif", "horizon", horizon, 2),
+        runs=check_int("whatif", "runs", runs, 2),
+        seed=seed,
+        threads=threads,
+        folder=out / "results",
+        patience=PATIENCE if chosen is None else None,
+    )
+    protocol = Protocol(queries, top_items, positions, min_shown, resamples)
+    given = (log, format, column, strict, first_position, engine, memory)
+    counts = _counts(given, None, min_displays, min_items, top_queries)
+    found = run(
+        counts, policies=chosen, models=_names(models), protocol=protocol, plan=plan,
+        test_share=test_share, say=_say,
+    )  # fmt: skip
+    path = write_page(out / "index.html", whatif_page(found, ", ".join(log), _command()))
+    if plot is not None and found.outcomes[0].played.earnings:
+        whatif_figure(found.outcomes[0], plan.horizon).savefig(plot)
+    if as_json:
+        print_json({**found.facts(), "report": str(path)})
+    else:
+        console = terminal(width=150)
+        for outcome in found.outcomes:
+            _print_grid(console, earning_grid(found, outcome))
+            _print_grid(console, query_grid(found, outcome))
+            _print_all(console, "", remarks(outcome))
+        left_out = [f"query {name!r} left out: {why}" for name, why in found.left_out.items()]
+        _print_all(console, "", left_out)
+        _print_all(console, "Recommendation", found.recommendation())
+        _print_all(console, "This assumes", found.assumptions())
+        _print_all(console, "What the log cannot tell", found.diagnosis.cannot_tell)
+        _print_all(console, "", [f"Report: {path}"])
+    if found.interrupted:
+        typer.echo("clickrank: interrupted; the tables show what is finished.", err=True)
+        raise typer.Exit(INTERRUPTED)
+
+
+def _counts(
+    given: tuple[Any, ...],
+    positions: int | None,
+    min_displays: int | None,
+    min_items: int | None,
+    top_queries: int | None,
+) -> Counts:
+    """Count the log that the options name; say on the error stream what was wrong with it."""
+    with open_given(*given) as opened:
+        filters: dict[str, Any] = {
+            "positions": positions,
+            "min_displays": min_displays,
+            "min_items": min_items,
+            "top_queries": top_queries,
+        }
+        counts = opened.counts(**filters)
+        problems = opened.report_of(**filters).problems
+    if problems:
+        _say("There are malformed or odd lines: clickrank read shows them.")
+    return counts
+
+
+def _check_files(owner: str, plot: Path | None, out: Path | None) -> None:
+    """Fail now, not after the work."""
+    if plot is not None and plot.suffix not in PICTURES:
+        raise invalid(owner, f"--plot must end in {' or '.join(PICTURES)}", str(plot))
+    if plot is not None and not plot.parent.is_dir():
+        raise invalid(owner, "the folder of --plot must exist", str(plot.parent))
+    if out is not None and out.suffix != ".html":
+        raise invalid(owner, "--out must end in .html", str(out))
+
+
+def _names(text: str | None) -> list[str] | None:
+    """Read names parted by commas.
+
+    >>> _names("pbm, dcm")
+    ['pbm', 'dcm']
+    """
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _say(text: str) -> None:
+    terminal(stderr=True, width=150).print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_grid(console: Console, grid: Grid) -> None:
+    if grid.rows:
+        console.print(grid.caption, style="bold", highlight=False, markup=False, soft_wrap=True)
+        console.print(grid.rich())
+
+
+def _print_all(console: Console, title: str, sentences: Sequence[str]) -> None:
+    if title and sentences:
+        console.print(f"[bold]{title}[/]")
+    for sentence in sentences:
+        console.print(f"  {sentence}" if title else sentence, highlight=False, markup=False)
+
+
+def _command() -> str:
+    return shlex.join(["clickrank", *sys.argv[1:]])

@@ -1,0 +1,260 @@
+"""The command about evaluation. It imports what it needs when it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from clickrank._core.extras import require
+from clickrank.cli.log_commands import (
+    FirstPosition,
+    LogColumns,
+    LogEngine,
+    LogFiles,
+    LogFormat,
+    LogMemory,
+    LogStrict,
+    MinDisplays,
+    MinItems,
+    Positions,
+    open_given,
+)
+from clickrank.cli.terminal import AsJson, print_json
+from clickrank.cli.terminal import console as terminal
+from clickrank.errors import CannotEvaluate, InvalidValue, invalid
+
+if TYPE_CHECKING:
+    from clickrank.evaluate import Evaluation, Settings
+    from clickrank.evaluate.evaluation import Wanted
+    from clickrank.logs import Impressions, Log
+
+#: The exit code if no estimator has an answer.
+CANNOT_TELL = 3
+#: Queries that are evaluated if none are named: their single lists are all held in memory.
+QUERIES = 10
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add it to the command line."""
+    app.command()(evaluate)
+
+
+def evaluate(
+    log: LogFiles,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="A policy by name: learns from the log's first part; see --split."),
+    ] = None,
+    ranking: Annotated[
+        str | None, typer.Option(help="A fixed list instead: its items, parted by commas.")
+    ] = None,
+    estimator: Annotated[
+        str, typer.Option(help="Estimators by name, parted by commas; or all (but document-ips).")
+    ] = "all",
+    query: Annotated[
+        list[str] | None,
+        typer.Option(help="A query of the log; repeat it.", show_default="see --top-queries"),
+    ] = None,
+    propensities: Annotated[
+        str | None,
+        typer.Option(
+            help="How likely lists were: logged; estimated, as frequencies in the log; or uniform, "
+            "if all were as likely.",
+            show_default="logged if there are any, else estimated",
+        ),
+    ] = None,
+    reward: Annotated[str, typer.Option(help="What counts: clicks, or any-click.")] = "clicks",
+    split: Annotated[
+        float, typer.Option(help="The share of the log that a policy learns from.", min=0.0)
+    ] = 0.5,
+    clip: Annotated[float | None, typer.Option(help="Cut weights above.")] = None,
+    model: Annotated[
+        str, typer.Option(help="Click model of the direct and doubly robust estimators.")
+    ] = "pbm",
+    level: Annotated[float, typer.Option(help="How often intervals hold.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Decides all that is random.")] = 0,
+    format: LogFormat = None,  # noqa: A002
+    column: LogColumns = None,
+    strict: LogStrict = False,
+    first_position: FirstPosition = None,
+    positions: Positions = None,
+    min_displays: MinDisplays = None,
+    min_items: MinItems = None,
+    top_queries: Annotated[
+        int | None,
+        typer.Option(
+            help="Keep the so many most frequent queries.",
+            min=1,
+            show_default=f"{QUERIES}, or those of --query",
+        ),
+    ] = None,
+    engine: LogEngine = "duckdb",
+    memory: LogMemory = "2GB",
+    as_json: AsJson = False,
+) -> None:
+    """Say what a policy, or a fixed list, would have earned, from the log of another.
+
+    Exits with 3 if the log cannot tell, and says why.
+    """
+    if (policy is None) == (ranking is None):
+        raise InvalidValue("evaluate: give either --policy or --ranking.")
+    if reward not in ("clicks", "any-click"):
+        raise invalid("evaluate", "--reward must be 'clicks' or 'any-click'", reward)
+    if propensities not in (None, "logged", "estimated", "uniform"):
+        rule = "--propensities must be 'logged', 'estimated' or 'uniform'"
+        raise invalid("evaluate", rule, propensities)
+    require("evaluate needs", "logs")
+    from clickrank.evaluate import evaluate as run
+    from clickrank.evaluate.evaluation import ALL, Settings
+
+    names = ALL if estimator.strip() == "all" else tuple(n.strip() for n in estimator.split(","))
+    with open_given(log, format, column, strict, first_position, engine, memory) as opened:
+        filters: dict[str, Any] = {
+            "positions": positions,
+            "min_displays": min_displays,
+            "min_items": min_items,
+            "top_queries": top_queries,
+        }
+        every = _lists(opened, query or None, filters)
+    width = max(one.rankings.shape[1] for one in every)
+    logs = [one for one in every if one.rankings.shape[1] == width]
+    if len(logs) < len(every):
+        typer.echo(
+            f"clickrank: left out {len(every) - len(logs)} queries with fewer than {width} "
+            "positions; --positions keeps the first positions of all.",
+            err=True,
+        )
+    found = propensities or _propensities(logs)
+    settings = Settings(
+        propensities=found,  # type: ignore[arg-type]
+        reward="clicks" if reward == "clicks" else "any click",
+        level=level,
+        seed=seed,
+        clip=clip,
+        split=split,
+        model=model,
+    )
+    try:
+        targets = _targets(logs, policy, ranking, split)
+        result = run(logs, targets, names, settings)
+    except CannotEvaluate as reason:
+        if as_json:
+            print_json({"refused": str(reason)})
+        else:
+            typer.echo(f"The log cannot tell. {reason}")
+        raise typer.Exit(CANNOT_TELL) from None
+    about = f"{policy or ranking}, {len(logs)} {'query' if len(logs) == 1 else 'queries'}"
+    if as_json:
+        print_json({"target": policy or ranking, "propensities": found, **result.to_dict()})
+    else:
+        _show(about, result, settings)
+    if not result.estimates:
+        raise typer.Exit(CANNOT_TELL)
+
+
+def _lists(opened: Log, query: list[str] | None, filters: dict[str, Any]) -> list[Impressions]:
+    """Return the lists of each query; say on the error stream what is left out."""
+    if query is None and filters["top_queries"] is None:
+        total = opened.n_queries(**filters)
+        if total > QUERIES:
+            filters = {**filters, "top_queries": QUERIES}
+            typer.echo(
+                f"clickrank: took the {QUERIES} most frequent of {total:,} queries; --top-queries "
+                "or --query takes others.",
+                err=True,
+            )
+    found = [one for _, one in opened.impressions_by_query(query, **filters) if len(one)]
+    problems = opened.report_of(**filters).problems.values()
+    if problems:
+        kinds = ", ".join(f"{problem.kind} ({problem.times})" for problem in problems)
+        typer.echo(
+            f"clickrank: left out or put right: {kinds}; clickrank read shows examples.", err=True
+        )
+    if not found:
+        raise invalid("evaluate", "there must be a list without gaps and repetitions", "none")
+    return found
+
+
+def _propensities(logs: list[Impressions]) -> str:
+    known = any(o.propensity is not None or o.prefix_propensity is not None for o in logs)
+    return "logged" if known else "estimated"
+
+
+def _targets(
+    logs: list[Impressions], policy: str | None, ranking: str | None, split: float
+) -> list[Wanted]:
+    """Return the target, or the policy, of each query."""
+    from clickrank.evaluate import fixed_list
+    from clickrank.evaluate.evaluation import fitted_policy
+
+    if ranking is not None:
+        names = [name.strip() for name in ranking.split(",") if name.strip()]
+        for one in logs:
+            _check_list(names, one, len(logs))
+        return [fixed_list(names, one.items) for one in logs]
+    assert policy is not None
+    return [fitted_policy(policy, one, split) for one in logs]
+
+
+def _check_list(names: list[str], log: Impressions, n_queries: int) -> None:
+    """Refuse a list that a query's log cannot have, with what to do about it."""
+    width = log.rankings.shape[1]
+    if len(names) != width:
+        rule = f"--ranking must name {width} items, as lists of the log have"
+        raise invalid("evaluate", f"{rule} (or give --positions {len(names)})", len(names))
+    known = {str(name) for name in log.items.tolist()}
+    strange = next((name for name in names if name not in known), None)
+    if strange is not None and n_queries > 1:
+        rule = f"--ranking must name items that each of the {n_queries} queries shows"
+        raise invalid("evaluate", f"{rule} (or give --query)", strange)
+
+
+def _show(about: str, result: Evaluation, settings: Settings) -> None:
+    from rich.table import Table
+
+    console = terminal()
+    what = "clicks a list" if settings.reward == "clicks" else "lists with a click"
+    learned = f", learned from {result.learned_from:,} before" if result.learned_from else ""
+    console.print(
+        f"{about}: {what} over {result.n:,} impressions{learned}; propensities "
+        f"{settings.propensities}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+    table = Table()
+    for head in ("estimator", "value", f"{settings.level:.0%} interval", "at any n", "effective n"):
+        table.add_column(head, justify="left" if head == "estimator" else "right")
+    table.add_row(
+        "the log itself", f"{result.logged:.4g}", _text(result.logged_interval), "", str(result.n)
+    )
+    for name, found in result.estimates.items():
+        size = (
+            "" if found.effective_size != found.effective_size else f"{found.effective_size:,.0f}"
+        )
+        table.add_row(
+            name, f"{found.value:.4g}", _text(found.interval), _text(found.bernstein), size
+        )
+    console.print(table)
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    for sentence in result.verdict:
+        say(sentence)
+    notes: dict[str, list[str]] = {}
+    for name, found in result.estimates.items():
+        for note in found.notes:
+            notes.setdefault(note, []).append(name)
+    for note, names in notes.items():
+        say(f"{', '.join(names)}: {note}")
+    reasons: dict[str, list[str]] = {}
+    for name, reason in result.refused.items():
+        reasons.setdefault(reason, []).append(name)
+    for reason, names in reasons.items():
+        say(f"without {', '.join(names)}: {reason}")
+
+
+def _text(interval: Any) -> str:
+    return "" if interval is None else f"{interval.low:.4g} to {interval.high:.4g}"

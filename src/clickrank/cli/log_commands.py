@@ -1,0 +1,136 @@
+"""The command about logs, and the options of every command that takes one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from clickrank._core.extras import require
+from clickrank.cli.terminal import AsJson, print_json
+from clickrank.cli.terminal import console as terminal
+from clickrank.errors import invalid
+
+if TYPE_CHECKING:
+    from clickrank.logs.log import Log
+
+LogFiles = Annotated[
+    list[str],
+    typer.Argument(metavar="LOG...", help="Files, folders, or patterns as in 'log-*.gz'."),
+]
+LogFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="csv, parquet, service, open-bandit, kdd-2012, yandex-2011 or yandex-2013.",
+        show_default="found by looking",
+    ),
+]
+LogColumns = Annotated[
+    list[str] | None,
+    typer.Option("--column", help="What the file calls a column, as in query=q; repeat it."),
+]
+LogStrict = Annotated[bool, typer.Option("--strict", help="Stop at the first malformed line.")]
+FirstPosition = Annotated[
+    int | None,
+    typer.Option(
+        help="What the file calls the first position.",
+        min=0,
+        max=1,
+        show_default="found by looking",
+    ),
+]
+TopQueries = Annotated[
+    int | None, typer.Option(help="Keep the so many most frequent queries.", min=1)
+]
+MinDisplays = Annotated[
+    int | None, typer.Option(help="Keep items shown so often at every position.", min=1)
+]
+MinItems = Annotated[
+    int | None, typer.Option(help="Keep queries with so many items that are kept.", min=1)
+]
+Positions = Annotated[int | None, typer.Option(help="Keep the first positions.", min=1)]
+LogEngine = Annotated[str, typer.Option("--engine", help="duckdb or pyspark.")]
+LogMemory = Annotated[
+    str, typer.Option("--memory", help="What DuckDB may hold before it writes to the disk.")
+]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add it to the command line."""
+    app.command()(read)
+
+
+def open_given(
+    files: list[str],
+    format: str | None = None,  # noqa: A002
+    column: list[str] | None = None,
+    strict: bool = False,
+    first_position: int | None = None,
+    engine: str = "duckdb",
+    memory: str = "2GB",
+) -> Log:
+    """Open the log that these options name."""
+    from clickrank.logs import open_log
+    from clickrank.logs.columns import parse_columns
+
+    return open_log(
+        files,
+        format,
+        columns=parse_columns(column or []),
+        strict=strict,
+        first_position=first_position,
+        engine=engine,
+        memory=memory,
+    )
+
+
+def read(
+    log: LogFiles,
+    format: LogFormat = None,  # noqa: A002
+    column: LogColumns = None,
+    strict: LogStrict = False,
+    first_position: FirstPosition = None,
+    positions: Positions = None,
+    min_displays: MinDisplays = None,
+    min_items: MinItems = None,
+    top_queries: TopQueries = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write what was kept into this Parquet file.")
+    ] = None,
+    engine: LogEngine = "duckdb",
+    memory: LogMemory = "2GB",
+    as_json: AsJson = False,
+) -> None:
+    """Read a click log: say what is in it and what is wrong with it."""
+    if out is not None and not out.parent.is_dir():
+        raise invalid("read", "the folder of --out must exist", str(out.parent))
+    require("read needs", "logs")
+    from clickrank.logs.report import NothingLeft, problems_table
+
+    filters: dict[str, Any] = {
+        "positions": positions,
+        "min_displays": min_displays,
+        "min_items": min_items,
+        "top_queries": top_queries,
+    }
+    try:
+        with open_given(log, format, column, strict, first_position, engine, memory) as opened:
+            opened.counts(**filters)
+            report = opened.report_of(**filters)
+            if out is not None:
+                opened.save(out, **filters)
+    except NothingLeft as error:
+        if error.problems:
+            terminal(stderr=True).print(problems_table(error.problems))
+        raise
+    if as_json:
+        print_json(report.as_dict())
+        return
+    console = terminal()
+    console.print(report.table())
+    for remark in report.remarks:
+        console.print(remark, highlight=False, markup=False)
+    if report.problems:
+        console.print(problems_table(report.problems))

@@ -1,0 +1,295 @@
+"""The commands about the service. Each imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clickrank._core.extras import require
+from clickrank.errors import InvalidValue, invalid
+
+if TYPE_CHECKING:
+    from clickrank.service.store.database import Database
+
+START_SECONDS = 120.0
+
+Store = Annotated[
+    str,
+    typer.Option(
+        help="Where rankers and their log are kept: sqlite:///FILE or postgresql://USER@HOST/NAME.",
+        envvar="CLICKRANK_STORE",
+    ),
+]
+DEFAULT_STORE = "sqlite:///clickrank.db"
+
+keys = typer.Typer(no_args_is_help=True, help="Make, list and revoke the service's keys.")
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add all of them to the command line."""
+    for command in (serve, compact, verify, export, loadtest):
+        app.command()(command)
+    app.add_typer(keys, name="keys")
+
+
+def _check_installed() -> None:
+    require("The service needs", "serve")
+
+
+@contextlib.contextmanager
+def _database(store: str, make: bool = False) -> Iterator[Database]:
+    _check_installed()
+    from clickrank.service.store.database import Database
+
+    database = Database(store)
+    if database.is_sqlite and not make and not Path(str(database.url.database)).exists():
+        raise invalid("store", "the file must exist", str(database.url.database))
+    try:
+        database.upgrade()
+        yield database
+    finally:
+        database.close()
+
+
+def serve(
+    store: Store = DEFAULT_STORE,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; any but a loopback one needs keys.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="Port; 0 for any that is free.", min=0, max=65535)
+    ] = 8765,
+    workers: Annotated[
+        int, typer.Option(help="Processes; more than one needs PostgreSQL.", min=1, max=256)
+    ] = 1,
+    require_keys: Annotated[
+        bool, typer.Option("--require-keys", help="Ask for keys on a loopback address too.")
+    ] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Send simulated visitors.")] = False,
+) -> None:
+    """Serve rankers over HTTP, with a dashboard."""
+    _check_installed()
+    from clickrank.service.api.server import serve as run
+
+    def announce(address: str, keys_required: bool) -> None:
+        if demo and keys_required:
+            raise InvalidValue(
+                "serve: --demo has no key; it needs a loopback address without keys."
+            )
+        thread = threading.Thread(target=_when_ready, args=(address, demo), daemon=True)
+        thread.start()
+
+    run(store, host, port, workers=workers, require_keys=require_keys, on_bound=announce)
+
+
+def _when_ready(address: str, demo: bool) -> None:
+    """Say where the service is once it answers, and begin the demo."""
+    import httpx
+
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        with contextlib.suppress(httpx.TransportError):
+            if httpx.get(f"{address}/readyz", trust_env=False, timeout=5.0).status_code == 200:
+                break
+        if time.monotonic() > deadline:
+            typer.echo(f"clickrank: not ready yet; {address}/readyz says why.", err=True)
+            return
+        time.sleep(0.1)
+    typer.echo(f"clickrank serves {address}")
+    typer.echo(f"Dashboard: {address}/  API: {address}/openapi.json")
+    if demo:
+        from clickrank.cli.demo_visitors import run_demo
+
+        run_demo(address)
+
+
+@keys.command("add")
+def add_key(
+    name: Annotated[str, typer.Argument(help="Whose it is.")],
+    role: Annotated[str, typer.Option(help="'rank' (rank and click) or 'admin' (everything).")],
+    store: Store = DEFAULT_STORE,
+) -> None:
+    """Make a key and print its secret, which is shown this once."""
+    with _database(store, make=True) as database:
+        from clickrank.service.store.api_keys import make_key
+
+        with database.writing() as connection:
+            key, secret = make_key(connection, name, role)
+    typer.echo(f"Key {key.id} ({key.name}, {key.role}). Its secret, shown this once:", err=True)
+    typer.echo(secret)
+
+
+@keys.command("list")
+def list_keys(store: Store = DEFAULT_STORE) -> None:
+    """List the keys, without their secrets."""
+    with _database(store) as database:
+        from clickrank.service.store.api_keys import list_keys as find
+
+        with database.reading() as connection:
+            found = find(connection)
+    for key in found:
+        state = "valid" if key.revoked_at is None else f"revoked {_day(key.revoked_at)}"
+        typer.echo(f"{key.id}\t{key.name}\t{key.role}\tmade {_day(key.created_at)}\t{state}")
+
+
+@keys.command("revoke")
+def revoke_key(
+    key: Annotated[int, typer.Argument(help="The key's number, as 'keys list' shows it.")],
+    store: Store = DEFAULT_STORE,
+) -> None:
+    """Revoke a key for good; a running service knows within two seconds."""
+    with _database(store) as database:
+        from clickrank.service.store.api_keys import revoke_key as revoke
+
+        with database.writing() as connection:
+            found = revoke(connection, key)
+    if found is None:
+        raise invalid("keys", "the number must be of a key in the store", key)
+    typer.echo(f"Key {found.id} ({found.name}, {found.role}) is revoked.")
+
+
+def compact(
+    store: Store = DEFAULT_STORE,
+    before: Annotated[
+        str | None, typer.Option(help="Day (UTC) as in 2026-10-01.", metavar="DATE")
+    ] = None,
+    older_than: Annotated[
+        str | None, typer.Option(help="Age as in 30d or 12h.", metavar="AGE")
+    ] = None,
+) -> None:
+    """Drop settled impressions that are old and that a snapshot covers."""
+    if (before is None) == (older_than is None):
+        raise InvalidValue("compact: give either --before or --older-than.")
+    limit = _start_of(before) if before is not None else time.time() - _age(older_than or "")
+    with _database(store) as database:
+        from clickrank.service.store import compact as run
+
+        done = run(database, int(limit * 1e6))
+    typer.echo(f"Dropped {done.impressions:,} impressions of {done.streams:,} streams.")
+
+
+def verify(store: Store = DEFAULT_STORE) -> None:
+    """Check that folding the log from its beginning gives every snapshot, bit for bit."""
+    with _database(store) as database:
+        from clickrank.service.store import verify as run
+
+        found = run(database)
+    for problem in found.problems:
+        typer.echo(problem)
+    typer.echo(
+        f"{found.streams:,} streams, {found.impressions:,} impressions, "
+        f"{found.snapshots:,} snapshots: {len(found.problems)} problems."
+    )
+    if found.problems:
+        raise typer.Exit(1)
+
+
+def export(
+    name: Annotated[str, typer.Argument(help="The ranker.")],
+    out: Annotated[Path, typer.Option(help="File to write.")],
+    store: Store = DEFAULT_STORE,
+) -> None:
+    """Write a ranker's log to a Parquet file."""
+    with _database(store) as database:
+        from clickrank.service.runtime.views import export as chunks_of
+        from clickrank.service.store.rankers import find_ranker
+
+        with database.reading() as connection:
+            row = find_ranker(connection, name)
+        if row is None:
+            raise invalid("export", "name must be of a ranker in the store", name)
+        part = out.with_name(out.name + ".part")  # half a file must not look like a whole one
+        with part.open("wb") as file:
+            for chunk in chunks_of(database, row, time.time_ns() // 1000):
+                file.write(chunk)
+        part.replace(out)
+    typer.echo(f"Wrote {out} ({out.stat().st_size:,} bytes).")
+
+
+def loadtest(
+    policy: Annotated[str, typer.Option(help="Policy of the ranker.")] = "pb-mhb",
+    items: Annotated[int, typer.Option(help="Items of a ranker.", min=1, max=100_000)] = 20,
+    positions: Annotated[int, typer.Option(help="Positions of a list.", min=1, max=100)] = 5,
+    connections: Annotated[
+        int, typer.Option(help="Connections that are kept busy.", min=1, max=256)
+    ] = 16,
+    seconds: Annotated[float, typer.Option(help="Length of a round.", min=0.1, max=60)] = 3.0,
+    rounds: Annotated[int, typer.Option(help="Rounds; the best counts.", min=1, max=100)] = 3,
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder on the disk to measure; by default /var/tmp.")
+    ] = None,
+    many: Annotated[
+        int, typer.Option(help="Measure so many rankers of 1,000 items instead.", max=100_000)
+    ] = 0,
+    out: Annotated[Path | None, typer.Option(help="File for the numbers, as JSON.")] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail too if it is slower than promised.")
+    ] = False,
+) -> None:
+    """Measure the service on this machine, and check that all it promised is on record."""
+    _check_installed()
+    import msgspec
+
+    from clickrank.cli import loadtest_many as several
+    from clickrank.cli import loadtest_one as one
+
+    if many:
+        size = {"n_rankers": many, "connections": connections, "policy": policy}
+        found = several.many_rankers(folder=folder, say=typer.echo, **size)  # type: ignore[arg-type]
+        lines, correct, fast = several.summary(found), found.errors == 0, found.met
+        numbers = msgspec.json.encode(found)
+    else:
+        report = one.loadtest(
+            folder=folder,
+            policy=policy,
+            n_items=items,
+            n_positions=positions,
+            connections=connections,
+            seconds=seconds,
+            rounds=rounds,
+            say=typer.echo,
+        )
+        lines, correct, fast = one.summary(report), report.correct, report.fast
+        numbers = msgspec.json.encode(report)
+    typer.echo("\n".join(lines))
+    if out is not None:
+        out.write_bytes(msgspec.json.format(numbers) + b"\n")
+    if not correct or (strict and not fast):
+        raise typer.Exit(1)
+
+
+def _start_of(day: str) -> float:
+    """Return the first second of a day.
+
+    >>> _start_of("1970-01-02")
+    86400.0
+    """
+    try:
+        found = datetime.datetime.strptime(day, "%Y-%m-%d")
+    except ValueError:
+        raise invalid("compact", "--before must be a day as in 2026-10-01", day) from None
+    return found.replace(tzinfo=datetime.UTC).timestamp()
+
+
+def _age(text: str) -> float:
+    """Return an age in seconds.
+
+    >>> _age("30d"), _age("12h")
+    (2592000.0, 43200.0)
+    """
+    found = re.fullmatch(r"([0-9]{1,6})([dh])", text)
+    if found is None:
+        raise invalid("compact", "--older-than must be as in 30d or 12h", text)
+    return float(found[1]) * (86400.0 if found[2] == "d" else 3600.0)
+
+
+def _day(microseconds: int) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(microseconds / 1e6))

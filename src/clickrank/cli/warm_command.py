@@ -1,0 +1,152 @@
+"""``clickrank warm``: compile policies ahead, so that nobody waits for it later."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from clickrank.cli.terminal import AsJson, console, print_json
+from clickrank.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clickrank.policies import Policy
+
+
+class Warmed(NamedTuple):
+    """What was compiled for a policy, or found in the cache, and how long that took."""
+
+    policy: str
+    models: list[str]  # click models that it can be simulated on at once
+    seconds: float
+    problem: str = ""
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(warm)
+
+
+def warm(
+    policies: Annotated[
+        list[str] | None, typer.Argument(help="Policies by name; all of them by default.")
+    ] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Click model to simulate on, or 'all' that apply. Can be given several times. By "
+            "default none: rankers and the service need none."
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Policies to compile at once.", show_default="one a core")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compile policies now, for rankers, for the service and for simulations."""
+    from clickrank._core.progress import progress_bar
+    from clickrank.policies import POLICIES
+
+    names = [POLICIES[name].name for name in policies or POLICIES]
+    models = _model_names(model or ())
+    found: list[Warmed] = []
+    with progress_bar("compiling", len(names), None) as tick:
+        for one in compile_all(names, models, processes):
+            found.append(one)
+            tick(1)
+            if not as_json:
+                on = f", also on {', '.join(one.models)}" if one.models else ""
+                text = one.problem or f"ready in {one.seconds:.1f} s{on}"
+                console().print(f"{one.policy}: {text}", highlight=False, markup=False)
+    if as_json:
+        print_json([one._asdict() for one in found])
+    if any(one.problem for one in found):
+        raise typer.Exit(1)
+
+
+def _model_names(given: Sequence[str]) -> list[str]:
+    from clickrank.clickmodels import CLICK_MODELS
+
+    if "all" in given:
+        return list(CLICK_MODELS)
+    return [CLICK_MODELS[name].name for name in given]
+
+
+def compile_all(
+    policies: Sequence[str], models: Sequence[str], processes: int | None = None
+) -> Iterator[Warmed]:
+    """Compile policies in processes of their own, and return each as it is done.
+
+    Numba compiles one function at a time in a process; what it makes is on disk for all.
+    """
+    import concurrent.futures
+    import multiprocessing
+
+    from clickrank.simulation.run import default_threads
+
+    if processes is not None and processes < 1:
+        raise InvalidValue(f"warm: --processes must be at least 1, got {processes}.")
+    workers = min(processes or default_threads(), len(policies))
+    if workers <= 1:
+        yield from (compile_policy(name, models) for name in policies)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=spawn) as pool:
+        waiting = [pool.submit(compile_policy, name, models) for name in policies]
+        try:
+            for done in concurrent.futures.as_completed(waiting):
+                yield done.result()
+        finally:
+            for one in waiting:
+                one.cancel()
+
+
+def compile_policy(name: str, models: Sequence[str]) -> Warmed:
+    """Compile one policy for rankers, and for simulations on the click models that it covers."""
+    from clickrank.checks.clickmodels import example_models
+    from clickrank.checks.playing import matched_model
+    from clickrank.clickmodels import CLICK_MODELS
+    from clickrank.errors import ClickRankError
+    from clickrank.learning import Learned
+    from clickrank.policies import POLICIES, policy
+    from clickrank.policies._shared.packing import first_state
+    from clickrank.simulation import simulate
+
+    began = time.perf_counter()
+    done = []
+    cls = POLICIES[name]
+    try:
+        own = matched_model(cls, 4, 2)
+        extra: dict[str, Any] = {"scores": own.attraction} if _takes_scores(cls) else {}
+        made = policy(name, model=own, horizon=100, **extra)
+        known: dict[type, Policy] = {type(first_state(made, 4, own.n_positions)): made}
+        for other in cls.assumes.click_models:  # which may need statistics of another kind
+            page = example_models(CLICK_MODELS[other], 4, own.n_positions, 0)[0]
+            with contextlib.suppress(ClickRankError):
+                spec = policy(name, model=page, horizon=100, **extra)
+                known.setdefault(type(first_state(spec, 4, own.n_positions)), spec)
+        for spec in known.values():
+            Learned(spec, 4, own.n_positions).prepare()
+        for other in models:
+            model = own if other == own.name else example_models(CLICK_MODELS[other], 4, 2, 0)[0]
+            try:
+                spec = policy(name, model=model, horizon=100, **extra)
+                if spec.why_not(model) is None:
+                    simulate(spec, model, horizon=1, runs=1, threads=1, progress=False)
+                    done.append(other)
+            except ClickRankError:  # it does not apply
+                continue
+    except ClickRankError as error:
+        return Warmed(name, done, time.perf_counter() - began, str(error))
+    return Warmed(name, done, time.perf_counter() - began)
+
+
+def _takes_scores(cls: type[Policy]) -> bool:
+    """Return whether a policy must be given scores of items."""
+    from clickrank.policies.capabilities import KnowsItems
+
+    return issubclass(cls, KnowsItems) and cls.described_by == "scores"

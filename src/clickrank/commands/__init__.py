@@ -1,1 +1,0 @@
-"""The commands on logs. Each imports what it needs when it runs, so that help comes at once."""

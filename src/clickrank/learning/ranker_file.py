@@ -1,0 +1,117 @@
+"""A ranker's file: arrays and a label in JSON, whole or not there, and no pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clickrank._core.features import Features
+from clickrank.errors import InvalidValue, UnknownName, invalid
+from clickrank.policies import POLICIES, Policy
+from clickrank.policies.base import settings_of
+from clickrank.stats.beta_prior import Beta
+
+Arrays = dict[str, NDArray[Any]]
+
+#: The version of the format; a later one may be read by a later clickrank only.
+FORMAT = 2
+_LABEL, _SETTING = "label", "setting."
+
+
+def write(path: str | Path, label: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write a file beside the old one and put it in its place: a crash leaves one of the two."""
+    target = Path(path)
+    text = json.dumps({**label, "format": FORMAT})
+    entire = {**arrays, _LABEL: np.frombuffer(text.encode(), dtype=np.uint8)}
+    entire["checksum"] = np.array(_checksum(text, arrays))
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **entire)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
+    """Return what `write` wrote; anything else is an error."""
+    owner = "Ranker"
+    try:
+        # NumPy leaves a file open that it cannot read.
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in content.files}
+        text, checksum = arrays.pop(_LABEL).tobytes().decode(), str(arrays.pop("checksum"))
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, AttributeError) as error:
+        rule = "the file must be one that `save` wrote, whole"
+        raise invalid(owner, rule, str(path)) from error
+    if checksum != _checksum(text, arrays):
+        raise invalid(owner, "the file must be as `save` wrote it", "another checksum")
+    label: dict[str, Any] = json.loads(text)
+    if label["format"] != FORMAT:
+        raise invalid(owner, f"the file must have format {FORMAT}", label["format"])
+    return label, arrays
+
+
+def policy_label(policy: Policy) -> tuple[dict[str, Any], Arrays]:
+    """Return a spec as plain values, and the arrays that are too large for that."""
+    arrays: Arrays = {}
+    settings: dict[str, Any] = {}
+    for field in settings_of(type(policy)):
+        value = getattr(policy, field.name)
+        if isinstance(value, Beta):
+            value = {"alpha": value.alpha, "beta": value.beta}
+        elif isinstance(value, Features):
+            arrays[_SETTING + field.name] = value.values
+            continue
+        elif not _plain(value):
+            rule = f"{field.name} must be made of numbers, text and vectors to be saved"
+            raise invalid(type(policy).__name__, rule, value)
+        settings[field.name] = value
+    label = {"name": policy.name, "settings": settings}
+    return {**label, "reference": True} if policy.reference else label, arrays
+
+
+def policy_from(label: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Policy:
+    """Return the spec again."""
+    try:
+        cls = POLICIES[label["name"]]
+    except UnknownName as error:
+        hint = "Import the module that registers it first."
+        raise InvalidValue(
+            f"Ranker: the file is of a policy that is not known. {error} {hint}"
+        ) from (error)
+    settings: dict[str, Any] = {
+        name: Beta(**value) if isinstance(value, dict) else value
+        for name, value in label["settings"].items()
+    }
+    for name in arrays:
+        if name.startswith(_SETTING):
+            settings[name.removeprefix(_SETTING)] = Features(arrays[name])
+    return cls(**settings, reference=bool(label.get("reference", False)))
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(_plain(entry) for entry in value)
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _checksum(text: str, arrays: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,74 @@
+"""One ranker, told in examples: they stand in the OpenAPI description, and a test sends them."""
+
+from __future__ import annotations
+
+from clickrank.service.schemas import messages as s
+
+_AT = 1_790_000_000.0
+_ID = "0193a7c2f1d05b6e8d1f2a3b4c5d6e7f"
+
+NEW_RANKER = {"name": "shop-front", "items": ["a", "b", "c", "d"], "n_positions": 3}
+CHANGE = {"window": 600, "mode": "live", "log_propensities": True}
+NEW_ITEMS = {"items": ["e"], "prior": {"alpha": [2.0], "beta": [18.0]}}
+RETIRED_ITEMS = {"items": ["d"]}
+RANK = {"id": _ID, "context": "red shoes"}
+RANK_BATCH = {"requests": [{"context": "red shoes"}, {}]}
+CLICKS = {"clicked": ["b"], "final": True}
+CLICK_BATCH = {"clicks": [{"id": _ID, "clicked": ["b"]}]}
+NEW_KEY = {"name": "shop-server", "role": "rank"}
+
+RANKER = s.Ranker(
+    name="shop-front",
+    policy="pb-mhb",
+    settings={},
+    n_items=4,
+    n_retired=0,
+    n_positions=3,
+    window=1800,
+    mode="live",
+    version=1,
+    created=_AT,
+    changed=_AT,
+    takes_candidates=True,
+    takes_priors=True,
+)
+RANKER_PAGE = s.RankerPage([RANKER])
+ITEM_PAGE = s.ItemPage([s.ItemEntry("a", False), s.ItemEntry("d", True)])
+CONTEXT_PAGE = s.ContextPage([s.ContextEntry("red shoes", 1200, 1150)])
+IMPRESSION = s.Impression(id=_ID, items=["b", "a", "c"], context="red shoes", version=1)
+IMPRESSION_BATCH = s.ImpressionBatch([IMPRESSION])
+FEEDBACK = s.Feedback(_ID, ["b"], True)
+FEEDBACK_BATCH = s.FeedbackBatch([s.FeedbackOf(_ID, FEEDBACK)])
+REPORT = s.Report(
+    name="shop-front",
+    context="red shoes",
+    impressions=1200,
+    settled=1150,
+    clicks=310,
+    click_rate=0.26,
+    exploration=0.08,
+    regret=12.5,
+    best=["b", "a", "c"],
+    items=[s.ItemReport("b", False, 1100, 180, 0.17, 0.15, 0.19, 0.99)],
+    positions=[s.PositionReport(1, 1150, 190, 0.165, 1.0)],
+)
+_BUCKET = s.Bucket(_AT, 100, 26, 31, 8)
+ACTIVITY = s.Activity(3600, _BUCKET, [_BUCKET])
+LOGGED = s.LoggedImpressions(
+    [s.LoggedImpression(_ID, "red shoes", _AT, ["b", "a", "c"], ["b"], True, False, 1)]
+)
+POLICIES = s.Policies(
+    [
+        s.PolicyInfo(
+            name="pb-mhb",
+            summary="Thompson sampling by Metropolis-Hastings.",
+            assumes="pbm clicks",
+            settings=[s.Setting("steps", False, 1)],
+            takes_candidates=True,
+            takes_priors=True,
+        )
+    ]
+)
+KEY = s.Key(1, "shop-server", "rank", _AT, None)
+MADE_KEY = s.MadeKey(1, "shop-server", "rank", _AT, None, "the-secret-shown-once")
+KEYS = s.Keys([KEY])

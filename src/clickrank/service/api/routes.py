@@ -1,0 +1,155 @@
+"""Every route of the API as data: the server, its description and its tests read this table."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clickrank.service.api import examples as e
+from clickrank.service.api import handlers as h
+from clickrank.service.api import parameters as q
+from clickrank.service.api.metrics import MEDIA as METRICS_MEDIA
+from clickrank.service.api.replies import Reply, Stream
+from clickrank.service.api.request_limits import BODY_LIMIT, LARGE_BODY_LIMIT
+from clickrank.service.schemas import messages as s
+
+if TYPE_CHECKING:
+    from clickrank.service.api.app import Service
+
+Handler = Callable[["Service", h.Path, Any, Any], Awaitable[Reply | Stream]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Route:
+    """A method of a path: who may call it, what it takes, what it gives and an example of both."""
+
+    method: str
+    path: str
+    call: Handler  # its docstring is the route's summary
+    answer: type | str | None  # a struct, a media type, or nothing
+    role: s.Role | None = "admin"
+    body: type | None = None
+    query: type[msgspec.Struct] | None = None
+    limit: int = BODY_LIMIT
+    example: Any = None  # of the body
+    answer_example: Any = None
+    statuses: tuple[int, ...] = (200,)
+    refusals: tuple[int, ...] = ()  # beside those that every such route has
+
+    @property
+    def label(self) -> str:
+        """Its name in the metrics."""
+        return f"{self.method} {self.path}"
+
+
+_R = "/v1/rankers"
+_ONE = "/v1/rankers/{name}"
+
+#: Those called for every visitor come first, where they are found first.
+ROUTES = (
+    Route(
+        "POST", f"{_ONE}/rank", h.rank,
+        s.Impression, role="rank", body=s.RankRequest, example=e.RANK,
+        answer_example=e.IMPRESSION, refusals=(409,),
+    ),
+    Route(
+        "POST", "/v1/impressions/{id}/clicks", h.click,
+        s.Feedback, role="rank", body=s.Clicks, example=e.CLICKS,
+        answer_example=e.FEEDBACK, refusals=(409,),
+    ),
+    Route(
+        "POST", "/ping", h.ping, s.Health,
+        role="rank", body=s.RankRequest, example=e.RANK, answer_example=s.Health(True),
+    ),
+    Route(
+        "GET", "/healthz", h.show_health, s.Health,
+        role=None, answer_example=s.Health(True),
+    ),
+    Route(
+        "POST", f"{_ONE}/rank/batch", h.rank_batch,
+        s.ImpressionBatch, role="rank", body=s.RankBatch, limit=LARGE_BODY_LIMIT,
+        example=e.RANK_BATCH, answer_example=e.IMPRESSION_BATCH, refusals=(409,),
+    ),
+    Route(
+        "POST", "/v1/clicks/batch", h.click_batch,
+        s.FeedbackBatch, role="rank", body=s.ClickBatch, limit=LARGE_BODY_LIMIT,
+        example=e.CLICK_BATCH, answer_example=e.FEEDBACK_BATCH,
+    ),
+    Route(
+        "GET", _R, h.list_rankers, s.RankerPage, query=q.Page,
+        answer_example=e.RANKER_PAGE,
+    ),
+    Route(
+        "POST", _R, h.create_ranker,
+        s.Ranker, body=s.NewRanker, limit=LARGE_BODY_LIMIT, example=e.NEW_RANKER,
+        answer_example=e.RANKER, statuses=(201, 200), refusals=(409,),
+    ),
+    Route("GET", _ONE, h.show_ranker, s.Ranker, answer_example=e.RANKER),
+    Route(
+        "PATCH", _ONE, h.change_ranker, s.Ranker, body=s.RankerChange,
+        example=e.CHANGE, answer_example=e.RANKER, refusals=(409,),
+    ),
+    Route(
+        "DELETE", _ONE, h.delete_ranker, None,
+        statuses=(204,), refusals=(409,),
+    ),
+    Route(
+        "GET", f"{_ONE}/items", h.list_items, s.ItemPage,
+        query=q.NumberPage, answer_example=e.ITEM_PAGE,
+    ),
+    Route(
+        "POST", f"{_ONE}/items", h.add_items, s.Ranker, body=s.NewItems,
+        limit=LARGE_BODY_LIMIT, example=e.NEW_ITEMS, answer_example=e.RANKER, refusals=(409,),
+    ),
+    Route(
+        "POST", f"{_ONE}/items/retire", h.retire_items, s.Ranker,
+        body=s.RetiredItems, limit=LARGE_BODY_LIMIT, example=e.RETIRED_ITEMS,
+        answer_example=e.RANKER, refusals=(409,),
+    ),
+    Route(
+        "GET", f"{_ONE}/contexts", h.list_contexts,
+        s.ContextPage, query=q.ContextsPage, answer_example=e.CONTEXT_PAGE,
+    ),
+    Route(
+        "GET", f"{_ONE}/report", h.show_report, s.Report,
+        query=q.OfContext, answer_example=e.REPORT,
+    ),
+    Route(
+        "GET", f"{_ONE}/activity", h.show_activity,
+        s.Activity, query=q.ActivityQuery, answer_example=e.ACTIVITY,
+    ),
+    Route(
+        "GET", f"{_ONE}/impressions", h.list_impressions,
+        s.LoggedImpressions, query=q.LoggedQuery, answer_example=e.LOGGED,
+    ),
+    Route("GET", f"{_ONE}/log.parquet", h.export_log, h.PARQUET),
+    Route(
+        "GET", "/v1/policies", h.list_policies, s.Policies,
+        answer_example=e.POLICIES,
+    ),
+    Route("GET", "/v1/keys", h.list_keys, s.Keys, answer_example=e.KEYS),
+    Route(
+        "POST", "/v1/keys", h.make_key, s.MadeKey,
+        body=s.NewKey, example=e.NEW_KEY, answer_example=e.MADE_KEY, statuses=(201,),
+        refusals=(409,),
+    ),
+    Route(
+        "DELETE", "/v1/keys/{key}", h.revoke_key, s.Key,
+        answer_example=msgspec.structs.replace(e.KEY, revoked=e.KEY.created + 60.0),
+    ),
+    Route(
+        "GET", "/metrics", h.show_metrics, METRICS_MEDIA.decode(),
+        role="rank",
+    ),
+    Route(
+        "GET", "/readyz", h.show_readiness,
+        s.Readiness, role=None, answer_example=s.Readiness(True), statuses=(200, 503),
+    ),
+    Route(
+        "GET", "/openapi.json", h.show_description, "application/json",
+        role=None,
+    ),
+)  # fmt: skip

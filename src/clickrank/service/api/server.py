@@ -1,0 +1,166 @@
+"""The process around the service: its socket, its workers, its end."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.supervisors import Multiprocess
+
+from clickrank.errors import InvalidValue, invalid
+from clickrank.service.api.metrics import FOLDER
+from clickrank.service.api.protocol import JsonErrors
+from clickrank.service.store.api_keys import has_admin
+from clickrank.service.store.database import Database
+
+SETTINGS = "CLICKRANK_SERVE"  # how the workers are told theirs
+KEEP_SECONDS = 75  # for which a connection may rest; clients let theirs go sooner
+STOP_SECONDS = 30  # for which a stop waits for requests under way
+HUNG_SECONDS = 30  # after which a worker that does not move is replaced; some policies compile
+SWITCH_SECONDS = 0.0003  # after which a thread that waits gets its turn
+
+_LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "loggers": {
+        "clickrank": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+        "uvicorn": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
+    },
+}
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """What a worker needs to know."""
+
+    store: str
+    keys_required: bool
+
+
+def serve(
+    store: str,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    *,
+    workers: int = 1,
+    require_keys: bool = False,
+    on_bound: Callable[[str, bool], None] | None = None,
+) -> None:
+    """Serve until a signal says to stop; ``on_bound`` gets the address, and if it needs keys."""
+    if workers < 1:
+        raise invalid("serve", "workers must be at least 1", workers)
+    database = Database(store)
+    if workers > 1 and database.is_sqlite:
+        raise invalid("serve", "more than one worker needs PostgreSQL; workers must be 1", workers)
+    with bind(host, port) as listener:
+        keys_required = require_keys or not is_loopback(listener)
+        database.upgrade()
+        if keys_required:
+            check_admin(database, host)
+        database.close()
+        if on_bound is not None:
+            on_bound(address_of(listener), keys_required)
+        run(Settings(store, keys_required), listener, workers)
+
+
+def run(settings: Settings, listener: socket.socket, workers: int) -> None:
+    """Run one worker here, or several in processes of their own and replace those that die."""
+    config = partial(
+        uvicorn.Config, http=JsonErrors, ws="none", lifespan="on", access_log=False,
+        log_config=_LOGGING, server_header=False, proxy_headers=False,
+        timeout_keep_alive=KEEP_SECONDS, timeout_graceful_shutdown=STOP_SECONDS,
+        timeout_worker_healthcheck=HUNG_SECONDS,
+    )  # fmt: skip
+    # uvicorn ends with the signal that stopped it; that is no failure.
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        if workers == 1:
+            uvicorn.Server(config(app_of(settings))).run(sockets=[listener])
+            return
+        with tempfile.TemporaryDirectory(prefix="clickrank-metrics-") as folder:
+            os.environ[FOLDER] = folder
+            os.environ[SETTINGS] = msgspec.json.encode(settings).decode()
+            app = f"{__name__}:worker_app"
+            Multiprocess(config(app, factory=True, workers=workers), [listener]).run()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        os.environ.pop(FOLDER, None)
+        os.environ.pop(SETTINGS, None)
+
+
+def app_of(settings: Settings) -> ASGIApp:
+    """Return the application."""
+    from clickrank.service.api.app import make_app
+    from clickrank.service.runtime.engine import Engine
+
+    # Requests and writing take turns; with Python's 5 ms each would wait long for the other.
+    sys.setswitchinterval(SWITCH_SECONDS)
+    return make_app(partial(Engine.open, settings.store), settings.keys_required)
+
+
+def worker_app() -> ASGIApp:
+    """Return the application of a worker process, which ends with the one that started it."""
+    logging.getLogger("clickrank.serve").info("Worker %d starts.", os.getpid())
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+    return app_of(msgspec.json.decode(os.environ[SETTINGS], type=Settings))
+
+
+def _end_after(parent: Any) -> None:
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket bound to an address; port 0 lets the system choose."""
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, _, _, _, address = found[0]
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def is_loopback(listener: socket.socket) -> bool:
+    """Tell whether only this machine can reach it: judged by what it is bound to, not by name."""
+    return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the address to open from this machine."""
+    host, port = listener.getsockname()[:2]
+    if ipaddress.ip_address(host.partition("%")[0]).is_unspecified:
+        host = "127.0.0.1" if listener.family == socket.AF_INET else "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def check_admin(database: Database, host: str) -> None:
+    """Refuse to start where keys are asked for and nobody has one."""
+    with database.reading() as connection:
+        if has_admin(connection):
+            return
+    store = database.url.render_as_string(hide_password=True)
+    raise InvalidValue(
+        f"serve: {host} needs a key with the role 'admin' and the store has none. Make one: "
+        f"clickrank keys add NAME --role admin --store {store}"
+    )

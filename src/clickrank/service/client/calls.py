@@ -1,0 +1,294 @@
+"""What each method of a client sends, said once for both clients."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Generic, Literal, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from urllib.parse import quote
+
+import msgspec
+from msgspec import UNSET
+
+from clickrank.service.schemas import messages as s
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+@dataclasses.dataclass(frozen=True)
+class Call(Generic[T]):
+    """A request to make, and what its answer is."""
+
+    method: str
+    path: str
+    answer: type[T]
+    body: bytes | None = None
+    params: Mapping[str, str | int] = dataclasses.field(default_factory=dict)
+    #: Whether doing it twice is the same as doing it once.
+    repeatable: bool = True
+    #: Whether, after a try of which nothing is known, a 404 says that the try succeeded.
+    gone_is_done: bool = False
+    #: Where to put the answer, if it is a file.
+    file: Path | None = None
+    #: Whether it may take a minute: the service compiles a policy when it first meets it.
+    long: bool = False
+
+
+class Route(Generic[P, T]):
+    """A method of both clients: what it sends is written once, each client sends it in its way."""
+
+    def __init__(self, call: Callable[P, Call[T]]) -> None:
+        """Keep the function that makes the call, and take its documentation."""
+        self.call = call
+        self.__doc__ = call.__doc__
+        self.__wrapped__ = call
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Route[P, T]: ...
+    @overload
+    def __get__(self, client: Sync, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: Async, owner: type) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, client: Any, owner: type) -> Any:
+        """Return the method of a client."""
+        if client is None:
+            return self
+
+        def method(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return client.send(self.call(*args, **kwargs))
+
+        method.__doc__, method.__name__ = self.call.__doc__, self.call.__name__
+        method.__wrapped__ = self.call  # type: ignore[attr-defined]  # for help()
+        return method
+
+
+class RankerOptions(TypedDict, total=False):
+    """What `create_ranker` may be told; see `clickrank.service.schemas.messages.NewRanker`."""
+
+    policy: str
+    settings: dict[str, Any]
+    window: int
+    mode: s.Mode
+    log_propensities: bool
+    prior: s.Prior | None
+    start: s.Start | None
+
+
+class RankerChanges(TypedDict, total=False):
+    """What `change_ranker` may be told."""
+
+    window: int
+    mode: s.Mode
+    log_propensities: bool
+    policy: str
+    settings: dict[str, Any]
+
+
+class Calls:
+    """The methods of both clients. Those of `AsyncClient` are awaited."""
+
+    @Route
+    @staticmethod
+    def create_ranker(
+        name: str, items: Iterable[str], n_positions: int, **options: Unpack[RankerOptions]
+    ) -> Call[s.Ranker]:
+        """Create a ranker. One of the same name that is the same is no error."""
+        new = s.NewRanker(name, list(items), n_positions, **options)
+        return dataclasses.replace(_post("/v1/rankers", new, s.Ranker), long=True)
+
+    @Route
+    @staticmethod
+    def rankers(after: str = "", limit: int = 100) -> Call[s.RankerPage]:
+        """List rankers by name, a page at a time: ask again with ``after=page.next``."""
+        return _get("/v1/rankers", s.RankerPage, after=after, limit=limit)
+
+    @Route
+    @staticmethod
+    def ranker(name: str) -> Call[s.Ranker]:
+        """Return a ranker as it is."""
+        return _get(_ranker(name), s.Ranker)
+
+    @Route
+    @staticmethod
+    def change_ranker(name: str, **changes: Unpack[RankerChanges]) -> Call[s.Ranker]:
+        """Change a ranker's window, mode, policy or settings; what is left out stays."""
+        body = msgspec.json.encode(s.RankerChange(**changes))
+        return Call("PATCH", _ranker(name), s.Ranker, body, long="policy" in changes)
+
+    @Route
+    @staticmethod
+    def delete_ranker(name: str) -> Call[None]:
+        """Delete a ranker and its log."""
+        return Call("DELETE", _ranker(name), type(None), gone_is_done=True)
+
+    @Route
+    @staticmethod
+    def items(name: str, after: int = 0, limit: int = 1000) -> Call[s.ItemPage]:
+        """List items in the order they were added: ask again with ``after=page.next``."""
+        return _get(f"{_ranker(name)}/items", s.ItemPage, after=after, limit=limit)
+
+    @Route
+    @staticmethod
+    def add_items(
+        name: str,
+        items: Iterable[str],
+        prior: s.Prior | None = None,
+        features: Iterable[Iterable[float]] | None = None,
+    ) -> Call[s.Ranker]:
+        """Add items, with what is known of them; those already there stay as they are."""
+        rows = None if features is None else [list(row) for row in features]
+        return _post(f"{_ranker(name)}/items", s.NewItems(list(items), prior, rows), s.Ranker)
+
+    @Route
+    @staticmethod
+    def retire_items(name: str, items: Iterable[str]) -> Call[s.Ranker]:
+        """Never show these items again; their history is kept."""
+        return _post(f"{_ranker(name)}/items/retire", s.RetiredItems(list(items)), s.Ranker)
+
+    @Route
+    @staticmethod
+    def contexts(name: str, after: str | None = None, limit: int = 100) -> Call[s.ContextPage]:
+        """List contexts by name: ask again with ``after=page.next``."""
+        return _get(f"{_ranker(name)}/contexts", s.ContextPage, after=after, limit=limit)
+
+    @Route
+    @staticmethod
+    def rank(
+        name: str,
+        context: str = "",
+        candidates: Iterable[str] | None = None,
+        current: Iterable[str] | None = None,
+        id: str | None = None,  # noqa: A002 - the name it has in the API
+    ) -> Call[s.Impression]:
+        """Return a list to show, on record.
+
+        ``current`` is the page's own list, in shadow mode. The impression's id is chosen here, if
+        not given: tries that are repeated get the list of the first.
+        """
+        request = s.RankRequest(id or new_id(), context, _list(candidates), _list(current))
+        return _post(f"{_ranker(name)}/rank", request, s.Impression)
+
+    @Route
+    @staticmethod
+    def rank_batch(name: str, requests: Iterable[s.RankRequest]) -> Call[s.ImpressionBatch]:
+        """Return a list to each request, in their order."""
+        named = [
+            msgspec.structs.replace(request, id=new_id()) if request.id is UNSET else request
+            for request in requests
+        ]
+        return _post(f"{_ranker(name)}/rank/batch", s.RankBatch(named), s.ImpressionBatch)
+
+    @Route
+    @staticmethod
+    def click(
+        impression_id: str, clicked: Iterable[str] = (), final: bool = False
+    ) -> Call[s.Feedback]:
+        """Tell which items of an impression were clicked, and whether that is final."""
+        path = f"/v1/impressions/{quote(impression_id, safe='')}/clicks"
+        return _post(path, s.Clicks(list(clicked), final), s.Feedback)
+
+    @Route
+    @staticmethod
+    def click_batch(clicks: Iterable[s.ClicksOf]) -> Call[s.FeedbackBatch]:
+        """Tell clicks on many impressions; each has its own answer, or its own error."""
+        return _post("/v1/clicks/batch", s.ClickBatch(list(clicks)), s.FeedbackBatch)
+
+    @Route
+    @staticmethod
+    def report(name: str, context: str = "") -> Call[s.Report]:
+        """Return what a ranker has learned in a context."""
+        return _get(f"{_ranker(name)}/report", s.Report, context=context)
+
+    @Route
+    @staticmethod
+    def activity(name: str, context: str = "", seconds: int | None = None) -> Call[s.Activity]:
+        """Return impressions and clicks over time, in steps of some seconds."""
+        path = f"{_ranker(name)}/activity"
+        return _get(path, s.Activity, context=context, seconds=seconds)
+
+    @Route
+    @staticmethod
+    def impressions(
+        name: str, context: str | None = None, limit: int = 100
+    ) -> Call[s.LoggedImpressions]:
+        """Return the last impressions, newest first; those of one context, or of all."""
+        path = f"{_ranker(name)}/impressions"
+        return _get(path, s.LoggedImpressions, context=context, limit=limit)
+
+    @Route
+    @staticmethod
+    def export_log(name: str, path: str | os.PathLike[str]) -> Call[None]:
+        """Write a ranker's log to a Parquet file; it is there when it is complete."""
+        return Call("GET", f"{_ranker(name)}/log.parquet", type(None), file=Path(path))
+
+    @Route
+    @staticmethod
+    def policies() -> Call[s.Policies]:
+        """List the policies to choose from."""
+        return _get("/v1/policies", s.Policies)
+
+    @Route
+    @staticmethod
+    def keys() -> Call[s.Keys]:
+        """List keys, without their secrets."""
+        return _get("/v1/keys", s.Keys)
+
+    @Route
+    @staticmethod
+    def make_key(name: str, role: Literal["rank", "admin"]) -> Call[s.MadeKey]:
+        """Make a key; its secret is shown this once.
+
+        The one call that is not repeated when an answer is lost, since it would make two: list the
+        keys and revoke the lost one.
+        """
+        body = msgspec.json.encode(s.NewKey(name, role))
+        return Call("POST", "/v1/keys", s.MadeKey, body, repeatable=False)
+
+    @Route
+    @staticmethod
+    def revoke_key(key_id: int) -> Call[s.Key]:
+        """Revoke a key."""
+        return Call("DELETE", f"/v1/keys/{key_id}", s.Key)
+
+
+class Sync(Calls):
+    """A client whose methods return."""
+
+    def send(self, call: Call[T]) -> T:
+        """Make a call."""
+        raise NotImplementedError
+
+
+class Async(Calls):
+    """A client whose methods are awaited."""
+
+    async def send(self, call: Call[T]) -> T:
+        """Make a call."""
+        raise NotImplementedError
+
+
+def new_id() -> str:
+    """Return an id that nobody else has; those of later milliseconds sort later."""
+    return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
+
+
+def _ranker(name: str) -> str:
+    return f"/v1/rankers/{quote(name, safe='')}"
+
+
+def _list(values: Iterable[str] | None) -> list[str] | None:
+    return None if values is None else list(values)
+
+
+def _get(path: str, answer: type[T], **params: str | int | None) -> Call[T]:
+    given = {name: value for name, value in params.items() if value is not None}
+    return Call("GET", path, answer, params=given)
+
+
+def _post(path: str, body: msgspec.Struct, answer: type[T]) -> Call[T]:
+    return Call("POST", path, answer, msgspec.json.encode(body))

@@ -1,0 +1,1 @@
+"""Rankers at work in a process of the service: choosing, settling, folding."""

@@ -1,0 +1,35 @@
+"""The policies that a ranker may have."""
+
+from __future__ import annotations
+
+import functools
+
+from clickrank.learning import takes_candidates
+from clickrank.policies import POLICIES
+from clickrank.reports.descriptions import policy_entries
+from clickrank.service.schemas.messages import PolicyInfo, Setting
+from clickrank.service.store.definition import takes_priors
+
+#: What a request gives in fields of their own.
+FIELDS = ("prior", "initial")
+
+
+@functools.cache
+def policy_infos() -> list[PolicyInfo]:
+    """Return them by name."""
+    return [
+        PolicyInfo(
+            entry.name,
+            entry.summary,
+            entry.assumes.text(),
+            [
+                Setting(each.name, each.required, each.default)
+                for each in entry.parameters
+                if each.name not in FIELDS
+            ],
+            takes_candidates(POLICIES[entry.name]),
+            takes_priors(entry.name),
+            entry.cautions,
+        )
+        for entry in policy_entries()
+    ]

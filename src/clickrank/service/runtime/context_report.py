@@ -1,0 +1,322 @@
+"""What the counts of a stream say: estimates, intervals, the best list, what exploring cost.
+
+Clicks are read by the position-based model: a click on item i at position k has probability
+θ_i κ_k, with κ = 1 at the first position; see `clickrank.fit.fit_pbm_page`. Every number here
+follows from counts by item and position, so that a report costs the same after any number of
+impressions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from clickrank._core.arrays import Floats, Ints
+from clickrank.fit import PBMPageFit, fit_pbm_page
+from clickrank.service.schemas.messages import ItemReport, PositionReport, Report, ShadowReport
+
+Flags = NDArray[np.bool_]
+
+#: A position's examination is told if it is known to about this factor, exp(2 · 0.5), either way.
+LARGEST_EXAMINATION_ERROR = 0.5
+#: Draws behind the probabilities of being in the best list, and variates of all items together.
+MOST_DRAWS, LEAST_DRAWS, ALL_DRAWS = 2_500, 100, 400_000
+#: What the chances may add up to of all items that are not drawn, and get 0.
+NEGLIGIBLE = 0.01
+_FIXED_POINT = 6
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Counts:
+    """What a stream has on record of its settled impressions, and a few totals.
+
+    Parameters
+    ----------
+    views, clicks
+        By item number and position, (n_items, n_positions).
+    impressions
+        All on record, settled or not.
+    settled, clicked
+        Settled impressions, and those of them with a click.
+    recent, exploring
+        How many of the last impressions were looked at, and how many did not show the best list.
+    own_views, page_views
+        In shadow mode, over the same impressions: how often the ranker would have shown each item
+        at each position, and how often the page did.
+    same_items
+        In shadow mode: how many of the page's items there were in the ranker's own list too.
+    """
+
+    views: Ints
+    clicks: Ints
+    impressions: int
+    settled: int
+    clicked: int
+    recent: int = 0
+    exploring: int = 0
+    own_views: Ints | None = None
+    page_views: Ints | None = None
+    same_items: int = 0
+
+
+class Best:
+    """Which list is the best by what is known, of all items or of some.
+
+    The items of the highest estimates, best where examination is highest; equal ones, and
+    items not shown, which come last, in the order they were added.
+    """
+
+    def __init__(self, views: Ints, clicks: Ints) -> None:
+        """Estimate."""
+        self.n_items = views.shape[0]
+        self._fit = fit_pbm_page(views, clicks)
+        self._known = attraction(self._fit, views, clicks)
+        self._shown = views.sum(axis=1) > 0
+
+    def among(self, active: Flags) -> Ints:
+        """Return the best list of the active items, as their numbers."""
+        return _best(self._fit, self._known, self._shown, active)
+
+
+def report(name: str, context: str, items: Sequence[str], retired: Flags, counts: Counts) -> Report:
+    """Return the report of a stream.
+
+    *estimate, low, high* of an item: the mean and the 2.5 % and 97.5 % quantiles of its Beta
+    distribution, see `attraction`. That has the weight of its clicks, by the standard error of
+    `fit_pbm_page`, which counts in that κ is estimated too, and that of what other items are like.
+    It is not exact: the standard error is that of large samples, and what other items are like is
+    taken as known. In simulations 92 to 95 % of the intervals hold the truth, over items; an item
+    very unlike the others needs views to be told from them. Items not shown have no estimate.
+
+    *best_probability*: the share of draws of these distributions in which the item is among the
+    n_positions active ones of the highest θ. The seed is fixed: equal counts, equal report. Its
+    standard error is √(p(1-p)/draws): at most 0.01 while no more than 160 items are in question;
+    with 1,000 of them 0.025 at most, and 0.01 for p ≤ 0.04. Items not shown are drawn as one that
+    nothing is known of but the other items. Items are drawn independently, though they share
+    the error of κ: where κ is hardly known the probabilities are too cautious.
+
+    *examination*: κ, where clicked items shown at several positions link the position to the
+    first, and it is known to about a factor of e; else None.
+
+    *regret*: Σ θ_i κ_k over the best list, once for each settled impression, minus the same sum
+    over the lists shown; at these estimates, and with the items active now. Impressions restricted
+    to some candidates count as if they were not. Not below 0: items retired since may have been
+    better.
+
+    *shadow*: the same sum over the ranker's own lists and over the page's, an impression; None
+    while the examination of a position is not known.
+
+    **Complexity**: some milliseconds for 20 items, 50 for 1,000 and a few seconds for 100,000.
+    """
+    views, clicks = counts.views, counts.clicks
+    fit = fit_pbm_page(views, clicks)
+    known = attraction(fit, views, clicks)
+    best = _best(fit, known, views.sum(axis=1) > 0, ~retired)
+    settled = counts.settled
+    return Report(
+        name=name,
+        context=context,
+        impressions=counts.impressions,
+        settled=settled,
+        clicks=int(clicks.sum()),
+        click_rate=counts.clicked / settled if settled else None,
+        exploration=counts.exploring / counts.recent if counts.recent else None,
+        regret=_regret(fit, known, views, best) if settled else None,
+        best=[items[i] for i in best],
+        items=_items(known, items, retired, views, clicks),
+        positions=_positions(fit, views, clicks),
+        shadow=_shadow(fit, known, counts),
+    )
+
+
+def best_probabilities(known: Attraction, shown: Flags, active: Flags, n_positions: int) -> Floats:
+    """Return each item's probability of being among the n_positions highest active ones."""
+    chances = np.zeros(active.size)
+    if active.sum() <= n_positions:
+        chances[active] = 1.0
+        return chances
+    near = np.flatnonzero(active & shown)
+    if near.size > n_positions:
+        # In question are items that are not surely below n_positions others. By the union bound
+        # the rest have a chance of NEGLIGIBLE all together.
+        tail = NEGLIGIBLE / (near.size * (n_positions + 1))
+        low, high = _quantiles(known, near, tail, 1.0 - tail)
+        near = near[high >= np.partition(low, -n_positions)[-n_positions]]
+    rng = np.random.default_rng(0)
+    draws = max(min(MOST_DRAWS, ALL_DRAWS // max(near.size, 1)), LEAST_DRAWS)
+    values = rng.beta(known.alpha[near], known.beta[near], (draws, near.size))
+    new = np.flatnonzero(active & ~shown)
+    if new.size:
+        # Items not shown are alike, and only the highest of them count: order statistics of
+        # uniform numbers, one below the other, at their quantiles.
+        crowd = np.arange(new.size, max(new.size - n_positions, 0), -1)
+        uniform = np.cumprod(rng.random((draws, crowd.size)) ** (1.0 / crowd), axis=1)
+        nodes = 1.0 - np.linspace(1.0, 0.0, 513) ** 4
+        highest = np.interp(uniform, nodes, betaincinv(*known.prior, nodes))
+        values = np.hstack([values, highest])
+    least = np.partition(values, -n_positions, axis=1)[:, -n_positions, None]
+    inside = (values >= least).mean(axis=0)
+    chances[near] = inside[: near.size]
+    if new.size:
+        chances[new] = inside[near.size :].sum() / new.size
+    return chances
+
+
+def _quantiles(known: Attraction, items: Ints, low: float, high: float) -> tuple[Floats, Floats]:
+    alpha, beta = known.alpha[items], known.beta[items]
+    ends = betaincinv(alpha, beta, np.array([[low], [high]])).astype(np.float64)
+    return ends[0], ends[1]
+
+
+def _best(fit: PBMPageFit, known: Attraction, shown: Flags, active: Flags) -> Ints:
+    """Return the best list at the estimates, as item numbers."""
+    items = np.flatnonzero(active)
+    order = np.lexsort((-known.mean[items], ~shown[items]))  # stable
+    chosen = items[order[: fit.examination.size]]
+    # A position of unknown examination, or that is not surely looked at more than the one before
+    # it, is taken to be like that: by chance alone no list is turned upside down.
+    told, error = _told(fit), fit.examination_error
+    levels = [1.0]
+    for position in range(1, chosen.size):
+        level = fit.examination[position]
+        sure = told[position] and level * np.exp(-2.0 * error[position]) > levels[-1]
+        known_less = told[position] and level <= levels[-1]
+        levels.append(level if sure or known_less else levels[-1])
+    best = np.empty_like(chosen)
+    best[np.argsort(-np.array(levels[: chosen.size]), kind="stable")] = chosen
+    return best
+
+
+def _told(fit: PBMPageFit) -> Flags:
+    """Return the positions whose examination the clicks tell."""
+    return fit.linked & (fit.examination_error <= LARGEST_EXAMINATION_ERROR)
+
+
+class Attraction(NamedTuple):
+    """What is known of each item's attraction: Beta distributions, and of those not shown."""
+
+    alpha: Floats  # (n_items,)
+    beta: Floats
+    prior: tuple[float, float]  # alpha and beta of an item that was not shown
+
+    @property
+    def mean(self) -> Floats:
+        """The estimates."""
+        return self.alpha / (self.alpha + self.beta)
+
+
+def attraction(fit: PBMPageFit, views: Ints, clicks: Ints) -> Attraction:
+    """Return what the clicks say of each item, beginning from what the other items are like.
+
+    The highest of many estimates is too high: by luck, and more so if few views are behind it.
+    Drawn to the mean of the items, by as much as they are alike, it is not. The mean and variance
+    of θ over items are those that explain by how much c_i / n_i differ, with n_i = Σ_k κ_k views
+    in place of views; items count with n / (n + 1). The variance is taken one standard error
+    higher than it seems, and the prior never weighs less than half a click and half a miss.
+
+    A Beta distribution is exact where κ is known and 1. Elsewhere it has the mean at which the
+    slope is 0, and the variance that the curvature there says.
+    """
+    n, c = views @ fit.examination, clicks.sum(axis=1)
+    shown = n > 0
+    prior = (0.5, 0.5)
+    if shown.any():
+        n_shown, share = n[shown], (views @ fit.examination**2)[shown] / n[shown]
+        rates, counting = c[shown] / n_shown, n_shown / (n_shown + 1.0)
+        total = counting.sum()
+        least_mean = 0.5 / (n.sum() + 1.0)  # without a click, what that says of all items together
+        overall = c.sum() / (n.sum() + 1.0) + least_mean
+        mean = min(max((counting @ rates + overall) / (total + 1.0), least_mean), 0.999)
+        noise = mean * np.maximum(1.0 - mean * share, 0.0) / n_shown
+        variance = max(counting @ ((rates - mean) ** 2 - noise) / total, 0.0)
+        variance += np.sqrt(2.0 * ((counting * (variance + noise)) ** 2).sum()) / total
+        least = 0.5 / min(mean, 1.0 - mean)
+        weight = max(mean * (1.0 - mean) / max(variance, 1e-9) - 1.0, least)
+        prior = (float(weight * mean), float(weight * (1.0 - mean)))
+    # The slope of the log-likelihood at θ is that of c clicks and Σ f κ(1-θ)/(1-κθ) misses at an
+    # examination of 1, for f misses at κ: what they would say if they depended on θ no further.
+    mean = fit.attraction  # where these slopes alone are 0
+    weight, bend = np.ones(n.size), np.zeros(n.size)
+    failed, kappa = views - clicks, fit.examination
+    for _ in range(_FIXED_POINT):
+        looked = kappa / np.maximum(1.0 - kappa * mean[:, None], 0.01)
+        hits = prior[0] + weight * c
+        misses = prior[1] + weight * (1.0 - mean) * (failed * looked).sum(axis=1)
+        mean = 0.5 * (mean + hits / (hits + misses))
+        # Where κ is not known well, the counts weigh less: relative variances add.
+        bend = c + mean**2 * (failed * looked**2).sum(axis=1)
+        weight = 1.0 / (1.0 + bend * fit.inherited_error**2)
+    precision = prior[0] + weight * bend + prior[1] * (mean / (1.0 - mean)) ** 2
+    size = precision * (1.0 - mean) / mean
+    return Attraction(mean * size, (1.0 - mean) * size, prior)
+
+
+def _items(
+    known: Attraction, ids: Sequence[str], retired: Flags, views: Ints, clicks: Ints
+) -> list[ItemReport]:
+    counts = views.sum(axis=1)
+    shown = counts > 0
+    triples = np.zeros((shown.size, 3))
+    triples[:, 0] = known.mean
+    triples[shown, 1], triples[shown, 2] = _quantiles(known, np.flatnonzero(shown), 0.025, 0.975)
+    chances = best_probabilities(known, shown, ~retired, views.shape[1])
+    reports = []
+    columns = zip(
+        ids,
+        retired.tolist(),
+        counts.tolist(),
+        clicks.sum(axis=1).tolist(),
+        triples.tolist(),
+        chances.tolist(),
+        strict=True,
+    )
+    for item, gone, n, c, triple, chance in columns:
+        estimate, low, high = triple if n else (None, None, None)
+        reports.append(ItemReport(item, gone, n, c, estimate, low, high, chance))
+    return reports
+
+
+def _positions(fit: PBMPageFit, views: Ints, clicks: Ints) -> list[PositionReport]:
+    columns = zip(
+        views.sum(axis=0).tolist(),
+        clicks.sum(axis=0).tolist(),
+        fit.examination.tolist(),
+        _told(fit).tolist(),
+        strict=True,
+    )
+    return [
+        PositionReport(k, n, c, c / n if n else None, examination if known else None)
+        for k, (n, c, examination, known) in enumerate(columns, start=1)
+    ]
+
+
+def _value(fit: PBMPageFit, known: Attraction, views: Ints) -> float:
+    """Return the clicks to expect of these views."""
+    return float(known.mean @ views @ fit.examination)
+
+
+def _regret(fit: PBMPageFit, known: Attraction, views: Ints, best: Ints) -> float:
+    always = np.zeros_like(views)
+    places = np.arange(best.size)
+    always[best, places] = views.sum(axis=0)[places]
+    return max(_value(fit, known, always) - _value(fit, known, views), 0.0)
+
+
+def _shadow(fit: PBMPageFit, known: Attraction, counts: Counts) -> ShadowReport | None:
+    own, page = counts.own_views, counts.page_views
+    if own is None or page is None or not page.any():
+        return None
+    n = int(page[:, 0].sum())
+    # A page that never changes its order does not tell items from positions.
+    told = bool(_told(fit).all())
+    return ShadowReport(
+        impressions=n,
+        same_items=counts.same_items / int(page.sum()),
+        own_value=_value(fit, known, own) / n if told else None,
+        page_value=_value(fit, known, page) / n if told else None,
+    )

@@ -1,0 +1,282 @@
+"""From requests to definitions of rankers: all that is checked before anything is kept."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import UNSET
+
+from clickrank.errors import ClickRankError, InvalidValue, UnknownName, did_you_mean, invalid
+from clickrank.learning import Learner, drops_items, takes_candidates
+from clickrank.learning.caches import arrays_in
+from clickrank.policies import POLICIES
+from clickrank.policies.capabilities import HasCautions
+from clickrank.priors import from_ranking
+from clickrank.service.schemas.messages import (
+    MOST_ITEMS,
+    NewItems,
+    NewRanker,
+    Prior,
+    Ranker,
+    RankerChange,
+    RetiredItems,
+)
+from clickrank.service.store.definition import Definition, takes_list, takes_priors
+from clickrank.service.store.rankers import RankerRow
+
+#: Bytes that what one context has learned may take.
+MOST_BYTES = 256 * 2**20
+#: What would keep a worker busy for longer than visitors wait.
+_MOST = {"steps": 1_000, "slots": 2**16}
+
+
+def define(new: NewRanker) -> Definition:
+    """Return the definition of a new ranker, or say why there cannot be one."""
+    items = _distinct(new.name, new.items)
+    numbers = {item: number for number, item in enumerate(items)}
+    _known_policy(new.policy)
+    _plain_settings(new.name, new.settings)
+    alpha = beta = start = None
+    if new.prior is not None:
+        if new.start is not None:
+            raise InvalidValue(f"{new.name}: give either prior or start, not both.")
+        alpha, beta = _prior(new.name, new.policy, new.prior, len(items))
+    elif new.start is not None:
+        ranking = [
+            _place(new.name, numbers, item) for item in _distinct(new.name, new.start.ranking)
+        ]
+        if takes_list(new.policy):
+            start = ranking
+        elif takes_priors(new.policy):
+            alpha, beta = _from_ranking(ranking, len(items), new.start.weight)
+        else:
+            raise _needs_priors(new.name, new.policy, "start")
+    definition = Definition(
+        policy=new.policy,
+        settings=new.settings,
+        n_positions=new.n_positions,
+        mode=new.mode,
+        items=items,
+        alpha=alpha,
+        beta=beta,
+        start=start,
+        log_propensities=new.log_propensities,
+    )
+    check(new.name, definition)
+    return definition
+
+
+def changed(row: RankerRow, change: RankerChange) -> tuple[int, Definition]:
+    """Return the window and the definition of the next version."""
+    definition = row.definition
+    window = row.window if change.window is UNSET else change.window * 1_000_000
+    fields: dict[str, Any] = {}
+    if change.mode is not UNSET:
+        fields["mode"] = change.mode
+    if change.log_propensities is not UNSET:
+        fields["log_propensities"] = change.log_propensities
+    policy = definition.policy if change.policy is UNSET else change.policy
+    _known_policy(policy)
+    other = policy != definition.policy
+    settings = (
+        ({} if other else definition.settings) if change.settings is UNSET else change.settings
+    )
+    _plain_settings(row.name, settings)
+    if other or settings != definition.settings:
+        version = row.version + 1
+        fields |= {"policy": policy, "settings": settings}
+        fields |= {"since": version, "policy_since": version, "retirements": []}
+        if not takes_priors(policy):
+            fields |= {"alpha": None, "beta": None}
+        if not takes_list(policy):
+            fields["start"] = None
+    made = msgspec.structs.replace(definition, **fields)
+    check(row.name, made)
+    return window, made
+
+
+def with_items(row: RankerRow, new: NewItems) -> Definition:
+    """Return the definition with items added; those that were retired come back."""
+    definition = row.definition
+    items = _distinct(row.name, new.items)
+    numbers = {item: number for number, item in enumerate(definition.items)}
+    back = {numbers[item] for item in items if item in numbers}
+    added = [item for item in items if item not in numbers]
+    if len(definition.items) + len(added) > MOST_ITEMS:
+        rule = f"items must be at most {MOST_ITEMS}, retired ones included"
+        raise invalid(row.name, rule, len(definition.items) + len(added))
+    retired = [number for number in definition.retired if number not in back]
+    fields: dict[str, Any] = {"items": definition.items + added, "retired": retired}
+    if new.prior is not None:
+        alpha, beta = _prior(row.name, definition.policy, new.prior, len(items))
+        known = {item: (a, b) for item, a, b in zip(items, alpha, beta, strict=True)}
+    else:
+        known = {}
+    if definition.alpha is not None or known:
+        before = len(definition.items)
+        kept = (definition.alpha or [1.0] * before, definition.beta or [1.0] * before)
+        for place, name in enumerate(("alpha", "beta")):
+            fields[name] = kept[place] + [known.get(item, (1.0, 1.0))[place] for item in added]
+    features = new.features
+    if features is not None:
+        if "features" not in definition.settings:
+            raise invalid(row.name, "features are for policies that need them", definition.policy)
+        if len(features) != len(items):
+            raise invalid(row.name, f"features must have {len(items)} rows", len(features))
+        rows = [row_ for item, row_ in zip(items, features, strict=True) if item not in numbers]
+        own = definition.settings["features"]
+        fields["settings"] = {**definition.settings, "features": own + rows}
+    return _next(row, fields)
+
+
+def without_items(row: RankerRow, retired: RetiredItems) -> Definition:
+    """Return the definition with items retired."""
+    definition = row.definition
+    numbers = {item: number for number, item in enumerate(definition.items)}
+    gone = {_place(row.name, numbers, item) for item in retired.items}
+    left = sorted({*definition.retired, *gone})
+    return _next(row, {"retired": left})
+
+
+def _next(row: RankerRow, fields: dict[str, Any]) -> Definition:
+    made = msgspec.structs.replace(row.definition, **fields)
+    if made == row.definition:
+        return row.definition
+    policy = POLICIES[made.policy]
+    if not takes_candidates(policy):  # what it has learned is about these items only
+        before, version = row.definition, row.version + 1
+        gone = sorted({*made.retired} - {*before.retired})
+        only_gone = made.items == before.items and {*before.retired} <= {*made.retired}
+        if drops_items(policy) and only_gone:  # each context starts again if it must
+            more: dict[str, Any] = {"retirements": [*before.retirements, (version, gone)]}
+        else:
+            more = {"since": version, "retirements": []}
+        made = msgspec.structs.replace(made, **more)
+    check(row.name, made)
+    return made
+
+
+def check(name: str, definition: Definition) -> None:
+    """Check that the ranker can work."""
+    n_items = len(definition.items)
+    active = n_items - len(definition.retired)
+    if active < definition.n_positions:
+        rule = f"n_positions must be between 1 and the number of items to show ({active})"
+        raise invalid(name, rule, definition.n_positions)
+    for field, most in _MOST.items():
+        value = definition.settings.get(field, 1)
+        if isinstance(value, (int, float)) and value > most:
+            raise invalid(name, f"{field} must be at most {most:,} in the service", value)
+    largest = POLICIES[definition.policy].most_items
+    if largest is not None and active > largest:
+        raise invalid(name, f"{definition.policy} is for at most {largest} items", active)
+    try:
+        size = _size(definition)
+        if size > MOST_BYTES:
+            rule = f"what {definition.policy!r} learns must take at most {MOST_BYTES:,} bytes"
+            raise invalid(name, rule, int(size))
+        definition.spec().params(n_items, definition.n_positions)
+    except ClickRankError:
+        raise
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
+        # Settings of kinds that the policy did not think of.
+        raise InvalidValue(f"{name}: settings of {definition.policy!r}: {error}.") from error
+
+
+def _size(definition: Definition) -> float:
+    """Return the bytes of state and cache, at most quadratic in the items, by three small ones."""
+    n_items, n_positions = len(definition.items), definition.n_positions
+    small = [n_positions + 8, n_positions + 16, n_positions + 24]
+    if n_items <= small[-1]:
+        small = [n_items]
+    sizes = []
+    for count in small:
+        part = definition.first_items(count)
+        part = msgspec.structs.replace(part, start=None, retired=[])
+        learner = Learner(part.spec(), count, n_positions)
+        sizes.append(sum(array.nbytes for array in (*learner.state, *arrays_in(learner.cache))))
+    return float(np.polyval(np.polyfit(small, sizes, len(small) - 1), n_items))
+
+
+def described(row: RankerRow) -> Ranker:
+    """Return the ranker as clients see it."""
+    definition = row.definition
+    n_retired = len(definition.retired)
+    return Ranker(
+        name=row.name,
+        policy=definition.policy,
+        settings=definition.settings,
+        n_items=len(definition.items) - n_retired,
+        n_retired=n_retired,
+        n_positions=definition.n_positions,
+        window=row.window // 1_000_000,
+        mode=definition.mode,
+        version=row.version,
+        created=row.created_at / 1e6,
+        changed=row.changed_at / 1e6,
+        takes_candidates=takes_candidates(POLICIES[definition.policy]),
+        takes_priors=takes_priors(definition.policy),
+        log_propensities=definition.log_propensities,
+        warnings=_warnings(definition),
+    )
+
+
+def _warnings(definition: Definition) -> list[str]:
+    """Return what to know of the policy with these settings; only some take the time to look."""
+    if not issubclass(POLICIES[definition.policy], HasCautions):
+        return []
+    spec = definition.spec()
+    return spec.warnings() if isinstance(spec, HasCautions) else []
+
+
+def _known_policy(name: str) -> None:
+    POLICIES[name]  # says which is near if there is none
+
+
+def _plain_settings(owner: str, settings: dict[str, Any]) -> None:
+    if "prior" in settings or "initial" in settings:
+        rule = "settings must not hold what has a field of its own: prior, start"
+        raise invalid(owner, rule, sorted(settings))
+
+
+def _distinct(owner: str, items: list[str]) -> list[str]:
+    if len(set(items)) < len(items):
+        twice = next(item for item, count in Counter(items).items() if count > 1)
+        raise invalid(owner, "items must be distinct", twice)
+    return list(items)
+
+
+def _place(owner: str, numbers: dict[str, int], item: str) -> int:
+    if item not in numbers:
+        near = did_you_mean(item, numbers) if len(numbers) <= 1000 else ""
+        raise UnknownName(f"{owner}: unknown item {item!r}. {near}".rstrip())
+    return numbers[item]
+
+
+def _prior(owner: str, policy: str, prior: Prior, count: int) -> tuple[list[float], list[float]]:
+    if not takes_priors(policy):
+        raise _needs_priors(owner, policy, "prior")
+    for name in ("alpha", "beta"):
+        values = getattr(prior, name)
+        if len(values) != count:
+            raise invalid(owner, f"prior.{name} must hold {count} numbers", len(values))
+        if not all(map(math.isfinite, values)):
+            raise invalid(owner, f"prior.{name} must be finite", values)
+    return prior.alpha, prior.beta
+
+
+def _from_ranking(ranking: list[int], n_items: int, weight: int) -> tuple[list[float], list[float]]:
+    prior = from_ranking(ranking, weight, n_items)
+    alpha, beta = prior.for_items(n_items)
+    return alpha.tolist(), beta.tolist()
+
+
+def _needs_priors(owner: str, policy: str, field: str) -> InvalidValue:
+    can = ", ".join(name for name in POLICIES if takes_priors(name))
+    lists = ", ".join(name for name in POLICIES if takes_list(name))
+    also = f" (or, to start from a list: {lists})" if field == "start" else ""
+    return invalid(owner, f"{field} is for policies that take one: {can}{also}", policy)

@@ -1,0 +1,203 @@
+"""The thread that moves frontiers: what has settled is frozen, folded and now and then snapshot."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from clickrank.service.runtime.clock import Clock
+from clickrank.service.runtime.refusals import Unavailable
+from clickrank.service.runtime.streams import Stream
+from clickrank.service.runtime.writer import Writer
+from clickrank.service.store.database import Database, StoreUnavailable
+from clickrank.service.store.frontier import lagging, move_frontier, moved_since, settled_after
+from clickrank.service.store.impression_log import stream_by_id
+from clickrank.service.store.packing import pack
+from clickrank.service.store.rankers import ranker_by_id
+from clickrank.service.store.snapshots import put_snapshot
+
+log = logging.getLogger("clickrank.serve")
+
+#: Impressions that the frontier moves over at once: short transactions, others write too.
+MOST_AT_ONCE = 500
+#: Seconds between two rounds, and between two looks at all streams.
+PAUSE = 0.1
+LOOK = 1.0
+#: A snapshot is due after so many impressions, or so many seconds with any.
+SNAPSHOT_IMPRESSIONS = 5_000
+SNAPSHOT_SECONDS = 60.0
+#: Microseconds that the clocks of workers may differ by.
+CLOCKS_APART = 300_000_000
+
+
+class Folder:
+    """Folds for all streams of the store; any number of workers may each have one.
+
+    Parameters
+    ----------
+    loaded
+        Gives the stream of that number if it is in memory.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        clock: Clock,
+        loaded: Callable[[int], Stream | None],
+    ) -> None:
+        """Start the thread."""
+        self._database = database
+        self._writer = writer
+        self._clock = clock
+        self._loaded = loaded
+        self._lock = threading.Lock()
+        self._news: set[int] = set()
+        # When the impression that a stream waits for settles, by the ranker's version.
+        self._due: dict[int, tuple[int, int]] = {}
+        self._looked_at = 0.0
+        self._moved_at = 0
+        self._snapshot_due: set[int] = set()
+        self._stopping = threading.Event()
+        self.folded = 0  # impressions, by this worker
+        self._thread = threading.Thread(target=self._work, name="clickrank-folder", daemon=True)
+        self._thread.start()
+
+    def news(self, stream_id: int) -> None:
+        """Say that an impression of a stream has become final."""
+        with self._lock:
+            self._news.add(stream_id)
+
+    def close(self) -> None:
+        """Fold what has settled, write snapshots, and end."""
+        self._stopping.set()
+        self._thread.join()
+        try:
+            self.round(look=True)
+            self._write_snapshots(all_of_them=True)
+        except (StoreUnavailable, Unavailable) as error:
+            log.warning(
+                "not all was folded before the end, and will be at the next start: %s", error
+            )
+        except Exception:  # what is on record stays on record
+            log.exception("not all was folded before the end")
+
+    def _work(self) -> None:
+        while not self._stopping.wait(PAUSE):
+            try:
+                self.round(look=time.monotonic() >= self._looked_at + LOOK)
+                self._write_snapshots()
+            except (StoreUnavailable, Unavailable) as error:
+                log.warning("folding waits: %s", error)
+                self._stopping.wait(1.0)
+            except Exception:
+                log.exception("folding failed, and is tried again")
+                self._stopping.wait(1.0)
+
+    def round(self, look: bool) -> None:
+        """Move the frontiers that can be moved; with ``look`` those of all streams."""
+        due: set[int] = set()
+        if look:
+            self._looked_at = time.monotonic()
+            now = self._clock.now()
+            self._follow_others()
+            with self._database.reading() as connection:
+                waiting = dict(lagging(connection))
+            # What was reckoned with the window of another version does not hold any more.
+            self._due = {
+                number: (at, version)
+                for number, (at, version) in self._due.items()
+                if waiting.get(number) == version
+            }
+            due = {number for number in waiting if self._due.get(number, (0, 0))[0] <= now}
+        with self._lock:
+            news, self._news = self._news | due, set()
+        for number in sorted(news):
+            try:
+                self._advance(number)
+            except (StoreUnavailable, Unavailable):
+                with self._lock:
+                    self._news |= news
+                raise
+            except Exception:  # of this stream: the others go on, and it is tried at the next look
+                log.exception("stream %d cannot be folded now", number)
+
+    def _advance(self, number: int) -> None:
+        while True:
+            now = self._clock.now()
+            with self._database.reading() as connection:
+                stream = stream_by_id(connection, number)
+                ranker = stream and ranker_by_id(connection, stream.ranker_id)
+                if stream is None or ranker is None:
+                    return
+                step = settled_after(connection, stream, ranker.window, now, MOST_AT_ONCE)
+            self._due.pop(number, None)
+            if step.closes_at is not None:
+                self._due[number] = (step.closes_at, ranker.version)
+            if not step.logged:
+                return
+            move = functools.partial(
+                move_frontier, self._database, stream=stream, step=step, now=now
+            )
+            if not self._writer.run(move).result():
+                continue  # somebody else did, or a click came: look again
+            self.folded += len(step.logged)
+            loaded = self._loaded(number)
+            if loaded is not None:
+                if not loaded.fold(ranker, stream.folded_seq, step.logged, step.until):
+                    loaded.catch_up(self._database, ranker)
+                self._snapshot_due.add(number)
+            if step.closes_at is not None:
+                return
+
+    def _follow_others(self) -> None:
+        """Catch up with what other workers folded."""
+        since, self._moved_at = self._moved_at, self._clock.now() - CLOCKS_APART
+        with self._database.reading() as connection:
+            moved = moved_since(connection, since)
+            for number, ranker_id, folded_seq in moved:
+                loaded = self._loaded(number)
+                if loaded is not None and loaded.standing.seq < folded_seq:
+                    ranker = ranker_by_id(connection, ranker_id)
+                    if ranker is None:
+                        continue
+                    try:
+                        loaded.catch_up(self._database, ranker)
+                        self._snapshot_due.add(number)
+                    except (StoreUnavailable, Unavailable):
+                        raise
+                    except Exception:
+                        log.exception("stream %d cannot be folded now", number)
+
+    def _write_snapshots(self, all_of_them: bool = False) -> None:
+        for number in sorted(self._snapshot_due):
+            stream = self._loaded(number)
+            if stream is None:
+                self._snapshot_due.discard(number)
+                continue
+            behind = stream.standing.seq - stream.snapshot_seq
+            late = time.monotonic() >= stream.snapshot_at + SNAPSHOT_SECONDS
+            if behind and (all_of_them or behind >= SNAPSHOT_IMPRESSIONS or late):
+                self.snapshot(stream)
+            if stream.standing.seq == stream.snapshot_seq:
+                self._snapshot_due.discard(number)
+
+    def snapshot(self, stream: Stream) -> None:
+        """Write down what a stream has learned."""
+        standing = stream.standing
+        packed = pack(standing.learned.statistics())
+        put = functools.partial(
+            put_snapshot,
+            self._database,
+            stream_id=stream.id,
+            seq=standing.seq,
+            version=standing.version,
+            at=self._clock.now(),
+            statistics=packed,
+        )
+        self._writer.run(put).result()
+        stream.snapshot_seq = standing.seq
+        stream.snapshot_at = time.monotonic()

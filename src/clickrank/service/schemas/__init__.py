@@ -1,0 +1,1 @@
+"""What the service and its clients send to each other."""

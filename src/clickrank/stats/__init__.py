@@ -1,0 +1,1 @@
+"""Statistics that know no policy: distributions of beliefs, intervals, resampling."""

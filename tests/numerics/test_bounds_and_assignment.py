@@ -1,0 +1,190 @@
+"""The KL bounds of one probability and the assignment solver, against SciPy and brute force."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq, linear_sum_assignment
+
+from clickrank._core.arrays import Floats, Ints
+from clickrank.numerics.assignment import (
+    TIE,
+    assign,
+    exchange_cost,
+    no_assignment,
+    optimise,
+)
+from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper, kl_upper_rate
+
+
+def divergence(clicks: int, misses: int, p: float) -> float:
+    n = clicks + misses
+    return clicks * math.log(clicks / (n * p)) + misses * math.log(misses / (n * (1 - p)))
+
+
+def counts(seed: int, size: int) -> list[tuple[int, int, float]]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(size):
+        n = int(10 ** rng.uniform(0.4, 7))
+        clicks = int(rng.binomial(n, 10 ** rng.uniform(-4, 0)))
+        clicks = min(max(clicks, 1), n - 1)
+        found.append((clicks, n - clicks, float(10 ** rng.uniform(-2, 2))))
+    return found
+
+
+@pytest.mark.parametrize(("clicks", "misses", "delta"), counts(0, 300))
+def test_bounds_solve_their_equation(clicks: int, misses: int, delta: float) -> None:
+    mean = clicks / (clicks + misses)
+    # The divergence is a difference of terms up to n·|log|: its rounding limits both solvers.
+    noise = 1e-14 * (clicks + misses) / delta + 1e-9
+    upper, lower = kl_upper(clicks, misses, delta), kl_lower(clicks, misses, delta)
+    assert lower < mean < upper
+    for found, low, high in ((upper, mean, 1 - 1e-15), (lower, 1e-280, mean)):
+        if (divergence(clicks, misses, low) - delta) * (
+            divergence(clicks, misses, high) - delta
+        ) > 0:
+            continue  # the root is nearer to 0 or 1 than the bracket
+        root = brentq(
+            lambda p: divergence(clicks, misses, p) - delta, low, high, xtol=1e-300, rtol=1e-14
+        )
+        assert abs(found - root) <= noise * abs(root - mean) + 1e-15
+    # A guess, good or bad, changes nothing but rounding.
+    for guess in (upper, mean, 0.5 * (1 + upper), mean + 1e-9, 1.0, 0.0):
+        assert abs(kl_upper(clicks, misses, delta, guess) - upper) <= noise * (upper - mean) + 1e-15
+
+
+def test_bounds_at_the_edges() -> None:
+    assert kl_upper(0, 0, 3.0) == 1.0
+    assert kl_lower(0, 0, 3.0) == 0.0
+    assert kl_upper(5, 0, 3.0) == 1.0
+    assert kl_lower(0, 5, 3.0) == 0.0
+    assert kl_upper(0, 5, 3.0) == pytest.approx(1 - math.exp(-3 / 5), rel=1e-15)
+    assert kl_lower(5, 0, 3.0) == pytest.approx(math.exp(-3 / 5), rel=1e-15)
+    assert kl_upper(3, 5, 0.0) == kl_lower(3, 5, 0.0) == 3 / 8
+    assert 0.0 < kl_lower(1, 97330, 145.0) < 1e-60  # where a bisection on p would stall
+    assert kl_upper(1, 1, 500.0) == pytest.approx(1.0, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("clicks", "misses", "delta"), [*counts(1, 50), (0, 7, 2.0), (7, 0, 2.0), (10**6, 1, 25.0)]
+)
+def test_the_tangent_bounds_the_upper_bound_everywhere(
+    clicks: int, misses: int, delta: float
+) -> None:
+    upper = kl_upper(clicks, misses, delta)
+    rate = kl_upper_rate(clicks, misses, upper)
+    for other in delta * np.array([0.01, 0.5, 0.999, 1.0, 1.001, 2.0, 50.0]):
+        tangent = upper + rate * (other - delta)
+        assert kl_upper(clicks, misses, float(other)) <= tangent + 1e-12
+    if misses > 0 and upper < 1 - 1e-9:
+        step = 0.01 * delta  # smaller steps drown in the rounding of the divergence
+        slope = (
+            kl_upper(clicks, misses, delta + step) - kl_upper(clicks, misses, delta - step)
+        ) / (2 * step)
+        assert slope == pytest.approx(rate, rel=1e-3)
+
+
+def test_exploration_budget() -> None:
+    assert exploration_budget(0.0) == exploration_budget(1.0) == 0.0
+    assert exploration_budget(2.0) == math.log(2)  # log log 2 is negative: left out
+    assert exploration_budget(100.0) == math.log(100) + 3 * math.log(math.log(100))
+    values = [exploration_budget(t) for t in np.linspace(1, 10, 200)]
+    assert values == sorted(values)
+
+
+def work(n_items: int, n_positions: int) -> tuple[Floats, Ints, Floats]:
+    fields = no_assignment(n_items, n_positions)
+    return fields["room"], fields["marks"], fields["graph"]
+
+
+def matrices(seed: int, size: int) -> list[Floats]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for i in range(size):
+        n_items = int(rng.integers(1, 7))
+        shape = (n_items, int(rng.integers(1, n_items + 1)))
+        values = (
+            rng.random(shape),
+            rng.integers(0, 3, shape).astype(float),
+            np.outer(rng.random(shape[0]), rng.random(shape[1])),
+            rng.normal(size=shape) * 10.0 ** rng.integers(-3, 1),
+        )[i % 4]
+        found.append(values)
+    return found
+
+
+@pytest.mark.parametrize("values", matrices(2, 200), ids=lambda v: str(v.shape))
+def test_assignment_against_scipy_and_all_lists(values: Floats) -> None:
+    n_items, n_positions = values.shape
+    rng = np.random.default_rng(3)
+    rows, columns = linear_sum_assignment(values, maximize=True)
+    best = rng.permutation(n_items)[:n_positions]
+    lead = assign(values, rng, best, *work(n_items, n_positions))
+    assert len(set(best.tolist())) == n_positions
+    total = values[best, np.arange(n_positions)].sum()
+    assert total == pytest.approx(values[rows, columns].sum(), abs=1e-10)
+    sums = sorted(
+        math.fsum(values[item, k] for k, item in enumerate(chosen))
+        for chosen in itertools.permutations(range(n_items), n_positions)
+    )
+    second = sums[-1] - sums[-2] if len(sums) > 1 else math.inf
+    assert lead == second or abs(lead - second) <= 1e-12
+    # From the optimum nothing changes, and without ties nothing is drawn.
+    if lead > TIE:
+        again, state = best.copy(), rng.bit_generator.state
+        assign(values, rng, again, *work(n_items, n_positions))
+        assert again.tolist() == best.tolist()
+        assert rng.bit_generator.state == state
+
+
+def test_large_assignment_against_scipy() -> None:
+    rng = np.random.default_rng(4)
+    for n_items, n_positions in ((120, 10), (30, 30), (200, 1)):
+        values = rng.random((n_items, n_positions))
+        best = np.arange(n_positions)
+        optimise(values, best, *work(n_items, n_positions))
+        rows, columns = linear_sum_assignment(values, maximize=True)
+        assert values[best, np.arange(n_positions)].sum() == pytest.approx(
+            values[rows, columns].sum(), abs=1e-9
+        )
+
+
+def test_ties_are_settled_evenly() -> None:
+    rng = np.random.default_rng(5)
+    seen: dict[tuple[int, ...], int] = {}
+    values = np.zeros((4, 2))
+    best = np.arange(2)
+    rounds = 6000
+    for _ in range(rounds):
+        assert assign(values, rng, best, *work(4, 2)) <= TIE
+        seen[tuple(best.tolist())] = seen.get(tuple(best.tolist()), 0) + 1
+    expected = rounds / 12
+    chi2 = sum((count - expected) ** 2 / expected for count in seen.values())
+    assert len(seen) == 12
+    assert chi2 < 43.2  # the quantile of 1 - 1e-5 with 11 degrees of freedom
+
+
+@pytest.mark.parametrize("value", [0.0, 1.5])
+def test_ties_among_many_items_do_not_follow_their_labels(value: float) -> None:
+    """Where rounding makes bonuses equal, too: the mean label at each position, to 5 errors."""
+    rng = np.random.default_rng(6)
+    n_items, n_positions, rounds = 400, 20, 400
+    values = np.full((n_items, n_positions), value)
+    best = np.arange(n_positions)
+    space = work(n_items, n_positions)
+    total = np.zeros(n_positions)
+    for _ in range(rounds):
+        assign(values, rng, best, *space)
+        total += best
+    error = math.sqrt((n_items**2 - 1) / 12 / rounds)
+    assert np.abs(total / rounds - (n_items - 1) / 2).max() < 5 * error
+
+
+def test_an_exchange_that_improves_has_a_negative_cost() -> None:
+    values = np.array([[0.9, 0.5], [0.8, 0.1], [0.2, 0.3]])
+    used, graph = np.zeros(3, dtype=np.int64), np.zeros((3, 3))
+    # (0, 1) earns 1.0; swapping its items 1.3, taking item 2 at the second position 1.2.
+    assert exchange_cost(values, np.array([0, 1]), used, graph) <= -0.3 + 1e-12
+    assert exchange_cost(values, np.array([1, 0]), used, graph) == pytest.approx(0.1)

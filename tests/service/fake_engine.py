@@ -1,0 +1,208 @@
+"""An engine in memory, for tests of what is between the socket and the engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+
+from clickrank.errors import invalid
+from clickrank.service.api import examples as e
+from clickrank.service.runtime.refusals import Refused, Unavailable
+from clickrank.service.schemas import messages as s
+from clickrank.service.store.database import StoreUnavailable
+
+SECRETS: dict[str, s.Role] = {"a-rank-key": "rank", "an-admin-key": "admin"}
+
+
+class FakeEngine:
+    """Answers with examples; some names of rankers make it fail in a way of their own."""
+
+    def __init__(self) -> None:
+        self.writer = SimpleNamespace(waiting=3)
+        self.folder = SimpleNamespace(folded=7)
+        self.closed = False
+        self.asked_roles = 0
+        self.problem: str | None = None
+        self.calls: list[tuple[Any, ...]] = []
+
+    async def close(self) -> None:
+        self.closed = True
+
+    async def ready(self) -> str | None:
+        return self.problem
+
+    def _find(self, name: str) -> None:
+        if name == "refused":
+            raise Refused("unknown_ranker", "There is no ranker 'refused'.", 404)
+        if name == "unavailable":
+            raise Unavailable("The database is gone.", 7)
+        if name == "store":
+            raise StoreUnavailable("Store: no connection came free in time.")
+        if name == "invalid":
+            raise invalid("PBMHB", "n_steps must be at least 1", 0)
+        if name == "broken":
+            raise RuntimeError("a secret detail")
+
+    async def create(self, new: s.NewRanker) -> tuple[s.Ranker, bool]:
+        self._find(new.name)
+        self.calls.append(("create", new))
+        return e.RANKER, new.name != "old"
+
+    async def ranker(self, name: str) -> s.Ranker:
+        self._find(name)
+        return e.RANKER
+
+    async def rankers(self, after: str, limit: int) -> s.RankerPage:
+        self.calls.append(("rankers", after, limit))
+        return e.RANKER_PAGE
+
+    async def change(self, name: str, change: s.RankerChange) -> s.Ranker:
+        self._find(name)
+        return e.RANKER
+
+    async def delete(self, name: str) -> None:
+        self._find(name)
+
+    async def add_items(self, name: str, new: s.NewItems) -> s.Ranker:
+        self._find(name)
+        return e.RANKER
+
+    async def retire_items(self, name: str, items: s.RetiredItems) -> s.Ranker:
+        self._find(name)
+        return e.RANKER
+
+    async def items(self, name: str, after: int, limit: int) -> s.ItemPage:
+        self.calls.append(("items", name, after, limit))
+        return e.ITEM_PAGE
+
+    async def contexts(self, name: str, after: str | None, limit: int) -> s.ContextPage:
+        self.calls.append(("contexts", name, after, limit))
+        return e.CONTEXT_PAGE
+
+    async def rank(self, name: str, request: s.RankRequest) -> s.Impression:
+        if name == "slow":
+            print("asked", flush=True)
+            await asyncio.sleep(1.0)
+            print("answers", flush=True)
+        self._find(name)
+        self.calls.append(("rank", name, request))
+        return e.IMPRESSION
+
+    async def rank_batch(self, name: str, batch: s.RankBatch) -> s.ImpressionBatch:
+        self._find(name)
+        return e.IMPRESSION_BATCH
+
+    async def click(self, impression_id: str, clicks: s.Clicks) -> s.Feedback:
+        if impression_id.startswith("late"):
+            raise Refused("late", "The impression is settled.", 409)
+        return e.FEEDBACK
+
+    async def click_batch(self, batch: s.ClickBatch) -> s.FeedbackBatch:
+        wrong = s.FeedbackOf(
+            "unknown0", error=s.Problem("unknown_impression", "There is no such impression.")
+        )
+        return s.FeedbackBatch([*e.FEEDBACK_BATCH.results, wrong])
+
+    async def report(self, name: str, context: str) -> s.Report:
+        self._find(name)
+        return e.REPORT
+
+    async def activity(self, name: str, context: str, seconds: int | None) -> s.Activity:
+        self.calls.append(("activity", name, context, seconds))
+        return e.ACTIVITY
+
+    async def impressions(self, name: str, context: str | None, limit: int) -> s.LoggedImpressions:
+        self.calls.append(("impressions", name, context, limit))
+        return e.LOGGED
+
+    async def export(self, name: str) -> AsyncIterator[bytes]:
+        self._find(name)
+        for chunk in (b"PAR1", b"rows", b"PAR1"):
+            yield chunk
+
+    async def keys(self) -> s.Keys:
+        return e.KEYS
+
+    async def make_key(self, new: s.NewKey) -> s.MadeKey:
+        return e.MADE_KEY
+
+    async def revoke_key(self, key_id: int) -> s.Key:
+        if key_id != 1:
+            raise Refused("unknown_key", f"There is no key {key_id}.", 404)
+        return e.KEY
+
+    async def role_of(self, secret: str) -> s.Role | None:
+        self.asked_roles += 1
+        return SECRETS.get(secret)
+
+
+def slow_app() -> Any:
+    """The application with this engine, for a server in a process of its own."""
+    from clickrank.service.api.app import make_app
+
+    async def opened() -> Any:
+        engine = FakeEngine()
+        close = engine.close
+
+        async def say_closed() -> None:
+            await close()
+            print("closed", flush=True)
+
+        engine.close = say_closed  # type: ignore[method-assign]
+        return engine
+
+    return make_app(opened)
+
+
+class Client:
+    """A client of an application in this process, which it starts and stops."""
+
+    def __init__(self, app: Any) -> None:
+        self._runner = asyncio.Runner()
+        self._app = app
+        self._lifespan = app.lifespan_context(app)
+        self._client = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://localhost"
+        )
+
+    def __enter__(self) -> Client:
+        self._runner.run(self._lifespan.__aenter__())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._runner.run(self._client.aclose())
+        self._runner.run(self._lifespan.__aexit__(None, None, None))
+        self._runner.close()
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        return self._runner.run(self._client.request(method, path, **options))
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return self.request("GET", path, **options)
+
+    def head(self, path: str) -> httpx.Response:
+        return self.request("HEAD", path)
+
+    def post(self, path: str, **options: Any) -> httpx.Response:
+        return self.request("POST", path, **options)
+
+    def delete(self, path: str) -> httpx.Response:
+        return self.request("DELETE", path)
+
+    def ask(
+        self, receive: Callable[[], Awaitable[dict[str, Any]]], path: str, method: str = "POST"
+    ) -> list[dict[str, Any]]:
+        """Ask message by message, as a server does; return what was sent back."""
+        sent: list[dict[str, Any]] = []
+
+        async def send(message: dict[str, Any]) -> None:
+            sent.append(message)
+
+        headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+        scope = {"type": "http", "method": method, "path": path, "query_string": b""}
+        self._runner.run(self._app({**scope, "headers": headers}, receive, send))
+        return sent

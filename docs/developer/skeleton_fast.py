@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from skeleton_policy import Params, Skeleton, State
 
-from clickrank._core.arrays import Floats, Ints
-from clickrank.kernels import top_k
+from clickrank.kernels import Floats, Ints, top_k
 from clickrank.policies import Request, register_fast
 
 

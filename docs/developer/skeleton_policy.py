@@ -8,9 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._core.arrays import Ints, IntStatistic
-from clickrank._core.validate import check_float
-from clickrank.kernels import top_k
+from clickrank.kernels import Ints, IntStatistic, check_float, top_k
 from clickrank.policies import Assumes, HasMemo, Policy, Request, register
 
 

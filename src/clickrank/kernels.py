@@ -1,6 +1,16 @@
-"""What kernels outside the package may call: the compiler and the selections with random ties."""
+"""What policies and click models outside the package build on: compiler, array types, checks."""
 
 from clickrank._compile.jit import array_kernel, inline_kernel, kernel, lean_kernel
+from clickrank._core.arrays import (
+    FloatParticle,
+    Floats,
+    FloatStatistic,
+    IntParticle,
+    Ints,
+    IntStatistic,
+    probabilities,
+)
+from clickrank._core.validate import check_bool, check_choice, check_float, check_int
 from clickrank.rankings.candidates import candidate, n_candidates
 from clickrank.rankings.selection import (
     copy,
@@ -13,8 +23,18 @@ from clickrank.rankings.selection import (
 )
 
 __all__ = [
+    "FloatParticle",
+    "FloatStatistic",
+    "Floats",
+    "IntParticle",
+    "IntStatistic",
+    "Ints",
     "array_kernel",
     "candidate",
+    "check_bool",
+    "check_choice",
+    "check_float",
+    "check_int",
     "copy",
     "inline_kernel",
     "kernel",
@@ -23,6 +43,7 @@ __all__ = [
     "match_by_rank",
     "n_candidates",
     "place",
+    "probabilities",
     "prominence",
     "renew_top_k",
     "top_k",

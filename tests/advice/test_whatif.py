@@ -28,7 +28,7 @@ from clickrank.advice.queries import (
 from clickrank.advice.report import whatif_page
 from clickrank.advice.scores import fitted
 from clickrank.advice.tables import remarks, without
-from clickrank.advice.whatif import WhatIf, recommended, whatif
+from clickrank.advice.what_if import WhatIf, recommended, whatif
 from clickrank.cli.app import app
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.experiments.intervals import Estimate

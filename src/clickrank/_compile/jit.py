@@ -45,12 +45,9 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 _HOW = ("_compile/jit.py", "_compile/parts.py", "_compile/callbacks.py")
 # What decides the machine code of kernels, and the numbers that simulations give.
 _KERNEL_FILES = (
-    "_*.py",
+    "_core/*.py",
     "_compile/*.py",
-    "types.py",
-    "validate.py",
-    "beta.py",
-    "features.py",
+    "stats/*.py",
     "numerics/*.py",
     "clickmodels/*.py",
     "policies/**/*.py",

@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from clickrank.advice.diagnosis import Diagnosis, diagnose
     from clickrank.advice.play import Plan
     from clickrank.advice.queries import Protocol
-    from clickrank.advice.whatif import WhatIf, whatif
+    from clickrank.advice.what_if import WhatIf, whatif
 
 __all__ = ["Diagnosis", "Plan", "Protocol", "WhatIf", "diagnose", "whatif"]
 
 _LATER = {
     "Diagnosis": "diagnosis",
-    "Plan": "earnings",
+    "Plan": "play",
     "Protocol": "queries",
-    "WhatIf": "forecast",
+    "WhatIf": "what_if",
     "diagnose": "diagnosis",
-    "whatif": "forecast",
+    "whatif": "what_if",
 }
 
 

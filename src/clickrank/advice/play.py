@@ -191,7 +191,7 @@ def _covers(name: str, model: ClickModel) -> bool:
     return not covered or bool(set(covered) & set(model.is_a))
 
 
-def play(group: Group, field: Sequence[Player], plan: Plan, say: Say) -> Played:
+def play_policies(group: Group, field: Sequence[Player], plan: Plan, say: Say) -> Played:
     """Play all policies on the same users of each query; Ctrl-C ends with what is finished."""
     models: dict[Key, ClickModel] = {query.name: query.model for query in group.queries}
     earnings: list[Earning] = []

@@ -21,7 +21,7 @@ from clickrank.advice.tables import (
     score_grid,
     without,
 )
-from clickrank.advice.whatif import Outcome, WhatIf
+from clickrank.advice.what_if import Outcome, WhatIf
 from clickrank.experiments.markup import (
     definitions,
     drawing,

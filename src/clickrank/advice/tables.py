@@ -11,7 +11,7 @@ from rich.table import Table
 
 from clickrank.advice.diagnosis import Diagnosis
 from clickrank.advice.scores import Score
-from clickrank.advice.whatif import Outcome, WhatIf
+from clickrank.advice.what_if import Outcome, WhatIf
 
 
 class Grid(NamedTuple):

@@ -168,7 +168,7 @@ def whatif(
     from clickrank.advice.queries import Protocol
     from clickrank.advice.report import whatif_figure, whatif_page, write_page
     from clickrank.advice.tables import earning_grid, query_grid, remarks
-    from clickrank.advice.whatif import whatif as run
+    from clickrank.advice.what_if import whatif as run
 
     out.mkdir(parents=True, exist_ok=True)
     chosen = None if policies.strip() == "all" else _names(policies)

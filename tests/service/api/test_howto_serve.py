@@ -190,7 +190,7 @@ def column(title: str, place: int = 0) -> list[str]:
 
 
 def test_every_code_is_explained() -> None:
-    source = "".join(p.read_text() for p in (ROOT / "src" / "clickrank" / "serve").glob("*.py"))
+    source = "".join(p.read_text() for p in (ROOT / "src" / "clickrank" / "service").rglob("*.py"))
     pattern = r'(?:Refused|Rejected|problem|_refuse)\(\s*(?:\d+, )?"([a-z_]+)"'
     codes = {*re.findall(pattern, source), "unknown_name", "invalid_value"}
     listed = [code for cell in column("Errors") for code in re.findall(r"`(\w+)`", cell)]

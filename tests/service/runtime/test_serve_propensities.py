@@ -150,7 +150,7 @@ def test_snapshots_of_other_statistics_are_made_again(url: str) -> None:
 def upgrade_to(connection: sa.Connection, revision: str) -> None:
     """Bring the tables to an earlier version."""
     config = Config()
-    folder = Path(clickrank.__file__).parent / "store" / "migrations"
+    folder = Path(clickrank.__file__).parent / "service" / "store" / "migrations"
     config.set_main_option("script_location", str(folder))
     config.attributes["connection"] = connection
     command.upgrade(config, revision)

@@ -18,7 +18,7 @@ from clickrank.advice.play import (
     check_policies,
     equals,
     grouped,
-    play,
+    play_policies,
     players,
 )
 from clickrank.advice.queries import Protocol, Query, most_frequent, prepare
@@ -237,7 +237,7 @@ def _outcomes(
             played = Played((), tuple(player.name for player in field))
         else:
             say(f"{group.fit}: {_queries([q.name for q in group.queries])}")
-            played = play(group, field, plan, say)
+            played = play_policies(group, field, plan, say)
             skipped |= played.too_slow
         outcomes.append(Outcome(group, played, skipped))
     if not any(outcome.played.earnings for outcome in outcomes):

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clickrank.learning import Learned
+from clickrank.learning import ContextState
 from clickrank.service.api.app import Service
 from clickrank.service.api.handlers import show_readiness
 from clickrank.service.runtime.engine import Engine
@@ -67,13 +67,13 @@ def test_the_service_compiles_its_default_ahead(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_end = threading.Event()
-    prepare = Learned.prepare
+    prepare = ContextState.prepare
 
-    def slowly(learned: Learned) -> None:
+    def slowly(learned: ContextState) -> None:
         assert may_end.wait(60)
         prepare(learned)
 
-    monkeypatch.setattr(Learned, "prepare", slowly)
+    monkeypatch.setattr(ContextState, "prepare", slowly)
 
     async def not_there() -> Engine:
         raise Unavailable("no database")

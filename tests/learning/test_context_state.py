@@ -9,7 +9,7 @@ import pytest
 import clickrank as cr
 from clickrank._core.arrays import Ints
 from clickrank.errors import InvalidValue
-from clickrank.learning import Learned, candidate_policies, takes_candidates
+from clickrank.learning import ContextState, candidate_policies, takes_candidates
 from clickrank.policies import POLICIES
 from clickrank.policies.capabilities import relabelled
 from clickrank.priors import Beta, from_ranking
@@ -25,7 +25,7 @@ def log(n_items: int, n_positions: int, rounds: int, seed: int = 0) -> tuple[Int
     return shown, np.zeros((rounds, 0), dtype=np.int64), clicks
 
 
-def same(one: Learned, two: Learned) -> bool:
+def same(one: ContextState, two: ContextState) -> bool:
     a, b = one.statistics(), two.statistics()
     return a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
 
@@ -43,7 +43,9 @@ def test_many_at_once_are_the_same_as_one_by_one() -> None:
 
 @pytest.mark.parametrize("retired", [[], [2]])
 def test_lists_drawn_at_once_are_the_same_as_one_by_one(retired: list[int]) -> None:
-    one, many = (Learned(cr.policy("pb-mhb"), 6, 3, retired).fold(*log(6, 3, 50)) for _ in "ab")
+    one, many = (
+        ContextState(cr.policy("pb-mhb"), 6, 3, retired).fold(*log(6, 3, 50)) for _ in "ab"
+    )
     first, second = np.random.default_rng(1), np.random.default_rng(1)
     lists = [one.rank(first)[0].tolist() for _ in range(7)]
     rankings, memos = many.rank_many(second, 3)
@@ -70,7 +72,7 @@ def test_a_fold_is_all_or_nothing(change: dict[str, Any], message: str) -> None:
         "memos": NO_MEMO,
         "clicks": [[0, 0, 1]] * 2,
     }
-    learned = Learned(DCTR, 6, 3).fold(**good)
+    learned = ContextState(DCTR, 6, 3).fold(**good)
     before = learned.statistics()
     with pytest.raises(InvalidValue, match=message):
         learned.learn(**{**good, **change})
@@ -79,7 +81,7 @@ def test_a_fold_is_all_or_nothing(change: dict[str, Any], message: str) -> None:
 
 
 def test_memos_are_checked() -> None:
-    learned = Learned(cr.policy("grab"), 4, 2, retired=[0])
+    learned = ContextState(cr.policy("grab"), 4, 2, retired=[0])
     ranking, memo = learned.rank(np.random.default_rng(0))
     for wrong in (memo + 10, memo - 10, memo[:1]):
         with pytest.raises(InvalidValue, match="memos"):
@@ -89,7 +91,7 @@ def test_memos_are_checked() -> None:
 
 
 def test_a_fold_leaves_what_it_began_with() -> None:
-    learned = Learned(cr.policy("pb-mhb"), 5, 2)
+    learned = ContextState(cr.policy("pb-mhb"), 5, 2)
     rng = np.random.default_rng(1)
     for _ in range(5):
         learned.rank(rng)
@@ -100,7 +102,7 @@ def test_a_fold_leaves_what_it_began_with() -> None:
     assert not same(learned, after)
     # The walk goes on where it was.
     assert np.array_equal(after.everything()["attraction"], before["attraction"])
-    again = Learned(cr.policy("pb-mhb"), 5, 2).restored(after.statistics())
+    again = ContextState(cr.policy("pb-mhb"), 5, 2).restored(after.statistics())
     assert same(again, after)
     shown, _, clicks = log(5, 2, 30)
     for item in range(5):
@@ -112,10 +114,10 @@ def test_lists_of_others_teach_a_policy_without_memos_only() -> None:
     shown, memos, clicks = log(4, 2, 20)
     strange = np.zeros(20, dtype=bool)
     assert same(
-        Learned(DCTR, 4, 2).fold(shown, memos, clicks, strange),
-        Learned(DCTR, 4, 2).fold(shown, memos, clicks),
+        ContextState(DCTR, 4, 2).fold(shown, memos, clicks, strange),
+        ContextState(DCTR, 4, 2).fold(shown, memos, clicks),
     )
-    grab = Learned(cr.policy("grab"), 4, 2)
+    grab = ContextState(cr.policy("grab"), 4, 2)
     after = grab.fold(shown, np.zeros((20, 2), dtype=np.int64), clicks, strange)
     assert after.views.sum() == 40
     assert after.statistics()["clicks"].sum() == 0
@@ -124,13 +126,13 @@ def test_lists_of_others_teach_a_policy_without_memos_only() -> None:
 def test_what_was_learned_goes_along_with_more_items() -> None:
     prior = Beta([2.0, 3.0, 4.0], [5.0, 5.0, 5.0])
     policy = cr.policies.PBMHB(prior=prior)
-    learned = Learned(policy, 3, 2).fold(*log(3, 2, 40))
+    learned = ContextState(policy, 3, 2).fold(*log(3, 2, 40))
     learned.rank(np.random.default_rng(0))
     more = policy.relabelled(np.array([0, 1, 2, -1, -1]), Beta([7.0, 8.0], 1.0))
     assert more.prior == Beta([2.0, 3.0, 4.0, 7.0, 8.0], [5.0, 5.0, 5.0, 1.0, 1.0])
     carried = learned.with_items(more, 5, [1])
     assert carried is not None
-    from_the_start = Learned(more, 5, 2, [1]).fold(*log(3, 2, 40))
+    from_the_start = ContextState(more, 5, 2, [1]).fold(*log(3, 2, 40))
     assert same(carried, from_the_start)
     walk, before = carried.everything(), learned.everything()
     assert np.array_equal(walk["attraction"][:3], before["attraction"])
@@ -146,16 +148,16 @@ def test_what_was_learned_goes_along_with_more_items() -> None:
 
 
 def test_a_prior_for_all_goes_on_as_one_for_each() -> None:
-    learned = Learned(DCTR, 3, 2).fold(*log(3, 2, 40))
+    learned = ContextState(DCTR, 3, 2).fold(*log(3, 2, 40))
     each = relabelled(DCTR, np.array([0, 1, 2, -1]), Beta(3.0, 9.0))
     carried = learned.with_items(each, 4)
     assert carried is not None
-    assert same(carried, Learned(each, 4, 2).fold(*log(3, 2, 40)))
+    assert same(carried, ContextState(each, 4, 2).fold(*log(3, 2, 40)))
 
 
 def test_candidates_of_a_walk_are_the_best_of_the_same_particle() -> None:
     """What is known of positions comes from all items, and a walk of few would forget it."""
-    learned = Learned(cr.policy("pb-mhb"), 6, 3).fold(*log(6, 3, 300))
+    learned = ContextState(cr.policy("pb-mhb"), 6, 3).fold(*log(6, 3, 300))
     rng = np.random.default_rng(2)
     for _ in range(50):
         ranking, _ = learned.rank(rng, [1, 3, 4, 5])
@@ -167,7 +169,7 @@ def test_candidates_of_a_walk_are_the_best_of_the_same_particle() -> None:
 
 def test_candidates_that_cannot_be() -> None:
     rng = np.random.default_rng(0)
-    learned = Learned(DCTR, 5, 2, retired=[4])
+    learned = ContextState(DCTR, 5, 2, retired=[4])
     for candidates, message in (
         ([0], r"at least n_positions \(2\) candidates must be given, got 1"),
         ([], r"candidates must be distinct items"),
@@ -179,19 +181,19 @@ def test_candidates_that_cannot_be() -> None:
         with pytest.raises(InvalidValue, match=message):
             learned.rank(rng, candidates)
     with pytest.raises(InvalidValue, match=r"pmed cannot choose from candidates; .* pb-mhb, "):
-        Learned(cr.policy("pmed"), 4, 2).rank(rng, [0, 1, 2])
+        ContextState(cr.policy("pmed"), 4, 2).rank(rng, [0, 1, 2])
     with pytest.raises(InvalidValue, match=r"at least n_positions \(2\) items must not be retired"):
-        Learned(DCTR, 3, 2, retired=[0, 1])
+        ContextState(DCTR, 3, 2, retired=[0, 1])
     with pytest.raises(InvalidValue, match="retired must hold items between 0 and 2"):
-        Learned(DCTR, 3, 2, retired=[3])
+        ContextState(DCTR, 3, 2, retired=[3])
     with pytest.raises(InvalidValue, match=r"rng must be a numpy\.random\.Generator, got 3"):
-        Learned(DCTR, 3, 2).rank(3)  # type: ignore[arg-type]
+        ContextState(DCTR, 3, 2).rank(3)  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="policy must be a Policy"):
-        Learned("uniform", 3, 2)  # type: ignore[arg-type]
+        ContextState("uniform", 3, 2)  # type: ignore[arg-type]
 
 
 def test_statistics_that_do_not_fit() -> None:
-    learned = Learned(DCTR, 3, 2)
+    learned = ContextState(DCTR, 3, 2)
     good = learned.statistics()
     with pytest.raises(InvalidValue, match="the statistics must be clicks, misses, tally"):
         learned.restored({"clicks": good["clicks"]})
@@ -207,7 +209,7 @@ def test_which_policies_take_candidates() -> None:
 
 
 def test_ranking_and_folding_at_the_same_time() -> None:
-    learned = Learned(cr.policy("pb-mhb"), 20, 3)
+    learned = ContextState(cr.policy("pb-mhb"), 20, 3)
     learned.prepare()
     assert learned.nbytes > 20 * 3 * 8
     rounds = log(20, 3, 200)
@@ -241,7 +243,7 @@ def test_a_ranking_as_prior_is_where_it_starts() -> None:
     prior = from_ranking(order, weight=200)
     assert np.argsort(-prior.mean).tolist() == order
     for spec in (cr.policy("pb-mhb", prior=prior), cr.policies.ThompsonSampling("dctr", prior)):
-        first = [Learned(spec, 6, 2).rank(np.random.default_rng(i))[0] for i in range(40)]
+        first = [ContextState(spec, 6, 2).rank(np.random.default_rng(i))[0] for i in range(40)]
         assert np.mean([set(ranking.tolist()) == {4, 2} for ranking in first]) > 0.9
     assert from_ranking([1], weight=4, n_items=3) == Beta([3.0, 5.0, 3.0], [3.0, 1.0, 3.0])
     for call, message in (

@@ -23,14 +23,15 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner
 
 import clickrank as cr
-from clickrank.learning import Learned, takes_candidates
+from clickrank.learning import ContextState, takes_candidates
 from clickrank.service.runtime.clock import Clock
 from clickrank.service.runtime.engine import Engine
+from clickrank.service.runtime.fold import load_snapshot
+from clickrank.service.runtime.verification import verify
 from clickrank.service.schemas.messages import Clicks, RankRequest
-from clickrank.service.store import Database, verify
+from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import StreamRow
 from clickrank.service.store.rankers import ranker_by_id
-from clickrank.service.store.state import load
 from clickrank.service.store.tables import impressions, snapshots, streams
 from tests.paths import DATA
 from tests.replay.where import command_line, no_time_passes
@@ -65,7 +66,7 @@ def digest(array: NDArray[Any]) -> str:
     return hashlib.sha256(text + little.tobytes()).hexdigest()[:12]
 
 
-def statistics(learned: Learned) -> dict[str, str]:
+def statistics(learned: ContextState) -> dict[str, str]:
     """Return digests of what was learned, by name."""
     return {name: digest(array) for name, array in sorted(learned.statistics().items())}
 
@@ -163,14 +164,14 @@ def read_store(database: Database, from_base: bool = False) -> dict[str, Any]:
             ranker = ranker_by_id(connection, stream.ranker_id)
             assert ranker is not None
             count = functools.partial(_count, connection, stream.id)
-            standing = load(
+            snapshot = load_snapshot(
                 connection, ranker.definition, ranker.version, stream, from_base=from_base
             )
             found[f"{ranker.name} / {stream.context}"] = {
                 "impressions": count(impressions),
                 "folded": stream.folded_seq,
                 "snapshots": count(snapshots),
-                "statistics": statistics(standing.learned),
+                "statistics": statistics(snapshot.state),
             }
     return found
 

@@ -14,7 +14,7 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank.checks.playing import by_name, matched_model, play
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner, Propensities
-from clickrank.learning.context_state import Learned
+from clickrank.learning.context_state import ContextState
 from clickrank.policies import POLICIES, ExactLists
 from clickrank.policies.contract import scores_items
 from clickrank.rankings.lists import (
@@ -233,7 +233,7 @@ def shares_of(ranker_rank: Any, n_items: int, n_positions: int, draws: int) -> F
 )
 def test_candidates_and_retired_items(spec: cr.policies.Policy) -> None:
     """Policies that forget what they drew: lists of `rank`, one after the other, are a long run."""
-    learned = Learned(spec, 6, 2, retired=[1])
+    learned = ContextState(spec, 6, 2, retired=[1])
     rng = np.random.default_rng(4)
     shown = [learned.rank(rng)[0] for _ in range(8)]
     learned.learn(shown, np.zeros((8, 0)), [[1, 0]] * 8)
@@ -251,7 +251,7 @@ def test_candidates_and_retired_items(spec: cr.policies.Policy) -> None:
 
 def test_candidates_of_a_particle() -> None:
     """The list is the best of the candidates by a particle of all items."""
-    learned = Learned(cr.policy("pb-mhb"), 6, 2, retired=[1])
+    learned = ContextState(cr.policy("pb-mhb"), 6, 2, retired=[1])
     rng = np.random.default_rng(4)
     shown = [learned.rank(rng)[0] for _ in range(8)]
     learned.learn(shown, np.zeros((8, 0)), [[1, 0]] * 8)

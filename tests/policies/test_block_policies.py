@@ -17,7 +17,7 @@ from clickrank.fast._shared import click_log
 from clickrank.fast._shared.dominance import elicit, expire, rebuild, weigh_pair
 from clickrank.fast._shared.ordered_partition import draw_compatible
 from clickrank.fast.uni_rank import _outsider, _uncertain, _weigh, build
-from clickrank.learning import Learned, Learner
+from clickrank.learning import ContextState, Learner
 from clickrank.policies import TopRank, policy
 from clickrank.policies._shared import ordered_partition as plain
 from clickrank.policies._shared.ordered_partition import hash_of_partition
@@ -186,7 +186,8 @@ def test_what_fast_kernels_saved_opens_for_the_plain_ones_and_the_other_way_roun
 ) -> None:
     spec = policy("toprank", failure=0.1, reference=reference)
     saved, opened = (
-        Learned(each, 10, 5) for each in (spec, dataclasses.replace(spec, reference=not reference))
+        ContextState(each, 10, 5)
+        for each in (spec, dataclasses.replace(spec, reference=not reference))
     )
     model, rng = PBM(THETA * 3, KAPPA), streams(3, 0)
     for _ in range(2000):
@@ -243,7 +244,7 @@ def test_top_rank_reads_what_was_saved_as_s_and_n(
     tally = {f"tally.{name}": np.zeros((10, 5), dtype=np.int32) for name in ("views", "clicks")}
     for version, reference in itertools.product((saved, later), (False, True)):
         spec = dataclasses.replace(learner.policy, reference=reference)
-        opened = Learned(spec, 10, 5).restored(version | tally)
+        opened = ContextState(spec, 10, 5).restored(version | tally)
         state = unpacked(spec, opened._learner.state)
         for name, array in want._asdict().items():
             assert np.array_equal(getattr(state, name), array), name

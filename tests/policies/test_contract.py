@@ -12,7 +12,7 @@ import pytest
 import clickrank as cr
 from clickrank._core.arrays import IntParticle, Ints
 from clickrank.errors import InvalidValue
-from clickrank.learning import Learned
+from clickrank.learning import ContextState
 from clickrank.learning.rounds import compiled_play
 from clickrank.policies import POLICIES, Assumes, HasMemo, Policy, Request, capabilities
 from clickrank.policies.contract import (
@@ -92,7 +92,7 @@ def test_fast_kernels_choose_among_candidates_as_the_plain_ones_do(spec: Policy)
 
 
 def test_lists_of_candidates_are_compiled_when_a_ranker_is_made() -> None:
-    learned = Learned(cr.policy("cascade-kl-ucb"), 6, 2)
+    learned = ContextState(cr.policy("cascade-kl-ucb"), 6, 2)
     learned.prepare()
     compiled: Any = compiled_play(learned.policy)
     before = set(compiled.overloads)

@@ -13,10 +13,11 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from clickrank.service.store import Database, verify
+from clickrank.service.runtime.fold import load_snapshot
+from clickrank.service.runtime.verification import verify
+from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import StreamRow
 from clickrank.service.store.rankers import RankerRow, find_ranker
-from clickrank.service.store.state import load
 from clickrank.service.store.tables import clicks, finals, impressions, snapshots, streams
 from tests.proof.services import Service, Visitors, services
 from tests.service.stores import store_url
@@ -142,9 +143,11 @@ def test_nothing_is_lost_or_twice(crashed: tuple[Database, Visitors]) -> None:
         for stream in all_streams:
             assert stream.folded_seq == stream.next_seq - 1
             ranker = next(r for r in rankers.values() if r and r.id == stream.ranker_id)
-            standing = load(connection, ranker.definition, ranker.version, stream, from_base=True)
+            snapshot = load_snapshot(
+                connection, ranker.definition, ranker.version, stream, from_base=True
+            )
             own = [row for row in found_clicks if row.stream_id == stream.id]
-            assert standing.learned.views.sum() == stream.folded_seq * N_POSITIONS
-            assert standing.learned.clicks.sum() == len(own)
+            assert snapshot.state.views.sum() == stream.folded_seq * N_POSITIONS
+            assert snapshot.state.clicks.sum() == len(own)
             last = sa.select(sa.func.max(snapshots.c.seq)).where(snapshots.c.stream_id == stream.id)
             assert connection.scalar(last) == stream.folded_seq

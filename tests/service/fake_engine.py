@@ -23,7 +23,7 @@ class FakeEngine:
 
     def __init__(self) -> None:
         self.writer = SimpleNamespace(waiting=3)
-        self.folder = SimpleNamespace(folded=7)
+        self.settler = SimpleNamespace(folded=7)
         self.closed = False
         self.asked_roles = 0
         self.problem: str | None = None

@@ -11,7 +11,7 @@ from clickrank._core.arrays import Ints, numbers_of, statistic_fields
 from clickrank._core.rng import streams
 from clickrank.checks.playing import HORIZON, Make, assert_same, matched_model, play
 from clickrank.errors import InvalidValue
-from clickrank.learning import Learned, Learner
+from clickrank.learning import ContextState, Learner
 from clickrank.learning.carry_over import carried, carry
 from clickrank.policies import Policy
 from clickrank.policies._shared.packing import unpacked
@@ -65,7 +65,7 @@ def check_fewer_items(cls: type[Policy], make: Make) -> None:
         return
     model = matched_model(cls, _LARGE, _POSITIONS)
     policy = make(model, HORIZON)
-    learned = Learned(policy, _LARGE, model.n_positions, _GONE)
+    learned = ContextState(policy, _LARGE, model.n_positions, _GONE)
     left = np.setdiff1d(np.arange(_LARGE), _GONE)
     numbers = numbers_of(left, _LARGE)
     some = relabelled(policy, left)
@@ -92,7 +92,7 @@ def _statistics(state: Any) -> dict[str, NDArray[Any]]:
 def check_candidates(cls: type[Policy], make: Make) -> None:
     """A list of candidates holds these alone, and a list of all is one without candidates."""
     model = matched_model(cls, _SMALL, _POSITIONS)
-    learned = Learned(make(model, HORIZON), _SMALL, model.n_positions)
+    learned = ContextState(make(model, HORIZON), _SMALL, model.n_positions)
     if not issubclass(cls, ItemsComeAndGo):
         try:
             learned.rank(np.random.default_rng(0), [0, 1, 2, 3])
@@ -112,7 +112,7 @@ def check_candidates(cls: type[Policy], make: Make) -> None:
     _check_all_candidates(cls, learned)
 
 
-def _check_all_candidates(cls: type[Policy], learned: Learned) -> None:
+def _check_all_candidates(cls: type[Policy], learned: ContextState) -> None:
     for seed in range(10 if scores_items(cls) else 0):
         forks = learned._learner.fork(), learned._learner.fork()
         one, _ = forks[0].rank(np.random.default_rng(seed))

@@ -16,7 +16,7 @@ from clickrank.cli.loadtest_one import Connection, disk, request, run_async, ser
 from clickrank.errors import invalid
 from clickrank.service.runtime import definitions
 from clickrank.service.schemas.messages import NewRanker
-from clickrank.service.store import Database
+from clickrank.service.store.database import Database
 from clickrank.service.store.rankers import insert_ranker
 
 #: What ten thousand rankers with a thousand items each may take.

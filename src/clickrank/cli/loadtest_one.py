@@ -26,7 +26,8 @@ import numpy as np
 import sqlalchemy as sa
 
 from clickrank.errors import ClickRankError, invalid
-from clickrank.service.store import Database, verify
+from clickrank.service.runtime.verification import verify
+from clickrank.service.store.database import Database
 from clickrank.service.store.tables import impressions
 
 #: What a worker on SQLite must do with 16 connections.

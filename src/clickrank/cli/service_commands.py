@@ -170,7 +170,7 @@ def compact(
         raise InvalidValue("compact: give either --before or --older-than.")
     limit = _start_of(before) if before is not None else time.time() - _age(older_than or "")
     with _database(store) as database:
-        from clickrank.service.store import compact as run
+        from clickrank.service.runtime.compaction import compact as run
 
         done = run(database, int(limit * 1e6))
     typer.echo(f"Dropped {done.impressions:,} impressions of {done.streams:,} streams.")
@@ -179,7 +179,7 @@ def compact(
 def verify(store: Store = DEFAULT_STORE) -> None:
     """Check that folding the log from its beginning gives every snapshot, bit for bit."""
     with _database(store) as database:
-        from clickrank.service.store import verify as run
+        from clickrank.service.runtime.verification import verify as run
 
         found = run(database)
     for problem in found.problems:

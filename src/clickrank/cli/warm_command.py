@@ -111,7 +111,7 @@ def compile_policy(name: str, models: Sequence[str]) -> Warmed:
     from clickrank.checks.playing import matched_model
     from clickrank.clickmodels import CLICK_MODELS
     from clickrank.errors import ClickRankError
-    from clickrank.learning import Learned
+    from clickrank.learning import ContextState
     from clickrank.policies import POLICIES, policy
     from clickrank.policies._shared.packing import first_state
     from clickrank.simulation import simulate
@@ -130,7 +130,7 @@ def compile_policy(name: str, models: Sequence[str]) -> Warmed:
                 spec = policy(name, model=page, horizon=100, **extra)
                 known.setdefault(type(first_state(spec, 4, own.n_positions)), spec)
         for spec in known.values():
-            Learned(spec, 4, own.n_positions).prepare()
+            ContextState(spec, 4, own.n_positions).prepare()
         for other in models:
             model = own if other == own.name else example_models(CLICK_MODELS[other], 4, 2, 0)[0]
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,12 +52,12 @@ from clickrank.policies.capabilities import (
 )
 from clickrank.policies.contract import ANY_ITEMS, Request, kernels_of, scores_items
 
-#: Of `Learned.statistics`, what is not the policy's: the tally, and for a policy that drops items
-#: those that it began with.
+#: Names in `ContextState.statistics` that do not belong to the policy: the counts of views and
+#: clicks and, for a policy that drops items, the items that it began with.
 VIEWS, CLICKS, BEGAN_WITH = "tally.views", "tally.clicks", "began.with"
 
 
-class Learned:
+class ContextState:
     """What a policy has learned in one context, with a tally of views and clicks.
 
     Items are numbers, 0, 1, 2, … in the order in which they were added. Retired ones keep theirs
@@ -71,7 +71,7 @@ class Learned:
     Examples
     --------
     >>> import clickrank as cr
-    >>> learned = Learned(cr.policy("pb-mhb"), n_items=4, n_positions=2, retired=[1])
+    >>> learned = ContextState(cr.policy("pb-mhb"), n_items=4, n_positions=2, retired=[1])
     >>> ranking, memo = learned.rank(np.random.default_rng(0))
     >>> learned = learned.fold([ranking], [memo], clicks=[[1, 0]])
     >>> int(learned.clicks.sum())
@@ -88,7 +88,9 @@ class Learned:
     ) -> None:
         """Start from nothing."""
         if not isinstance(policy, Policy):
-            raise invalid("Learned", "policy must be a Policy, as from clickrank.policy", policy)
+            raise invalid(
+                "ContextState", "policy must be a Policy, as from clickrank.policy", policy
+            )
         self.policy = policy
         self._owner = type(policy).__name__
         self.n_items, self.n_positions = check_shape(self._owner, n_items, n_positions)
@@ -186,6 +188,15 @@ class Learned:
             raise invalid(self._owner, f"memo must hold {self.memo_size} numbers", found.size)
         return self._called(found, np.arange(before))
 
+    def memos_now(self, memos: Sequence[ArrayLike], usable: Sequence[bool]) -> Ints:
+        """Return memos for the items of now, one per row; zeros for those that are not usable."""
+        found = np.zeros((len(memos), self.memo_size), dtype=np.int64)
+        if self.memo_size:
+            for row, memo in enumerate(memos):
+                if usable[row]:
+                    found[row] = self.memo_now(memo)
+        return found
+
     def rank_many(self, rng: np.random.Generator, n: int) -> tuple[Ints, Ints]:
         """Do the same ``n`` times, from all items; returns a row for each.
 
@@ -227,7 +238,7 @@ class Learned:
         memos: ArrayLike,
         clicks: ArrayLike,
         own: ArrayLike | None = None,
-    ) -> Learned:
+    ) -> ContextState:
         """Return what is known after these impressions too, one a row, in the order shown.
 
         ``own`` is False for lists that the policy did not choose, or whose memo is of no use: those
@@ -276,7 +287,7 @@ class Learned:
         kept = {**self._learner.state._asdict(), **particle_of(self._learner.cache)}
         return {**{name: array.copy() for name, array in kept.items()}, **self.statistics()}
 
-    def restored(self, arrays: Mapping[str, NDArray[Any]]) -> Learned:
+    def restored(self, arrays: Mapping[str, NDArray[Any]]) -> ContextState:
         """Return one that goes on from what `statistics` or `everything` returned once.
 
         Fields that are no longer statistics, in files of earlier versions, are left out.
@@ -318,7 +329,7 @@ class Learned:
             learner.state = packed(learner.policy, state, learner.n_positions)
         return other
 
-    def with_tally(self, arrays: Mapping[str, NDArray[Any]]) -> Learned:
+    def with_tally(self, arrays: Mapping[str, NDArray[Any]]) -> ContextState:
         """Return the same with the tally of `statistics`, of as many items or fewer."""
         other = self._copy(self._learner)
         for name, own in ((VIEWS, other.views), (CLICKS, other.clicks)):
@@ -327,13 +338,13 @@ class Learned:
 
     def with_items(
         self, policy: Policy, n_items: int, retired: Collection[int] = ()
-    ) -> Learned | None:
+    ) -> ContextState | None:
         """Return what is known when items were added or retired, or come back.
 
         ``policy`` is the spec for all ``n_items``. None if the log must be folded anew: the policy
         cannot add items to its statistics, or something else than its items has changed.
         """
-        other = Learned(policy, n_items, self.n_positions, retired)
+        other = ContextState(policy, n_items, self.n_positions, retired)
         if n_items < self.n_items:
             raise invalid(self._owner, f"n_items must be {self.n_items} or more", n_items)
         if not self._goes_on_as(other):
@@ -352,7 +363,7 @@ class Learned:
             ours[: self.n_items] = theirs
         return other
 
-    def going_on_without(self, retired: Collection[int]) -> Learned:
+    def going_on_without(self, retired: Collection[int]) -> ContextState:
         """Return what learns from the lists that are chosen while these items are retired.
 
         This itself if it never shows them: it takes all items (see `ItemsComeAndGo`), or it has
@@ -360,7 +371,7 @@ class Learned:
         """
         if not self._shows(retired):
             return self
-        began = Learned(self.policy, self.n_items, self.n_positions, self.retired, retired)
+        began = ContextState(self.policy, self.n_items, self.n_positions, self.retired, retired)
         return began.with_tally({VIEWS: self.views, CLICKS: self.clicks})
 
     def _shows(self, retired: Collection[int]) -> bool:
@@ -387,7 +398,7 @@ class Learned:
         own = self._active_learner is self._learner
         return self._active_learner, self._of if own else self._active
 
-    def _goes_on_as(self, other: Learned) -> bool:
+    def _goes_on_as(self, other: ContextState) -> bool:
         """Say whether another one, of as many items or more, can take over the statistics."""
         policy = other.policy
         if type(policy) is not type(self.policy):
@@ -421,7 +432,7 @@ class Learned:
     def _rank_many(self, rng: np.random.Generator, n: int) -> tuple[Ints, Ints]:
         # The service is about as fast as this: nothing is looked up or checked twice.
         if not isinstance(rng, np.random.Generator):
-            raise invalid("Learned", "rng must be a numpy.random.Generator", rng)
+            raise invalid("ContextState", "rng must be a numpy.random.Generator", rng)
         learner = self._learner
         rankings = np.empty((n, self.n_positions), dtype=np.int64)
         memos = np.zeros((n, self.memo_size), dtype=np.int64)
@@ -461,7 +472,7 @@ class Learned:
         carry(learner, self._learner.state, self.n_items, allowed)
         return learner
 
-    def _copy(self, former: Learner | None) -> Learned:
+    def _copy(self, former: Learner | None) -> ContextState:
         """Return another one with the same tally, and the statistics and the walk of a learner."""
         other = copy.copy(self)
         other._active_learner = None

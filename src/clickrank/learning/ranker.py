@@ -16,7 +16,7 @@ from clickrank._core.features import Features
 from clickrank._core.validate import check_int, check_shape
 from clickrank.errors import invalid
 from clickrank.learning import ranker_file as saved
-from clickrank.learning.context_state import Learned
+from clickrank.learning.context_state import ContextState
 from clickrank.learning.in_order import MOST_WAITING, InOrder, Pending, packed, unpacked
 from clickrank.learning.item_abilities import takes_candidates
 from clickrank.learning.item_ids import (
@@ -108,7 +108,7 @@ class Ranker:
         self._retired: frozenset[int] = frozenset()
         self._policy = policy
         self._rng = np.random.default_rng(seed)
-        self._contexts: dict[str, Learned] = {}
+        self._contexts: dict[str, ContextState] = {}
         self._logs: dict[str, Log] = {}
         self._pending: OrderedDict[int, Pending] = OrderedDict()
         self._most_waiting = check_int("Ranker", "most_waiting", most_waiting, 0)
@@ -234,14 +234,13 @@ class Ranker:
     def _learn(self, settled: Pending) -> None:
         learned, clicks = self._contexts[settled.context], settled.clicks
         assert clicks is not None, settled
-        memo, own = settled.memo, True
-        if settled.version < self._began.get(settled.context, 0) and not learned.memos_travel:
-            memo, own = np.zeros(learned.memo_size, dtype=np.int64), False
-        memo = learned.memo_now(memo)
-        learned.learn(settled.ranking[None], memo[None], clicks[None], [own])
+        began = self._began.get(settled.context, 0)
+        usable = [settled.version >= began or learned.memos_travel]
+        memos = learned.memos_now([settled.memo], usable)
+        learned.learn(settled.ranking[None], memos, clicks[None], usable)
         if learned.memos_travel and not takes_candidates(self._policy):
             empty = Log(self.n_positions, learned.memo_size)
-            self._logs.setdefault(settled.context, empty).add(settled.ranking, memo, clicks)
+            self._logs.setdefault(settled.context, empty).add(settled.ranking, memos[0], clicks)
 
     def add_items(
         self,
@@ -340,8 +339,8 @@ class Ranker:
             ranker._queue(row.context).hold(number, row)
         return ranker
 
-    def _new(self) -> Learned:
-        return Learned(self._policy, len(self._ids), self.n_positions, self._retired)
+    def _new(self) -> ContextState:
+        return ContextState(self._policy, len(self._ids), self.n_positions, self._retired)
 
     def _allowed(self, candidates: Iterable[Item] | None) -> list[int] | None:
         if candidates is None:
@@ -372,13 +371,13 @@ class Ranker:
     def _change(self, policy: Policy, new: list[Item], retired: frozenset[int]) -> None:
         """Go on with another catalogue, in all contexts or in none."""
         count = len(self._ids) + len(new)
-        Learned(policy, count, self.n_positions, retired)  # raises if it cannot be
+        ContextState(policy, count, self.n_positions, retired)  # raises if it cannot be
         changed, began = {}, dict(self._began)
         for context, learned in self._contexts.items():
             carried = learned.with_items(policy, count, retired)
             other = None if carried is None else carried.going_on_without(retired)
             if other is None:
-                other = Learned(policy, count, self.n_positions, retired)
+                other = ContextState(policy, count, self.n_positions, retired)
                 if context in self._logs:
                     other.learn(**self._logs[context].arrays())
                 other = other.with_tally(learned.statistics())

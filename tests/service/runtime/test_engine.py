@@ -16,6 +16,7 @@ from clickrank.service.runtime import ranker_cache as memory
 from clickrank.service.runtime.clock import Clock
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.refusals import Refused
+from clickrank.service.runtime.verification import verify
 from clickrank.service.schemas.messages import (
     ClickBatch,
     Clicks,
@@ -30,7 +31,7 @@ from clickrank.service.schemas.messages import (
     RetiredItems,
     Start,
 )
-from clickrank.service.store import Database, verify
+from clickrank.service.store.database import Database
 from tests.service.stores import BACKENDS, store_url
 
 T = TypeVar("T")
@@ -269,7 +270,7 @@ def test_items_that_were_dropped_leave_what_was_learned(url: str) -> None:
             liked = [item for item in shown.items if item in ITEMS[:3]]
             await engine.click(shown.id, Clicks(liked, final=True))
         await folded(engine, until)
-        learned = engine._memory._rankers["shop"].streams[""].standing.learned
+        learned = engine._cache._rankers["shop"].streams[""].snapshot.state
         return learned.statistics()
 
     async def test(engine: Engine) -> None:

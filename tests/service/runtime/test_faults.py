@@ -20,8 +20,10 @@ from sqlalchemy import event
 from clickrank.service.runtime.clock import Clock
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.refusals import Refused, Unavailable
+from clickrank.service.runtime.verification import verify
 from clickrank.service.schemas.messages import Clicks, NewRanker, RankRequest, RetiredItems
-from clickrank.service.store import Database, database, verify
+from clickrank.service.store import database
+from clickrank.service.store.database import Database
 from clickrank.service.store.packing import pack
 from clickrank.service.store.tables import impressions, streams
 from tests.service.stores import postgres_url, start_postgres, stop_postgres
@@ -94,7 +96,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
     async def scene() -> list[str]:
         async with opened(url) as engine:
-            store = engine._access.database
+            store = engine._store.database
             for connections in (store.engine, store.at_once):
                 event.listen(connections, "checkout", checked_out)
             await engine.create(new_ranker())
@@ -233,12 +235,12 @@ def test_a_clock_that_steps_back(tmp_path: Path) -> None:
             second = await engine.rank("shop", RankRequest(id="second-one"))
             await engine.click("first-one", Clicks(first.items[:1]))
             hands.tick(7.0)  # the window of the first closes, 11 s after it was shown
-            await until(lambda: engine.folder.folded == 1)
+            await until(lambda: engine.settler.folded == 1)
             with pytest.raises(Refused, match="has settled"):
                 await engine.click("first-one", Clicks(first.items[1:2]))
             await engine.click("second-one", Clicks(second.items[:1]))
             hands.tick(4.0)
-            await until(lambda: engine.folder.folded == 2)
+            await until(lambda: engine.settler.folded == 2)
 
     asyncio.run(scene())
     assert on_record(url) == ["first-one", "second-one"]
@@ -257,7 +259,7 @@ def test_a_clock_that_is_behind_the_log(tmp_path: Path) -> None:
     async def behind() -> None:
         async with opened(url) as engine:
             await engine.rank("shop", RankRequest(id="of-today"))
-            await until(lambda: engine.folder.folded == 2)
+            await until(lambda: engine.settler.folded == 2)
 
     asyncio.run(ahead())
     asyncio.run(behind())  # windows close after their length, not after an hour
@@ -283,17 +285,17 @@ def test_two_workers_fold_one_ranker() -> None:
             rng = random.Random(1)
             visitors = (visitor([one, two], f"visitor-{i}", rng) for i in range(8))
             await asyncio.gather(*visitors)
-            await until(lambda: one.folder.folded + two.folder.folded >= 480)
+            await until(lambda: one.settler.folded + two.settler.folded >= 480)
             found = []
             for engine in (one, two):
                 await engine.report("shop", "")  # catches up
-                loaded = await engine._memory.ranker("shop")
-                standing = loaded.streams[""].standing
-                assert standing.seq == 480
-                found.append(pack(standing.learned.statistics()))
+                loaded = await engine._cache.ranker("shop")
+                snapshot = loaded.streams[""].snapshot
+                assert snapshot.seq == 480
+                found.append(pack(snapshot.state.statistics()))
             assert found[0] == found[1]
-            assert one.folder.folded + two.folder.folded == 480  # nothing by both
-            assert min(one.folder.folded, two.folder.folded) > 0
+            assert one.settler.folded + two.settler.folded == 480  # nothing by both
+            assert min(one.settler.folded, two.settler.folded) > 0
 
     asyncio.run(scene())
     assert len(on_record(url)) == 480

@@ -15,10 +15,10 @@ from alembic.config import Config
 
 import clickrank
 from clickrank.service.runtime.engine import Engine
-from clickrank.service.runtime.propensity_cache import Odds
+from clickrank.service.runtime.fold import Snapshot
+from clickrank.service.runtime.propensity_cache import PropensityCache
 from clickrank.service.schemas.messages import Clicks, RankerChange, RankRequest
-from clickrank.service.store import Database
-from clickrank.service.store.state import Standing
+from clickrank.service.store.database import Database
 from clickrank.service.store.tables import impressions, snapshots, streams
 from tests.service.runtime.test_engine import ITEMS, new, run
 from tests.service.stores import BACKENDS, store_url
@@ -99,14 +99,14 @@ def test_the_page_s_own_list_has_none(tmp_path: Path) -> None:
 
 def test_drawn_once_for_all_lists_of_a_standing() -> None:
     policy = clickrank.policy("thompson", click_model="cascade")
-    standing = Standing(clickrank.learning.Learned(policy, 6, 3), 0, 1)
-    odds, rng = Odds(), np.random.default_rng(0)
-    found = odds.of(7, standing, rng, None)
+    snapshot = Snapshot(clickrank.learning.ContextState(policy, 6, 3), 0, 1)
+    odds, rng = PropensityCache(), np.random.default_rng(0)
+    found = odds.of(7, snapshot, rng, None)
     assert not found.exact
-    assert odds.of(7, standing, rng, None) is found
-    assert odds.of(8, standing, rng, None) is not found
-    assert odds.of(7, standing, rng, np.array([0, 2, 4])) is not found
-    later = standing._replace(seq=1)
+    assert odds.of(7, snapshot, rng, None) is found
+    assert odds.of(8, snapshot, rng, None) is not found
+    assert odds.of(7, snapshot, rng, np.array([0, 2, 4])) is not found
+    later = snapshot._replace(seq=1)
     assert odds.of(7, later, rng, None) is not found
 
 

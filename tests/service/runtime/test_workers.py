@@ -11,19 +11,18 @@ import pytest
 import sqlalchemy as sa
 
 from clickrank.errors import InvalidValue
-from clickrank.service.runtime import settler as folder
+from clickrank.service.runtime import settler
+from clickrank.service.runtime.compaction import compact
 from clickrank.service.runtime.definitions import define
 from clickrank.service.runtime.engine import Engine
+from clickrank.service.runtime.fold import load_snapshot
 from clickrank.service.runtime.refusals import Refused
 from clickrank.service.schemas.messages import Clicks, NewItems, NewKey, RankerChange, RankRequest
-from clickrank.service.store import Database
-from clickrank.service.store.compaction import compact
-from clickrank.service.store.database import StoreUnavailable
+from clickrank.service.store.database import Database, StoreUnavailable
 from clickrank.service.store.frontier import settled_after
 from clickrank.service.store.impression_log import stream_by_id
 from clickrank.service.store.packing import pack
 from clickrank.service.store.rankers import ranker_by_id
-from clickrank.service.store.state import load
 from tests.service.runtime.test_engine import folded, new, problems, run
 from tests.service.stores import store_url
 
@@ -34,20 +33,20 @@ def url(tmp_path: Path) -> str:
 
 
 def stream_of(engine: Engine) -> Any:
-    return engine._memory._rankers["shop"].streams[""]
+    return engine._cache._rankers["shop"].streams[""]
 
 
 def is_fold(engine: Engine) -> bool:
     """Tell whether what is in memory is what follows from the log."""
     stream = stream_of(engine)
-    with engine._access.database.reading() as connection:
+    with engine._store.database.reading() as connection:
         row = stream_by_id(connection, stream.id)
         assert row is not None
         ranker = ranker_by_id(connection, row.ranker_id)
         assert ranker is not None
-        fresh = load(connection, ranker.definition, ranker.version, row, from_base=True)
-    ours, theirs = stream.standing.learned, fresh.learned
-    return stream.standing.seq == fresh.seq and pack(ours.statistics()) == pack(theirs.statistics())
+        fresh = load_snapshot(connection, ranker.definition, ranker.version, row, from_base=True)
+    ours, theirs = stream.snapshot.state, fresh.state
+    return stream.snapshot.seq == fresh.seq and pack(ours.statistics()) == pack(theirs.statistics())
 
 
 def test_a_caller_that_leaves_does_not_stop_the_writer(url: str) -> None:
@@ -76,13 +75,13 @@ def test_a_change_while_folding_is_folded_by_the_new_policy(
     async def test(engine: Engine) -> None:
         await engine.create(new(policy="uniform"))
         shown = await engine.rank("shop", RankRequest())
-        monkeypatch.setattr(folder, "settled_after", slow)
+        monkeypatch.setattr(settler, "settled_after", slow)
         await engine.click(shown.id, Clicks(shown.items[:1], final=True))
         await asyncio.get_running_loop().run_in_executor(None, read.wait, 300)
         await engine.change("shop", RankerChange(policy="grab"))
         await engine.rank("shop", RankRequest())
         changed.set()
-        while stream_of(engine).standing.seq < 1:
+        while stream_of(engine).snapshot.seq < 1:
             await asyncio.sleep(0.02)
         assert is_fold(engine)
 
@@ -95,7 +94,7 @@ def test_one_stream_does_not_hold_up_the_others(url: str) -> None:
         await engine.create(new(window=1))
         await engine.rank("broken", RankRequest())
         await engine.rank("shop", RankRequest())
-        with engine._access.database.writing() as connection:
+        with engine._store.database.writing() as connection:
             connection.execute(sa.text("UPDATE impressions SET items = '[0]' WHERE stream_id = 1"))
         await folded(engine, 1)
 
@@ -113,15 +112,15 @@ def test_a_final_is_folded_after_the_database_was_gone(
     async def test(engine: Engine) -> None:
         await engine.create(new())
         shown = await engine.rank("shop", RankRequest())
-        while not engine.folder._due:  # from now on it waits for the window
+        while not engine.settler._due:  # from now on it waits for the window
             await asyncio.sleep(0.02)
 
         def gone(*_: Any) -> Any:
             monkeypatch.undo()
             raise StoreUnavailable("Store: gone.")
 
-        monkeypatch.setattr(folder, "moved_since", gone)
-        engine.folder._looked_at = 0.0
+        monkeypatch.setattr(settler, "moved_since", gone)
+        engine.settler._looked_at = 0.0
         await engine.click(shown.id, Clicks(final=True))
         await folded(engine, 1)
 
@@ -132,7 +131,7 @@ def test_a_shorter_window_holds_for_lists_that_were_shown(url: str) -> None:
     async def test(engine: Engine) -> None:
         await engine.create(new())
         await engine.rank("shop", RankRequest())
-        while not engine.folder._due:
+        while not engine.settler._due:
             await asyncio.sleep(0.02)
         await engine.change("shop", RankerChange(window=1))
         await folded(engine, 1)
@@ -160,15 +159,15 @@ def test_what_was_compacted_before_it_was_folded_here_is_not_passed_over(url: st
         shown = await engine.rank("shop", RankRequest())
         slow = await Engine.open(url)
         await slow.rank("shop", RankRequest())
-        slow.folder._stopping.set()
-        slow.folder._thread.join()
-        before = stream_of(slow).standing.seq
+        slow.settler._stopping.set()
+        slow.settler._thread.join()
+        before = stream_of(slow).snapshot.seq
         await engine.click(shown.id, Clicks(shown.items[:1], final=True))
         await folded(engine, 1)
         database = Database(url)
         assert compact(database, 10**18).impressions == 1
         database.close()
-        assert before == stream_of(slow).standing.seq == 0
+        assert before == stream_of(slow).snapshot.seq == 0
         await folded(slow, 1)
         assert is_fold(slow)
         await slow.close()

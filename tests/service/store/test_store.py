@@ -13,11 +13,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from clickrank.errors import InvalidValue
+from clickrank.service.runtime.compaction import compact
 from clickrank.service.runtime.definitions import without_items
+from clickrank.service.runtime.fold import load_snapshot
+from clickrank.service.runtime.verification import verify
 from clickrank.service.schemas.messages import RetiredItems
-from clickrank.service.store import Database, compact, verify
 from clickrank.service.store.api_keys import has_admin, list_keys, make_key, revoke_key, role_of
-from clickrank.service.store.definition import Definition
+from clickrank.service.store.database import Database
 from clickrank.service.store.feedback import Answer, NewFeedback, record_feedback
 from clickrank.service.store.frontier import move_frontier, settled_after
 from clickrank.service.store.impression_log import (
@@ -29,13 +31,13 @@ from clickrank.service.store.impression_log import (
 )
 from clickrank.service.store.packing import pack, unpack
 from clickrank.service.store.rankers import (
+    Definition,
     change_ranker,
     delete_ranker,
     find_ranker,
     insert_ranker,
 )
 from clickrank.service.store.snapshots import put_snapshot
-from clickrank.service.store.state import load
 from clickrank.service.store.tables import impressions, metadata, snapshots
 from tests.service.stores import BACKENDS, store_url
 
@@ -108,15 +110,15 @@ class Log:
     def snapshot(self) -> None:
         ranker, stream = self.ranker, self.stream()
         with self.database.reading() as connection:
-            standing = load(connection, ranker.definition, ranker.version, stream)
-        packed = pack(standing.learned.statistics())
+            snapshot = load_snapshot(connection, ranker.definition, ranker.version, stream)
+        packed = pack(snapshot.state.statistics())
         with self.database.writing() as connection:
             put_snapshot(
                 self.database,
                 connection,
                 stream.id,
-                standing.seq,
-                standing.version,
+                snapshot.seq,
+                snapshot.version,
                 0,
                 packed,
             )
@@ -250,7 +252,7 @@ def test_a_click_between_reading_and_moving_is_not_lost(database: Database) -> N
         assert not move_frontier(database, connection, stream, step, 0)
     assert log.fold(now=2 * WINDOW)
     with database.reading() as connection:
-        learned = load(connection, definition(), 1, log.stream()).learned
+        learned = load_snapshot(connection, definition(), 1, log.stream()).state
     assert learned.clicks.sum() == 1
 
 
@@ -263,9 +265,9 @@ def played(log: Log, n: int, begin: int = 0, seed: int = 0, likes: set[str] | No
     ranker = log.ranker
     for i in range(begin, begin + n):
         with log.database.reading() as connection:
-            standing = load(connection, ranker.definition, ranker.version, log.stream())
-        ranking, memo = standing.learned.rank(rng)
-        shown = {"items": ranking.tolist(), "memo": memo.tolist(), "state_seq": standing.seq}
+            snapshot = load_snapshot(connection, ranker.definition, ranker.version, log.stream())
+        ranking, memo = snapshot.state.rank(rng)
+        shown = {"items": ranking.tolist(), "memo": memo.tolist(), "state_seq": snapshot.seq}
         log.show(log.impression(f"number-{i}", **shown))
         names = [ranker.definition.items[k] for k in ranking]
         names = [x for x in names if (rng.random() < 0.4 if likes is None else x in likes)]
@@ -315,8 +317,8 @@ def test_a_policy_that_has_dropped_an_item_goes_on_without_it(database: Database
     def state() -> dict[str, Any]:
         with database.reading() as connection:
             row = log.ranker
-            found = load(connection, row.definition, row.version, log.stream())
-        return found.learned.statistics()
+            found = load_snapshot(connection, row.definition, row.version, log.stream())
+        return found.state.statistics()
 
     played(log, 40, likes={"a", "b"})
     assert (state()["order"] >= 0).sum() == 2
@@ -364,8 +366,10 @@ def test_a_snapshot_of_another_layout_is_folded_again(database: Database) -> Non
 
     def learned() -> bytes:
         with database.reading() as connection:
-            found = load(connection, log.ranker.definition, log.ranker.version, log.stream())
-        return pack(found.learned.statistics())
+            found = load_snapshot(
+                connection, log.ranker.definition, log.ranker.version, log.stream()
+            )
+        return pack(found.state.statistics())
 
     def rename_a_field() -> None:
         with database.writing() as connection:
@@ -404,8 +408,10 @@ def test_compacting_changes_nothing_that_was_learned(database: Database) -> None
     def learned() -> bytes:
         with database.reading() as connection:
             row = log.ranker
-            found = load(connection, row.definition, row.version, log.stream(), from_base=True)
-        return pack(found.learned.statistics())
+            found = load_snapshot(
+                connection, row.definition, row.version, log.stream(), from_base=True
+            )
+        return pack(found.state.statistics())
 
     before = learned()
     done = compact(database, before=250)
@@ -429,8 +435,8 @@ def test_what_was_compacted_still_counts_for_a_policy_that_starts_anew(database:
     played(log, 5, begin=10)
     log.snapshot()
     with database.reading() as connection:
-        standing = load(connection, log.ranker.definition, 2, log.stream())
-    assert standing.learned.views.sum() == 2 * 15
+        snapshot = load_snapshot(connection, log.ranker.definition, 2, log.stream())
+    assert snapshot.state.views.sum() == 2 * 15
     assert verify(database).problems == []
 
 

@@ -16,7 +16,7 @@ from starlette.routing import Route as PathRoute
 from starlette.routing import Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from clickrank.learning import Learned
+from clickrank.learning import ContextState
 from clickrank.policies import policy
 from clickrank.service.api.auth import Gate
 from clickrank.service.api.dashboard_files import page_reply, read_pages
@@ -75,7 +75,7 @@ class Service:
 
     def _note(self) -> None:
         if self._engine is not None:
-            self.metrics.note(self._engine.writer.waiting, self._engine.folder.folded)
+            self.metrics.note(self._engine.writer.waiting, self._engine.settler.folded)
 
     async def _open(self) -> None:
         try:
@@ -100,7 +100,7 @@ class Service:
         def compile_default() -> None:
             began = time.perf_counter()
             try:
-                Learned(policy(DEFAULT_POLICY), n_items=2, n_positions=1).prepare()
+                ContextState(policy(DEFAULT_POLICY), n_items=2, n_positions=1).prepare()
                 _log.info("Compiled %s in %.1f s.", DEFAULT_POLICY, time.perf_counter() - began)
             except Exception:  # rankers can still be made, and say what is wrong
                 _log.exception("Could not compile %s ahead.", DEFAULT_POLICY)

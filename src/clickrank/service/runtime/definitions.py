@@ -13,7 +13,7 @@ from msgspec import UNSET
 from clickrank.errors import ClickRankError, InvalidValue, UnknownName, did_you_mean, invalid
 from clickrank.learning import Learner, drops_items, takes_candidates
 from clickrank.learning.caches import arrays_in
-from clickrank.policies import POLICIES
+from clickrank.policies import POLICIES, Policy, policy
 from clickrank.policies.capabilities import HasCautions
 from clickrank.priors import from_ranking
 from clickrank.service.schemas.messages import (
@@ -25,13 +25,33 @@ from clickrank.service.schemas.messages import (
     RankerChange,
     RetiredItems,
 )
-from clickrank.service.store.definition import Definition, takes_list, takes_priors
-from clickrank.service.store.rankers import RankerRow
+from clickrank.service.store.rankers import Definition, RankerRow
+from clickrank.stats.beta_prior import Beta
 
 #: Bytes that what one context has learned may take.
 MOST_BYTES = 256 * 2**20
 #: What would keep a worker busy for longer than visitors wait.
 _MOST = {"steps": 1_000, "slots": 2**16}
+
+
+def policy_of(definition: Definition) -> Policy:
+    """Return the policy with its settings, and with its prior or starting list if it has one."""
+    settings = dict(definition.settings)
+    if definition.alpha is not None and definition.beta is not None:
+        settings["prior"] = Beta(definition.alpha, definition.beta)
+    if definition.start is not None:
+        settings[POLICIES[definition.policy].starting_list] = definition.start
+    return policy(definition.policy, **settings)
+
+
+def takes_priors(name: str) -> bool:
+    """Return whether the policy of that name starts from a prior."""
+    return POLICIES[name].assumes.priors
+
+
+def takes_list(name: str) -> bool:
+    """Return whether the policy of that name starts from a list."""
+    return bool(POLICIES[name].starting_list)
 
 
 def define(new: NewRanker) -> Definition:
@@ -79,20 +99,20 @@ def changed(row: RankerRow, change: RankerChange) -> tuple[int, Definition]:
         fields["mode"] = change.mode
     if change.log_propensities is not UNSET:
         fields["log_propensities"] = change.log_propensities
-    policy = definition.policy if change.policy is UNSET else change.policy
-    _known_policy(policy)
-    other = policy != definition.policy
+    name = definition.policy if change.policy is UNSET else change.policy
+    _known_policy(name)
+    other = name != definition.policy
     settings = (
         ({} if other else definition.settings) if change.settings is UNSET else change.settings
     )
     _plain_settings(row.name, settings)
     if other or settings != definition.settings:
         version = row.version + 1
-        fields |= {"policy": policy, "settings": settings}
+        fields |= {"policy": name, "settings": settings}
         fields |= {"since": version, "policy_since": version, "retirements": []}
-        if not takes_priors(policy):
+        if not takes_priors(name):
             fields |= {"alpha": None, "beta": None}
-        if not takes_list(policy):
+        if not takes_list(name):
             fields["start"] = None
     made = msgspec.structs.replace(definition, **fields)
     check(row.name, made)
@@ -146,12 +166,12 @@ def _next(row: RankerRow, fields: dict[str, Any]) -> Definition:
     made = msgspec.structs.replace(row.definition, **fields)
     if made == row.definition:
         return row.definition
-    policy = POLICIES[made.policy]
-    if not takes_candidates(policy):  # what it has learned is about these items only
+    cls = POLICIES[made.policy]
+    if not takes_candidates(cls):  # what it has learned is about these items only
         before, version = row.definition, row.version + 1
         gone = sorted({*made.retired} - {*before.retired})
         only_gone = made.items == before.items and {*before.retired} <= {*made.retired}
-        if drops_items(policy) and only_gone:  # each context starts again if it must
+        if drops_items(cls) and only_gone:  # each context starts again if it must
             more: dict[str, Any] = {"retirements": [*before.retirements, (version, gone)]}
         else:
             more = {"since": version, "retirements": []}
@@ -179,7 +199,7 @@ def check(name: str, definition: Definition) -> None:
         if size > MOST_BYTES:
             rule = f"what {definition.policy!r} learns must take at most {MOST_BYTES:,} bytes"
             raise invalid(name, rule, int(size))
-        definition.spec().params(n_items, definition.n_positions)
+        policy_of(definition).params(n_items, definition.n_positions)
     except ClickRankError:
         raise
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
@@ -197,7 +217,7 @@ def _size(definition: Definition) -> float:
     for count in small:
         part = definition.first_items(count)
         part = msgspec.structs.replace(part, start=None, retired=[])
-        learner = Learner(part.spec(), count, n_positions)
+        learner = Learner(policy_of(part), count, n_positions)
         sizes.append(sum(array.nbytes for array in (*learner.state, *arrays_in(learner.cache))))
     return float(np.polyval(np.polyfit(small, sizes, len(small) - 1), n_items))
 
@@ -229,7 +249,7 @@ def _warnings(definition: Definition) -> list[str]:
     """Return what to know of the policy with these settings; only some take the time to look."""
     if not issubclass(POLICIES[definition.policy], HasCautions):
         return []
-    spec = definition.spec()
+    spec = policy_of(definition)
     return spec.warnings() if isinstance(spec, HasCautions) else []
 
 

@@ -15,11 +15,12 @@ from clickrank._core.arrays import Ints
 from clickrank.errors import ClickRankError, InvalidValue, UnknownName, invalid
 from clickrank.service.runtime import definitions, views
 from clickrank.service.runtime.clock import Clock
-from clickrank.service.runtime.propensity_cache import Odds
-from clickrank.service.runtime.ranker_cache import Memory, unknown_ranker
+from clickrank.service.runtime.fold import Snapshot, initial_state
+from clickrank.service.runtime.propensity_cache import PropensityCache
+from clickrank.service.runtime.ranker_cache import RankerCache, unknown_ranker
 from clickrank.service.runtime.refusals import Refused, Unavailable
-from clickrank.service.runtime.settler import Folder
-from clickrank.service.runtime.streams import Known, LoadedRanker, Stream
+from clickrank.service.runtime.settler import Settler
+from clickrank.service.runtime.streams import LoadedRanker, RankerVersion, Stream
 from clickrank.service.schemas.messages import (
     Activity,
     ClickBatch,
@@ -52,7 +53,6 @@ from clickrank.service.schemas.messages import (
 from clickrank.service.store import api_keys as key_store
 from clickrank.service.store import rankers as ranker_store
 from clickrank.service.store.database import Database, StoreUnavailable
-from clickrank.service.store.definition import Definition
 from clickrank.service.store.feedback import Answer, NewFeedback
 from clickrank.service.store.impression_log import (
     NewImpression,
@@ -61,8 +61,7 @@ from clickrank.service.store.impression_log import (
     find_stream,
     now_floor,
 )
-from clickrank.service.store.rankers import RankerRow
-from clickrank.service.store.state import Standing, nothing_learned
+from clickrank.service.store.rankers import Definition, RankerRow
 
 T = TypeVar("T")
 
@@ -81,12 +80,12 @@ class Engine:
     ) -> None:
         """Start the threads; the tables must be up to date."""
         self.clock = clock
-        self._memory = Memory(database, memory)
-        self._access = self._memory.access
-        self.writer = self._access.writer
-        self.folder = Folder(database, self.writer, clock, self._memory.loaded)
+        self._cache = RankerCache(database, memory)
+        self._store = self._cache.store
+        self.writer = self._store.writer
+        self.settler = Settler(database, self.writer, clock, self._cache.loaded)
         self._rng = np.random.default_rng(seed)
-        self._odds = Odds()
+        self._propensities = PropensityCache()
 
     @classmethod
     async def open(
@@ -118,13 +117,13 @@ class Engine:
     async def close(self) -> None:
         """Fold what has settled, write snapshots, and end."""
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(None, self.folder.close)
-        await loop.run_in_executor(None, self._access.close)
+        await loop.run_in_executor(None, self.settler.close)
+        await loop.run_in_executor(None, self._store.close)
 
     async def ready(self) -> str | None:
         """Return why it cannot work just now, None if it can."""
         try:
-            await self._access.read(lambda connection: connection.scalar(sa.select(1)))
+            await self._store.read(lambda connection: connection.scalar(sa.select(1)))
         except Unavailable as error:
             return str(error)
         return self.writer.trouble  # one may be able to read and not to write: a full disk
@@ -133,10 +132,10 @@ class Engine:
 
     async def create(self, new: NewRanker) -> tuple[Ranker, bool]:
         """Make a ranker; the same again is no error, and makes none."""
-        definition = await self._access.slowly(functools.partial(definitions.define, new))
+        definition = await self._store.slowly(functools.partial(definitions.define, new))
         window = new.window * 1_000_000
         # Compiles the policy's kernels, if need be: now, not when the first visitor comes.
-        await self._access.slowly(functools.partial(_warm_up, new.name, definition))
+        await self._store.slowly(functools.partial(_warm_up, new.name, definition))
         at = self.clock.now()
 
         def insert(connection: sa.Connection) -> tuple[RankerRow, bool]:
@@ -149,9 +148,9 @@ class Engine:
             )
 
         try:
-            row, made = await self._access.write(insert)
+            row, made = await self._store.write(insert)
         except sa.exc.IntegrityError:  # another worker was faster
-            row, made = await self._access.write(insert)
+            row, made = await self._store.write(insert)
         if not made and (row.version != 1 or (row.window, row.definition) != (window, definition)):
             text = f"{new.name}: there is a ranker of that name, and it is not the same."
             raise Refused("name_taken", text, 409)
@@ -159,11 +158,11 @@ class Engine:
 
     async def ranker(self, name: str) -> Ranker:
         """Return a ranker as it is."""
-        return definitions.described(await self._memory.row(name))
+        return definitions.described(await self._cache.row(name))
 
     async def rankers(self, after: str, limit: int) -> RankerPage:
         """Return rankers by name, those after a name."""
-        rows = await self._access.read(lambda c: ranker_store.list_rankers(c, after, limit + 1))
+        rows = await self._store.read(lambda c: ranker_store.list_rankers(c, after, limit + 1))
         more = len(rows) > limit
         rows = rows[:limit]
         return RankerPage(
@@ -197,10 +196,10 @@ class Engine:
         note: dict[str, Any],
     ) -> Ranker:
         # Made first outside of the transaction, which holds up all others: it may compile.
-        row = await self._memory.row(name)
-        _, definition = await self._access.slowly(functools.partial(change, row))
+        row = await self._cache.row(name)
+        _, definition = await self._store.slowly(functools.partial(change, row))
         if definition.since != row.definition.since:
-            await self._access.slowly(functools.partial(_warm_up, name, definition))
+            await self._store.slowly(functools.partial(_warm_up, name, definition))
         at = self.clock.now()
 
         def write(connection: sa.Connection) -> RankerRow | None:
@@ -216,10 +215,10 @@ class Engine:
                 raise Refused("changed_meanwhile", text, 409)
             return ranker_store.change_ranker(connection, held, window, definition, at, note)
 
-        changed = await self._access.write(write)
+        changed = await self._store.write(write)
         if changed is None:
             raise unknown_ranker(name)
-        self._memory.take(changed)
+        self._cache.take(changed)
         return definitions.described(changed)
 
     async def delete(self, name: str) -> None:
@@ -231,14 +230,14 @@ class Engine:
                 ranker_store.delete_ranker(connection, held.id)
             return held is not None
 
-        found = await self._access.write(write)
-        self._memory.forget(name)
+        found = await self._store.write(write)
+        self._cache.forget(name)
         if not found:
             raise unknown_ranker(name)
 
     async def items(self, name: str, after: int, limit: int) -> ItemPage:
         """Return items in the order they were added, from the number ``after`` on."""
-        row = await self._memory.row(name)
+        row = await self._cache.row(name)
         retired = frozenset(row.definition.retired)
         some = row.definition.items[after : after + limit]
         entries = [ItemEntry(item, after + i in retired) for i, item in enumerate(some)]
@@ -247,8 +246,8 @@ class Engine:
 
     async def contexts(self, name: str, after: str | None, limit: int) -> ContextPage:
         """Return contexts by name, those after one."""
-        row = await self._memory.row(name)
-        return await self._access.read(lambda c: views.contexts(c, row.id, after, limit))
+        row = await self._cache.row(name)
+        return await self._store.read(lambda c: views.contexts(c, row.id, after, limit))
 
     # Lists and clicks
 
@@ -256,16 +255,16 @@ class Engine:
         """Choose a list and put it on record."""
         sure = False
         for _ in range(_TRIES):
-            loaded = await self._memory.ranker(name)
-            stream = await self._memory.stream(loaded, request.context)
-            known = loaded.known
-            if stream is None or stream.standing.version > known.row.version:
-                await self._memory.newest(name)  # of which the folder heard first
+            loaded = await self._cache.ranker(name)
+            stream = await self._cache.stream(loaded, request.context)
+            known = loaded.current
+            if stream is None or stream.snapshot.version > known.row.version:
+                await self._cache.newest(name)  # of which the folder heard first
                 continue
             try:
                 new = await self._choose(known, stream, request)
             except (InvalidValue, UnknownName):
-                if sure or (await self._memory.newest(name)).known is known:
+                if sure or (await self._cache.newest(name)).current is known:
                     raise
                 sure = True  # another worker changed the ranker: once more, by what it is now
                 continue
@@ -274,12 +273,12 @@ class Engine:
             if found is not None:
                 return found
             # The ranker is gone, or another by now.
-            await self._memory.newest(name)
+            await self._cache.newest(name)
         raise Unavailable(f"{name}: it is being changed all the time; try again later.")
 
     async def rank_batch(self, name: str, batch: RankBatch) -> ImpressionBatch:
         """Choose a list for each request: all or, if one cannot be, none that was not before."""
-        known = (await self._memory.newest(name)).known
+        known = (await self._cache.newest(name)).current
         for request in batch.requests:  # what can be said at once is said before any is recorded
             self._candidates(known, request)
             self._page_list(known, request)
@@ -311,21 +310,23 @@ class Engine:
                 results.append(FeedbackOf(one.id, error=Problem(error.code, str(error))))
         return FeedbackBatch(results)
 
-    async def _choose(self, known: Known, stream: Stream, request: RankRequest) -> NewImpression:
+    async def _choose(
+        self, known: RankerVersion, stream: Stream, request: RankRequest
+    ) -> NewImpression:
         candidates = self._candidates(known, request)
         page = self._page_list(known, request)
         # Of a list that the page chose itself nobody knows.
         logs = known.row.definition.log_propensities and page is None
-        odds = self._odds if logs else None
+        odds = self._propensities if logs else None
         # Propensities may take thousands of lists. While a thread draws them, no other list of the
         # stream may be chosen, with or without them.
         if stream.is_slow or known.row.definition.log_propensities:
             async with stream.turns:
                 rng = self._rng.spawn(1)[0]  # threads must not share a generator
-                chosen = await self._access.in_thread(lambda: stream.choose(rng, candidates, odds))
+                chosen = await self._store.in_thread(lambda: stream.choose(rng, candidates, odds))
         else:
             chosen = stream.choose(self._rng, candidates, odds)
-        standing, own, memo, propensities = chosen
+        snapshot, own, memo, propensities = chosen
         shown = own if page is None else page
         now = self.clock.now()
         given = isinstance(request.id, str)
@@ -333,9 +334,9 @@ class Engine:
             request.id if isinstance(request.id, str) else _new_id(now),
             given,
             known.row.id,
-            standing.version,
+            snapshot.version,
             stream.id,
-            standing.seq,
+            snapshot.seq,
             now,
             shown,
             memo if page is None else [],
@@ -344,12 +345,12 @@ class Engine:
             propensities,
         )
 
-    def _candidates(self, known: Known, request: RankRequest) -> Ints | None:
+    def _candidates(self, known: RankerVersion, request: RankRequest) -> Ints | None:
         if request.candidates is None:
             return None
         return np.array(self._distinct(known, "candidates", request.candidates), dtype=np.int64)
 
-    def _page_list(self, known: Known, request: RankRequest) -> list[int] | None:
+    def _page_list(self, known: RankerVersion, request: RankRequest) -> list[int] | None:
         """Return the list that the page shows itself, in shadow mode."""
         if known.row.definition.mode == "live":
             return None
@@ -362,14 +363,14 @@ class Engine:
             raise invalid(owner, rule, len(request.current))
         return self._distinct(known, "current", request.current)
 
-    def _distinct(self, known: Known, field: str, items: Sequence[str]) -> list[int]:
+    def _distinct(self, known: RankerVersion, field: str, items: Sequence[str]) -> list[int]:
         numbers = [known.number(item) for item in items]
         if len(set(numbers)) < len(numbers):
             raise invalid(known.row.name, f"{field} must hold distinct items", list(items))
         return numbers
 
     def _shown(
-        self, known: Known, context: str, new: NewImpression, recorded: Recorded
+        self, known: RankerVersion, context: str, new: NewImpression, recorded: Recorded
     ) -> Impression | None:
         if recorded.outcome == "taken":
             text = f"{known.row.name}: id is that of an impression elsewhere, got {new.id!r}."
@@ -401,8 +402,8 @@ class Engine:
         shown = answer.shown
         assert shown is not None
         if answer.settled:
-            self.folder.news(shown.stream_id)
-        names = self._memory.names(shown.ranker_id)
+            self.settler.news(shown.stream_id)
+        names = self._cache.names(shown.ranker_id)
         clicked = [names[shown.items[position]] for position in answer.clicked]
         return Feedback(impression_id, clicked, answer.settled)
 
@@ -411,50 +412,50 @@ class Engine:
     async def report(self, name: str, context: str) -> Report:
         """Return what a ranker has learned in a context."""
         loaded, stream = await self._learned(name, context)
-        return await self._access.read(lambda c: views.report(c, loaded.row, stream))
+        return await self._store.read(lambda c: views.report(c, loaded.row, stream))
 
     async def activity(self, name: str, context: str, seconds: int | None) -> Activity:
         """Return settled impressions over time."""
         _, stream = await self._learned(name, context)
-        return await self._access.read(lambda c: views.activity(c, stream.id, seconds))
+        return await self._store.read(lambda c: views.activity(c, stream.id, seconds))
 
     async def impressions(self, name: str, context: str | None, limit: int) -> LoggedImpressions:
         """Return the last impressions, newest first."""
-        row = await self._memory.row(name)
+        row = await self._cache.row(name)
         now = self.clock.now()
-        return await self._access.read(lambda c: views.impressions(c, row, context, limit, now))
+        return await self._store.read(lambda c: views.impressions(c, row, context, limit, now))
 
     async def export(self, name: str) -> AsyncIterator[bytes]:
         """Yield the log as a Parquet file."""
-        row = await self._memory.row(name)
+        row = await self._cache.row(name)
         now = self.clock.now()
-        chunks = views.export(self._access.database, row, now)
-        while chunk := await self._access.in_thread(lambda: next(chunks, b"")):
+        chunks = views.export(self._store.database, row, now)
+        while chunk := await self._store.in_thread(lambda: next(chunks, b"")):
             yield chunk
 
     async def _learned(self, name: str, context: str) -> tuple[LoadedRanker, Stream]:
-        loaded = await self._memory.newest(name)
+        loaded = await self._cache.newest(name)
         row = loaded.row
-        if not await self._access.read(lambda c: find_stream(c, row.id, context)):
+        if not await self._store.read(lambda c: find_stream(c, row.id, context)):
             if context:
                 raise Refused("unknown_context", f"{name}: there is no context {context!r}.", 404)
             return loaded, _unused_stream(row)
-        stream = await self._memory.stream(loaded, context)
+        stream = await self._cache.stream(loaded, context)
         if stream is None:
             raise unknown_ranker(name)
-        database = self._access.database
-        await self._access.in_thread(lambda: stream.catch_up(database, loaded.row))
+        database = self._store.database
+        await self._store.in_thread(lambda: stream.catch_up(database, loaded.row))
         return loaded, stream
 
     # Keys
 
     async def keys(self) -> Keys:
         """Return all keys, without their secrets."""
-        return Keys([_key(row) for row in await self._access.read(key_store.list_keys)])
+        return Keys([_key(row) for row in await self._store.read(key_store.list_keys)])
 
     async def make_key(self, new: NewKey) -> MadeKey:
         """Make a key."""
-        row, secret = await self._access.write(lambda c: key_store.make_key(c, new.name, new.role))
+        row, secret = await self._store.write(lambda c: key_store.make_key(c, new.name, new.role))
         key = _key(row)
         return MadeKey(key.id, key.name, key.role, key.created, key.revoked, secret)
 
@@ -462,25 +463,25 @@ class Engine:
         """Revoke a key."""
         row = None
         if 0 < key_id < 2**31:
-            row = await self._access.write(lambda c: key_store.revoke_key(c, key_id))
+            row = await self._store.write(lambda c: key_store.revoke_key(c, key_id))
         if row is None:
             raise Refused("unknown_key", f"Keys: there is no key {key_id}.", 404)
         return _key(row)
 
     async def role_of(self, secret: str) -> Role | None:
         """Return the role of a secret, None if no valid key has it."""
-        found = await self._access.read(lambda c: key_store.role_of(c, secret))
+        found = await self._store.read(lambda c: key_store.role_of(c, secret))
         return cast("Role | None", found)
 
     async def has_admin(self) -> bool:
         """Tell whether anyone could get in with a key of role admin."""
-        return await self._access.read(key_store.has_admin)
+        return await self._store.read(key_store.has_admin)
 
 
 def _warm_up(name: str, definition: Definition) -> None:
     """Compile what is needed, which also shows whether the policy can work with its settings."""
     try:
-        nothing_learned(definition).prepare()
+        initial_state(definition).prepare()
     except ClickRankError:
         raise
     except (ValueError, ArithmeticError) as error:
@@ -501,7 +502,7 @@ async def _all_of(calls: Sequence[Awaitable[T]]) -> list[T]:
 def _unused_stream(row: RankerRow) -> Stream:
     """Return what a ranker without visitors knows; looking at it leaves nothing behind."""
     nowhere = StreamRow(0, row.id, "", 1, 0, 0, 0)
-    return Stream(nowhere, Standing(nothing_learned(row.definition), 0, row.version))
+    return Stream(nowhere, Snapshot(initial_state(row.definition), 0, row.version))
 
 
 def _key(row: key_store.KeyRow) -> Key:

@@ -1,4 +1,4 @@
-"""The propensities of lists, found once for all lists that are drawn from the same standing."""
+"""The propensities of lists, found once for all lists that are drawn from the same snapshot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from clickrank._core.arrays import Ints
 from clickrank.learning import Propensities
-from clickrank.service.store.state import Standing
+from clickrank.service.runtime.fold import Snapshot
 
 #: Contexts for which they are kept: they take more memory than most states.
 _MOST = 1_000
@@ -22,7 +22,7 @@ class _Kept(NamedTuple):
     found: Propensities
 
 
-class Odds:
+class PropensityCache:
     """Propensities of the contexts that were used last. Threads may share it."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Odds:
     def of(
         self,
         stream_id: int,
-        standing: Standing,
+        snapshot: Snapshot,
         rng: np.random.Generator,
         candidates: Ints | None,
     ) -> Propensities:
@@ -41,17 +41,17 @@ class Odds:
 
         Of a policy whose lists depend on those before them they hold for one list alone.
         """
-        learned = standing.learned
+        learned = snapshot.state
         if candidates is not None or learned.policy.rank_remembers:
             return learned.propensities(candidates, rng)
         with self._lock:
             kept = self._kept.get(stream_id)
-            if kept is not None and kept[:2] == (standing.seq, standing.version):
+            if kept is not None and kept[:2] == (snapshot.seq, snapshot.version):
                 self._kept.move_to_end(stream_id)
                 return kept.found
         found = learned.propensities(None, rng)
         with self._lock:
-            self._kept[stream_id] = _Kept(standing.seq, standing.version, found)
+            self._kept[stream_id] = _Kept(snapshot.seq, snapshot.version, found)
             if len(self._kept) > _MOST:
                 self._kept.popitem(last=False)
         return found

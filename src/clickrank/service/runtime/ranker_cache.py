@@ -8,19 +8,19 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
+from clickrank.service.runtime.fold import load_snapshot
 from clickrank.service.runtime.refusals import Refused
-from clickrank.service.runtime.store_executor import Access
+from clickrank.service.runtime.store_executor import StoreExecutor
 from clickrank.service.runtime.streams import LoadedRanker, Stream
 from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import count_streams, find_stream, make_stream
 from clickrank.service.store.rankers import RankerRow, find_ranker, ranker_by_id
-from clickrank.service.store.state import load
 
 #: Contexts that a ranker may have.
 MOST_CONTEXTS = 100_000
 
 
-class Memory:
+class RankerCache:
     """Rankers and streams, loaded when they are first asked for; the least used are let go.
 
     All but `loaded` and `numbers`, which other threads may call, is for the event loop's thread.
@@ -33,7 +33,7 @@ class Memory:
 
     def __init__(self, database: Database, most_bytes: int) -> None:
         """Begin with nothing."""
-        self.access = Access(database, self.numbers)
+        self.store = StoreExecutor(database, self.numbers)
         self._most_bytes = most_bytes
         self._bytes = 0
         self._rankers: dict[str, LoadedRanker] = {}
@@ -58,7 +58,7 @@ class Memory:
                 known = self._by_id.setdefault(ranker_id, LoadedRanker(row))
             else:
                 known.take(row)
-        return known.known.numbers
+        return known.current.numbers
 
     def names(self, ranker_id: int) -> list[str]:
         """Return the items of a ranker whose `numbers` were asked for."""
@@ -69,7 +69,7 @@ class Memory:
 
     async def row(self, name: str) -> RankerRow:
         """Return a ranker as the store has it now."""
-        found = await self.access.read(lambda connection: find_ranker(connection, name))
+        found = await self.store.read(lambda connection: find_ranker(connection, name))
         if found is None:
             raise unknown_ranker(name)
         return found
@@ -104,7 +104,7 @@ class Memory:
     async def stream(self, ranker: LoadedRanker, context: str) -> Stream | None:
         """Return a stream up to date with its ranker, made if need be; None: the ranker is gone."""
         found = ranker.streams.get(context)
-        if found is None or found.standing.version < ranker.row.version:
+        if found is None or found.snapshot.version < ranker.row.version:
             found = await self._load_once(ranker, context)
         if found is not None and found.id in self._streams:
             self._streams.move_to_end(found.id)
@@ -120,24 +120,24 @@ class Memory:
         return await asyncio.shield(task)  # whoever asked first may go; others wait too
 
     async def _load(self, ranker: LoadedRanker, context: str) -> Stream | None:
-        row, database = ranker.row, self.access.database
+        row, database = ranker.row, self.store.database
         old = ranker.streams.get(context)
         if old is not None:
             stale = old
-            await self.access.in_thread(lambda: stale.catch_up(database, row))
+            await self.store.in_thread(lambda: stale.catch_up(database, row))
             return old
-        found = await self.access.read(lambda c: find_stream(c, row.id, context))
+        found = await self.store.read(lambda c: find_stream(c, row.id, context))
         if found is None:
-            if await self.access.read(lambda c: count_streams(c, row.id)) >= MOST_CONTEXTS:
+            if await self.store.read(lambda c: count_streams(c, row.id)) >= MOST_CONTEXTS:
                 rule = f"a ranker may have {MOST_CONTEXTS:,} contexts"
                 raise Refused("too_many_contexts", f"{row.name}: {rule}, got one more.")
-            found = await self.access.write(lambda c: make_stream(database, c, row.id, context))
+            found = await self.store.write(lambda c: make_stream(database, c, row.id, context))
         if found is None:
             self.forget(row.name)
             return None
         known = found
-        stream = await self.access.read(
-            lambda c: Stream(known, load(c, row.definition, row.version, known))
+        stream = await self.store.read(
+            lambda c: Stream(known, load_snapshot(c, row.definition, row.version, known))
         )
         ranker.streams[context] = stream
         self._streams[stream.id] = (ranker, stream)

@@ -33,7 +33,7 @@ SNAPSHOT_SECONDS = 60.0
 CLOCKS_APART = 300_000_000
 
 
-class Folder:
+class Settler:
     """Folds for all streams of the store; any number of workers may each have one.
 
     Parameters
@@ -63,7 +63,7 @@ class Folder:
         self._snapshot_due: set[int] = set()
         self._stopping = threading.Event()
         self.folded = 0  # impressions, by this worker
-        self._thread = threading.Thread(target=self._work, name="clickrank-folder", daemon=True)
+        self._thread = threading.Thread(target=self._work, name="clickrank-settler", daemon=True)
         self._thread.start()
 
     def news(self, stream_id: int) -> None:
@@ -147,7 +147,7 @@ class Folder:
             self.folded += len(step.logged)
             loaded = self._loaded(number)
             if loaded is not None:
-                if not loaded.fold(ranker, stream.folded_seq, step.logged, step.until):
+                if not loaded.fold_settled(ranker, stream.folded_seq, step.logged, step.until):
                     loaded.catch_up(self._database, ranker)
                 self._snapshot_due.add(number)
             if step.closes_at is not None:
@@ -160,7 +160,7 @@ class Folder:
             moved = moved_since(connection, since)
             for number, ranker_id, folded_seq in moved:
                 loaded = self._loaded(number)
-                if loaded is not None and loaded.standing.seq < folded_seq:
+                if loaded is not None and loaded.snapshot.seq < folded_seq:
                     ranker = ranker_by_id(connection, ranker_id)
                     if ranker is None:
                         continue
@@ -178,26 +178,26 @@ class Folder:
             if stream is None:
                 self._snapshot_due.discard(number)
                 continue
-            behind = stream.standing.seq - stream.snapshot_seq
-            late = time.monotonic() >= stream.snapshot_at + SNAPSHOT_SECONDS
+            behind = stream.snapshot.seq - stream.saved_seq
+            late = time.monotonic() >= stream.saved_at + SNAPSHOT_SECONDS
             if behind and (all_of_them or behind >= SNAPSHOT_IMPRESSIONS or late):
-                self.snapshot(stream)
-            if stream.standing.seq == stream.snapshot_seq:
+                self.save_snapshot(stream)
+            if stream.snapshot.seq == stream.saved_seq:
                 self._snapshot_due.discard(number)
 
-    def snapshot(self, stream: Stream) -> None:
+    def save_snapshot(self, stream: Stream) -> None:
         """Write down what a stream has learned."""
-        standing = stream.standing
-        packed = pack(standing.learned.statistics())
+        snapshot = stream.snapshot
+        packed = pack(snapshot.state.statistics())
         put = functools.partial(
             put_snapshot,
             self._database,
             stream_id=stream.id,
-            seq=standing.seq,
-            version=standing.version,
+            seq=snapshot.seq,
+            version=snapshot.version,
             at=self._clock.now(),
             statistics=packed,
         )
         self._writer.run(put).result()
-        stream.snapshot_seq = standing.seq
-        stream.snapshot_at = time.monotonic()
+        stream.saved_seq = snapshot.seq
+        stream.saved_at = time.monotonic()

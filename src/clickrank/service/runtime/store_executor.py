@@ -16,7 +16,7 @@ from clickrank.service.store.database import Database, StoreUnavailable
 T = TypeVar("T")
 
 
-class Access:
+class StoreExecutor:
     """A database, the thread that writes to it, and threads that read and reckon."""
 
     def __init__(self, database: Database, numbers: Numbers) -> None:

@@ -118,9 +118,9 @@ def impressions(
 
 def report(connection: sa.Connection, row: RankerRow, stream: Stream) -> Report:
     """Return what a stream has learned."""
-    standing, definition = stream.standing, row.definition
+    snapshot, definition = stream.snapshot, row.definition
     found = log_store.stream_by_id(connection, stream.id)
-    on_record = standing.seq if found is None else found.next_seq - 1
+    on_record = snapshot.seq if found is None else found.next_seq - 1
     clicked = connection.scalar(
         sa.select(sa.func.sum(activity_table.c.clicked)).where(
             activity_table.c.stream_id == stream.id
@@ -137,10 +137,10 @@ def report(connection: sa.Connection, row: RankerRow, stream: Stream) -> Report:
             own_views[one.would_show, places] += 1
             page_views[one.items, places] += 1
     counts = reports.Counts(
-        views=standing.learned.views.astype(np.int64),
-        clicks=standing.learned.clicks.astype(np.int64),
+        views=snapshot.state.views.astype(np.int64),
+        clicks=snapshot.state.clicks.astype(np.int64),
         impressions=on_record,
-        settled=standing.seq,
+        settled=snapshot.seq,
         clicked=int(clicked or 0),
         recent=len(recent),
         exploring=sum(one.exploring for one in recent),

@@ -11,10 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-import numpy as np
 import sqlalchemy as sa
 
-from clickrank._core.arrays import Ints
 from clickrank.service.store.database import Database
 from clickrank.service.store.prepared import Prepared, PreparedInsert, PreparedList
 from clickrank.service.store.tables import (
@@ -81,16 +79,6 @@ class LoggedImpression(NamedTuple):
     final: bool
     clicked: list[int]  # positions, from 0 on
     propensities: bytes | None = None
-
-
-class Batch(NamedTuple):
-    """Impressions in shown order, as arrays to fold."""
-
-    rankings: Ints  # (n, n_positions)
-    memos: list[list[int]]  # of one length within a version
-    clicks: Ints  # (n, n_positions), 0 or 1
-    own: Any  # (n,), whether the ranker's own list was shown
-    versions: Ints
 
 
 def now_floor(connection: sa.Connection) -> int:
@@ -308,18 +296,3 @@ def _clicked(
     for seq, position in connection.execute(query.order_by(clicks.c.seq, clicks.c.position)):
         found.setdefault(seq, []).append(position)
     return found
-
-
-def as_batch(logged: Sequence[LoggedImpression], n_positions: int) -> Batch:
-    """Return impressions as arrays."""
-    vectors = np.zeros((len(logged), n_positions), dtype=np.int64)
-    for number, one in enumerate(logged):
-        vectors[number, one.clicked] = 1
-    rankings = np.array([one.items for one in logged], dtype=np.int64)
-    return Batch(
-        rankings.reshape(len(logged), n_positions),
-        [one.memo for one in logged],
-        vectors,
-        np.array([one.would_show is None for one in logged], dtype=np.bool_),
-        np.array([one.version for one in logged], dtype=np.int64),
-    )

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from clickrank.service.runtime.fold import load_snapshot
 from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import lock_rankers, lock_streams, stream_by_id
 from clickrank.service.store.packing import pack
 from clickrank.service.store.rankers import ranker_by_id
 from clickrank.service.store.snapshots import write_snapshot
-from clickrank.service.store.state import load
 from clickrank.service.store.tables import activity, clicks, finals, impressions, snapshots, streams
 
 _HOUR = 3600 * 1_000_000
@@ -57,8 +57,8 @@ def _compact_stream(database: Database, number: int, before: int) -> int:
         if last is None:
             _remove(database, number, stream.base_seq)  # what an interrupted run left
             return 0
-        standing = load(connection, ranker.definition, ranker.version, stream, until=last)
-    packed = pack(standing.learned.statistics())
+        snapshot = load_snapshot(connection, ranker.definition, ranker.version, stream, until=last)
+    packed = pack(snapshot.state.statistics())
     with database.writing() as connection:
         versions = lock_rankers(connection, [ranker.id])
         held = lock_streams(connection, [number]).get(number)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from clickrank.errors import InvalidValue
+from clickrank.service.runtime.fold import ImpressionsMissing, load_snapshot, stored_state
 from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import StreamRow
 from clickrank.service.store.packing import pack, unpack
 from clickrank.service.store.rankers import ranker_by_id
-from clickrank.service.store.state import NotOnRecord, carried_snapshot, load
 from clickrank.service.store.tables import clicks, impressions, snapshots, streams
 
 
@@ -82,7 +82,7 @@ def _snapshots(connection: sa.Connection, stream: StreamRow) -> Iterator[str | N
     )
     for row in connection.execute(sa.select(snapshots).where(own)).all():
         try:
-            kept = carried_snapshot(definition, unpack(row.statistics))
+            kept = stored_state(definition, unpack(row.statistics))
         except InvalidValue as error:
             what = "cannot be read, so that the log is folded again"
             yield f"stream {stream.id}: the snapshot at {row.seq} {what}: {error}"
@@ -91,8 +91,10 @@ def _snapshots(connection: sa.Connection, stream: StreamRow) -> Iterator[str | N
             yield f"stream {stream.id}: the snapshot at {row.seq} cannot be carried over."
             continue
         same = False
-        with contextlib.suppress(NotOnRecord):
-            own_fold = load(connection, definition, ranker.version, stream, row.seq, from_base=True)
-            same = pack(kept.statistics()) == pack(own_fold.learned.statistics())
+        with contextlib.suppress(ImpressionsMissing):
+            own_fold = load_snapshot(
+                connection, definition, ranker.version, stream, row.seq, from_base=True
+            )
+            same = pack(kept.statistics()) == pack(own_fold.state.statistics())
         what = f"stream {stream.id}: the fold up to {row.seq} is not the snapshot of it."
         yield None if same else what

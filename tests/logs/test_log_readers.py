@@ -23,9 +23,9 @@ from clickrank.cli.app import app
 from clickrank.errors import InvalidValue
 from clickrank.experiments.listing import DATA as EXPERIMENTS
 from clickrank.logs import open_log
+from clickrank.logs.log_report import Malformed, Report
 from clickrank.logs.readers import recognise
-from clickrank.logs.readers.files import blocks
-from clickrank.logs.report import Malformed, Report
+from clickrank.logs.readers.text_files import blocks
 from clickrank.logs.schema import FIELDS
 from tests.logs.test_logs import spelled
 from tests.paths import DATA

@@ -14,7 +14,7 @@ import pytest
 
 from clickrank.errors import InvalidValue, UnknownName
 from clickrank.logs import Counts, Impressions, aggregate, open_log
-from clickrank.logs.report import Malformed
+from clickrank.logs.log_report import Malformed
 
 #: A list: its query, its items, its clicks.
 Lists = Sequence[tuple[str, Sequence[str], Sequence[int]]]

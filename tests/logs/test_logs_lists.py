@@ -17,8 +17,8 @@ from clickrank.cli.app import app
 from clickrank.cli.evaluate_commands import evaluate
 from clickrank.cli.log_commands import read
 from clickrank.errors import InvalidValue
-from clickrank.logs import Impressions, Log, lists, open_log
-from clickrank.logs.report import Malformed
+from clickrank.logs import Impressions, Log, impressions_from_rows, open_log
+from clickrank.logs.log_report import Malformed
 from tests.logs.test_logs import LISTS, rows_of, write
 
 
@@ -126,7 +126,7 @@ def test_lists_of_several_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         for query, click in zip(rng.integers(8, size=60), rng.integers(2, size=60), strict=True)
     ]
     shown += [("q", ("b", "a", "c"), (0, 0, 1))] * 30
-    monkeypatch.setattr(lists, "ROWS", 40)  # several parts; "q" is larger than one
+    monkeypatch.setattr(impressions_from_rows, "ROWS", 40)  # several parts; "q" is larger than one
     with open_log(write(tmp_path / "log.parquet", rows_of(shown))) as log:
         found = dict(log.impressions_by_query())
         assert list(found) == sorted(names) == log.queries().tolist()

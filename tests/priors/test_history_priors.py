@@ -14,7 +14,7 @@ from scipy.special import betaln, digamma, expit, gammaln
 from clickrank._core.arrays import Floats
 from clickrank.errors import InvalidValue
 from clickrank.priors import from_history
-from clickrank.priors.history import _Tally
+from clickrank.priors.history_prior import _Tally
 
 
 def likelihood(alpha: Any, beta: Any, clicks: NDArray[Any], views: NDArray[Any]) -> float:

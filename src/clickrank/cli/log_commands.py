@@ -13,7 +13,7 @@ from clickrank.cli.terminal import console as terminal
 from clickrank.errors import invalid
 
 if TYPE_CHECKING:
-    from clickrank.logs.log import Log
+    from clickrank.logs.click_log import Log
 
 LogFiles = Annotated[
     list[str],
@@ -73,7 +73,7 @@ def open_given(
 ) -> Log:
     """Open the log that these options name."""
     from clickrank.logs import open_log
-    from clickrank.logs.columns import parse_columns
+    from clickrank.logs.column_names import parse_columns
 
     return open_log(
         files,
@@ -107,7 +107,7 @@ def read(
     if out is not None and not out.parent.is_dir():
         raise invalid("read", "the folder of --out must exist", str(out.parent))
     require("read needs", "logs")
-    from clickrank.logs.report import NothingLeft, problems_table
+    from clickrank.logs.log_report import NothingLeft, problems_table
 
     filters: dict[str, Any] = {
         "positions": positions,

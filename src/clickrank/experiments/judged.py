@@ -30,7 +30,7 @@ from clickrank.priors import (
     load_letor,
     ranker_scores,
 )
-from clickrank.priors.rankers import ranker_description, require_rankers
+from clickrank.priors.ranker_prior import ranker_description, require_rankers
 
 
 def judged_instances(judged: Judged, seed: int, cache: Path) -> dict[str, Instance]:

@@ -12,8 +12,8 @@ from clickrank.clickmodels import Cascade
 from clickrank.fit.base import Clicks, Fit, at_edge, by_rows, lists_of
 from clickrank.fit.dctr import likelihood_of, rates_of
 from clickrank.logs import Counts, Sessions
+from clickrank.logs.cascade_examination import examined_displays, no_click_above
 from clickrank.logs.counts import NOTHING
-from clickrank.logs.looks import first_looks, looked
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class CascadeFit(Fit):
             attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
             with np.errstate(divide="ignore"):
                 log = np.log(np.where(clicks > 0, attraction, 1.0 - attraction))
-            total = np.where(looked(clicks), log, 0.0).sum(axis=1)
+            total = np.where(no_click_above(clicks), log, 0.0).sum(axis=1)
             return np.where(clicks.sum(axis=1) > 1, -np.inf, total)
 
         return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
@@ -79,7 +79,7 @@ def fit_cascade(counts: Counts, *, shrinkage: float = 0.0) -> CascadeFit:
     """
     more = check_float("fit_cascade", "shrinkage", shrinkage, 0.0)
     sessions = lists_of("fit_cascade", counts)
-    shown, clicked = first_looks(counts, sessions)
+    shown, clicked = examined_displays(counts, sessions)
     attraction, error = rates_of(shown, clicked, more)
     log_likelihood, penalised = likelihood_of(shown, clicked, more, attraction)
     sentences = at_edge(attraction, shown)

@@ -14,8 +14,8 @@ from clickrank.fit.base import Clicks, add_up, edge_error, typical_rate
 from clickrank.fit.bordered import Blocks
 from clickrank.fit.em import Path, maximise
 from clickrank.logs import Counts, Sessions
+from clickrank.logs.cascade_examination import examined_displays
 from clickrank.logs.counts import NOTHING
-from clickrank.logs.looks import first_looks
 
 #: Steps of EM before the first of Newton's, and in place of one that does not help.
 _FIRST_STEPS = 9
@@ -60,7 +60,7 @@ class Problem:
         self.times = times[rows].astype(np.float64)
         #: Clicks that tell of satisfaction: those with an item below.
         self.told = self.went_on + add_up(self.last, self.times, n_positions)
-        typical = typical_rate(*first_looks(counts, sessions)) if more > 0.0 else 0.5
+        typical = typical_rate(*examined_displays(counts, sessions)) if more > 0.0 else 0.5
         self.more_clicks, self.more_misses = more * typical, more * (1.0 - typical)
 
     def start(self) -> Floats:

@@ -9,18 +9,18 @@ from clickrank.logs.counts import Cells, Counts, Sessions
 from clickrank.logs.impressions import Impressions
 
 if TYPE_CHECKING:
-    from clickrank.logs.log import Log, open_log
-    from clickrank.logs.report import Report
+    from clickrank.logs.click_log import Log, open_log
+    from clickrank.logs.log_report import Report
 
 __all__ = ["Cells", "Counts", "Impressions", "Log", "Report", "Sessions", "open_log"]
 
-_LATER = {"Log": "log", "open_log": "log", "Report": "report"}
+_LATER = {"Log": "click_log", "open_log": "click_log", "Report": "log_report"}
 
 
 def __getattr__(name: str) -> Any:
     """Import what needs the extra ``logs`` when it is asked for."""
     if name in _LATER:
-        from clickrank.logs.engine import require_ibis
+        from clickrank.logs.query_engine import require_ibis
 
         require_ibis()
     return imported(__name__, _LATER, name)

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Ints
 from clickrank._core.progress import progress_bar
+from clickrank.logs.complete_lists import spelling, times_whole
 from clickrank.logs.counts import NOTHING, Cells, Counts, Sessions, cells_of
-from clickrank.logs.engine import keep, require_ibis
 from clickrank.logs.filters import displays
-from clickrank.logs.report import NothingLeft, Report
+from clickrank.logs.log_report import NothingLeft, Report
+from clickrank.logs.query_engine import keep, require_ibis
 from clickrank.logs.schema import kind_of
-from clickrank.logs.whole import spelling, times_whole
 
 #: Rows that are put together into lists at once.
 ROWS = 10_000_000

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from clickrank._core.validate import check_int
-from clickrank.logs.engine import keep
+from clickrank.logs.query_engine import keep
 from clickrank.logs.schema import kind_of
 
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 
 from clickrank._core.progress import progress_bar
 from clickrank.errors import invalid
+from clickrank.logs.log_report import NothingLeft, Report
 from clickrank.logs.readers import Reader
-from clickrank.logs.report import NothingLeft, Report
 from clickrank.logs.schema import IDS, OPTIONAL
 
 #: Rows in a row group, which are in memory at once.

@@ -1,13 +1,13 @@
 """What is known of items before the first click: Beta priors, and where they come from."""
 
-from clickrank.priors.clicks import from_log
-from clickrank.priors.example import load_example
-from clickrank.priors.history import from_history
-from clickrank.priors.judged import JudgedQueries, JudgedQuery
+from clickrank.priors.example_queries import load_example
+from clickrank.priors.history_prior import from_history
+from clickrank.priors.judgements import JudgedQueries, JudgedQuery
 from clickrank.priors.letor import load_letor, read_letor
-from clickrank.priors.order import from_ranking
-from clickrank.priors.rankers import from_rankers, ranker_scores
-from clickrank.priors.scores import effective_votes, from_scores
+from clickrank.priors.log_prior import from_log
+from clickrank.priors.ranker_prior import from_rankers, ranker_scores
+from clickrank.priors.ranking_prior import from_ranking
+from clickrank.priors.score_prior import effective_votes, from_scores
 from clickrank.stats.beta_prior import Beta
 
 __all__ = [

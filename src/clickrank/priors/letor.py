@@ -21,9 +21,9 @@ from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Ints
 from clickrank._core.validate import check_int
 from clickrank.errors import InvalidValue, invalid
-from clickrank.priors import _lines
-from clickrank.priors._growing import DenseRows, Growing, SparseRows
-from clickrank.priors.judged import JudgedQueries, JudgedQuery
+from clickrank.priors import letor_lines
+from clickrank.priors.feature_rows import DenseRows, Growing, SparseRows
+from clickrank.priors.judgements import JudgedQueries, JudgedQuery
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -33,15 +33,15 @@ _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _COLON, _NEWLINE = ord(":"), ord("\n")
 
 _RULES = {
-    _lines.GRADE: "a line must start with a grade, a whole number of at least 0",
-    _lines.QID: "qid must be a whole number of at least 0",
-    _lines.NO_QID: "a line must name its query, qid:N, unless query_sizes are given",
-    _lines.HAS_QID: "a line must not name its query, qid:N, when query_sizes are given",
-    _lines.TWO_QIDS: "a line must name one query",
-    _lines.INDEX: "a feature must be number:value, with a number of at least 1",
-    _lines.ORDER: "feature numbers must increase along the line",
-    _lines.VALUE: "a feature's value must be a number that float32 holds, or NULL",
-    _lines.WIDE: "feature numbers must be at most n_features ({width})",
+    letor_lines.GRADE: "a line must start with a grade, a whole number of at least 0",
+    letor_lines.QID: "qid must be a whole number of at least 0",
+    letor_lines.NO_QID: "a line must name its query, qid:N, unless query_sizes are given",
+    letor_lines.HAS_QID: "a line must not name its query, qid:N, when query_sizes are given",
+    letor_lines.TWO_QIDS: "a line must name one query",
+    letor_lines.INDEX: "a feature must be number:value, with a number of at least 1",
+    letor_lines.ORDER: "feature numbers must increase along the line",
+    letor_lines.VALUE: "a feature's value must be a number that float32 holds, or NULL",
+    letor_lines.WIDE: "feature numbers must be at most n_features ({width})",
 }
 
 
@@ -143,7 +143,7 @@ class _Reader:
         self.width = 0
         self._n_features = n_features
         if n_features is not None:
-            self.width = check_int("letor", "n_features", n_features, 1, _lines.LARGEST_INDEX)
+            self.width = check_int("letor", "n_features", n_features, 1, letor_lines.LARGEST_INDEX)
         if math.isinf(null):
             raise invalid("letor", "null must be a number or NaN", null)
         self._null = float(null)
@@ -171,7 +171,7 @@ class _Reader:
         n_pairs = int(np.count_nonzero(text == _COLON))
         grades, qids, lines, ends = (np.empty(n_lines, dtype=np.int64) for _ in range(4))
         columns, values = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.float32)
-        rows, count, named, widest, wrong, where = kernel_for(_lines.parse, "")(
+        rows, count, named, widest, wrong, where = kernel_for(letor_lines.parse, "")(
             text, self._limit(), self._null, self._starts is None,
             grades, qids, lines, ends, columns, values,
         )  # fmt: skip
@@ -192,10 +192,10 @@ class _Reader:
         if self._n_features is not None:
             return self.width
         # A dense matrix must not fill the memory because of one odd line.
-        return 2 * self.width if self.width and not self.sparse else _lines.LARGEST_INDEX
+        return 2 * self.width if self.width and not self.sparse else letor_lines.LARGEST_INDEX
 
     def _rule(self, wrong: int) -> str:
-        if wrong == _lines.WIDE and self._n_features is None:
+        if wrong == letor_lines.WIDE and self._n_features is None:
             rule = f"feature numbers must not exceed twice the largest before ({self.width})"
             return f"{rule}; give n_features, or sparse=True"
         return _RULES[wrong].format(width=self.width)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 import pyarrow as pa
 
 from clickrank.errors import invalid, unknown
+from clickrank.logs.log_report import Report
 from clickrank.logs.readers import csv_file, kdd_2012, open_bandit, yandex_2011, yandex_2013
-from clickrank.logs.readers.files import Tick, first_lines
-from clickrank.logs.report import Report
+from clickrank.logs.readers.text_files import Tick, first_lines
 
 Reader = Callable[[str, Report, Tick, Mapping[str, str] | None], Iterator[pa.Table]]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from clickrank.errors import invalid
-from clickrank.logs.columns import mapped, notes_on
+from clickrank.logs.column_names import mapped, notes_on
+from clickrank.logs.log_report import Report
 from clickrank.logs.readers.delimited import delimiter_of, fields_of, read_delimited
-from clickrank.logs.readers.files import Tick, first_lines
-from clickrank.logs.report import Report
+from clickrank.logs.readers.text_files import Tick, first_lines
 from clickrank.logs.schema import kind_of
 
 

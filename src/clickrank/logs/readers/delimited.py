@@ -11,9 +11,9 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from clickrank.logs.check import checked
-from clickrank.logs.readers.files import Tick, blocks, without_bad_lines
-from clickrank.logs.report import LARGEST_POSITION, Report
+from clickrank.logs.log_report import LARGEST_POSITION, Report
+from clickrank.logs.readers.text_files import Tick, blocks, without_bad_lines
+from clickrank.logs.text_values import checked
 
 DELIMITERS = "\t,;|"
 

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from clickrank.errors import invalid
-from clickrank.logs.readers.files import Tick, lines
-from clickrank.logs.readers.lists import Gathering, Shown, clicked, good_items
-from clickrank.logs.report import Report
+from clickrank.logs.log_report import Report
+from clickrank.logs.readers.session_lists import Gathering, Shown, clicked, good_items
+from clickrank.logs.readers.text_files import Tick, lines
 
 
 def recognised(first: list[str]) -> bool:

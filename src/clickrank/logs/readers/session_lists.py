@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from clickrank.logs.report import Report
+from clickrank.logs.log_report import Report
 from clickrank.logs.schema import schema_of
 
 #: Rows in a table.

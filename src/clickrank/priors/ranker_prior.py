@@ -14,8 +14,8 @@ from clickrank._core.extras import require
 from clickrank._core.progress import progress_bar
 from clickrank._core.validate import check_float, check_int
 from clickrank.errors import invalid
-from clickrank.priors.judged import Features, JudgedQueries, features_of
-from clickrank.priors.scores import prior_from_votes, scores_of, vote_weight
+from clickrank.priors.judgements import Features, JudgedQueries, features_of
+from clickrank.priors.score_prior import prior_from_votes, scores_of, vote_weight
 from clickrank.stats.beta_prior import Beta
 
 #: What the grades 0 to 4 are trained as (kveton2022, section 7.4).

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank.logs.aggregate import Pairs
+from clickrank.logs.complete_lists import spelling, times_whole
 from clickrank.logs.counts import NOTHING
 from clickrank.logs.impressions import Impressions
-from clickrank.logs.report import Report
+from clickrank.logs.log_report import Report
 from clickrank.logs.schema import ORDER
-from clickrank.logs.whole import spelling, times_whole
 
 #: Rows that are read at once, if there are several queries.
 ROWS = 1_000_000

@@ -10,8 +10,8 @@ from scipy.sparse import csr_matrix
 
 from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Ints
-from clickrank.priors import _lines
-from clickrank.priors.judged import Features
+from clickrank.priors import letor_lines
+from clickrank.priors.judgements import Features
 
 T = TypeVar("T", np.int64, np.int32, np.float32)
 
@@ -65,7 +65,7 @@ class DenseRows:
         if width > self._width:
             self._widen(width)
         room = self._flat.room(ends.size * width).reshape(ends.size, width)
-        kernel_for(_lines.scatter, "")(ends, columns, values, room)
+        kernel_for(letor_lines.scatter, "")(ends, columns, values, room)
         self._rows += ends.size
 
     def _widen(self, width: int) -> None:
@@ -104,7 +104,7 @@ class SparseRows:
         """Return the matrix."""
         pointers, columns = self._pointers.finished(), self._columns.finished()
         shape = (pointers.size - 1, width)
-        if pointers[-1] <= _lines.LARGEST_INDEX:  # of one type, or SciPy widens the columns
+        if pointers[-1] <= letor_lines.LARGEST_INDEX:  # of one type, or SciPy widens the columns
             parts = (self._values.finished(), columns, pointers.astype(np.int32))
             return csr_matrix(parts, shape=shape, copy=False)
         return csr_matrix((self._values.finished(), columns, pointers), shape=shape, copy=False)

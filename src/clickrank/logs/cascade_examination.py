@@ -11,9 +11,9 @@ from clickrank._core.arrays import Floats
 from clickrank.logs.counts import NOTHING, Counts, Sessions
 
 
-def first_looks(counts: Counts, sessions: Sessions) -> tuple[Floats, Floats]:
+def examined_displays(counts: Counts, sessions: Sessions) -> tuple[Floats, Floats]:
     """Count by pair how often nothing above was clicked, and the clicks then."""
-    seen = looked(sessions.clicks) & (sessions.items != NOTHING)
+    seen = no_click_above(sessions.clicks) & (sessions.items != NOTHING)
     row, position = np.nonzero(seen)
     items, times = sessions.items[row, position], sessions.times[row]
     clicked = times * sessions.clicks[row, position]
@@ -21,10 +21,10 @@ def first_looks(counts: Counts, sessions: Sessions) -> tuple[Floats, Floats]:
     return shown.astype(np.float64, copy=False), won.astype(np.float64, copy=False)
 
 
-def looked(clicks: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
+def no_click_above(clicks: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
     """Return where nothing above was clicked; one row per list.
 
-    >>> looked(np.array([[0, 1, 0], [0, 0, 0]]))
+    >>> no_click_above(np.array([[0, 1, 0], [0, 0, 0]]))
     array([[ True,  True, False],
            [ True,  True,  True]])
     """

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clickrank.logs.report import LARGEST_POSITION, Report
+from clickrank.logs.log_report import LARGEST_POSITION, Report
 from clickrank.logs.schema import COUNTS, FIELDS, kind_of, schema_of
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

@@ -12,8 +12,8 @@ from clickrank._core.arrays import Floats, bounded_vector
 from clickrank._core.validate import check_float
 from clickrank.errors import DoesNotApply, InvalidValue, invalid
 from clickrank.logs import Counts
-from clickrank.logs.looks import first_looks
-from clickrank.priors.history import from_history
+from clickrank.logs.cascade_examination import examined_displays
+from clickrank.priors.history_prior import from_history
 from clickrank.stats.beta_prior import LARGEST_WEIGHT, Beta
 
 _OWNER = "from_log"
@@ -123,7 +123,7 @@ def _looks(
                 "this one has displays and clicks by position only. Use 'pbm' or 'dctr', or a log "
                 "with an id for each list."
             )
-        return first_looks(counts, counts.sessions)
+        return examined_displays(counts, counts.sessions)
     looked = np.ones(counts.n_positions)
     if click_model == "pbm":
         if examination is None:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from clickrank.errors import invalid
-from clickrank.logs.columns import mapped, notes_on
-from clickrank.logs.engine import require_ibis
-from clickrank.logs.report import EXAMPLES, LARGEST_POSITION, Report
+from clickrank.logs.column_names import mapped, notes_on
+from clickrank.logs.log_report import EXAMPLES, LARGEST_POSITION, Report
+from clickrank.logs.query_engine import require_ibis
 from clickrank.logs.schema import COUNTS, IDS, OPTIONAL, ORDER, kind_of, schema_of
 from clickrank.logs.staging import first_of
 

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank.errors import invalid
-from clickrank.logs import aggregate, table
+from clickrank.logs import aggregate, checked_rows
 from clickrank.logs.counts import Counts
-from clickrank.logs.engine import check_parquet, connect, read_parquet, watched
 from clickrank.logs.filters import Filters
 from clickrank.logs.impressions import Impressions
-from clickrank.logs.lists import impressions_of, in_order, tables_by_query
+from clickrank.logs.impressions_from_rows import impressions_of, in_order, tables_by_query
+from clickrank.logs.log_report import NothingLeft, Report, merged
+from clickrank.logs.query_engine import check_parquet, connect, read_parquet, watched
 from clickrank.logs.readers import IN_PLACE, READERS, check_format, recognise
-from clickrank.logs.readers.files import Paths, expand
-from clickrank.logs.report import NothingLeft, Report, merged
+from clickrank.logs.readers.text_files import Paths, expand
 from clickrank.logs.schema import ORDER
 from clickrank.logs.staging import stage
 
@@ -300,11 +300,11 @@ def open_log(
         if name in IN_PLACE:
             check_parquet(files)
             raw = read_parquet(backend, files)
-            rows = table.in_place(raw, columns, report, ", ".join(files))
+            rows = checked_rows.in_place(raw, columns, report, ", ".join(files))
         else:
             target = own / "log.parquet"
             stage(files, READERS[name], report, columns, target, progress)
-            rows = table.staged(read_parquet(backend, [str(target)]), report)
+            rows = checked_rows.staged(read_parquet(backend, [str(target)]), report)
         return Log(rows, backend, report, own, progress)
     except BaseException:
         shutil.rmtree(own, ignore_errors=True)

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from clickrank.errors import invalid
-from clickrank.logs.report import Report
+from clickrank.logs.log_report import Report
 
 #: Bytes in a block of lines.
 BLOCK = 8 << 20

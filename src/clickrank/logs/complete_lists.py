@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Ints
 from clickrank.logs.counts import NOTHING
-from clickrank.logs.report import Report
+from clickrank.logs.log_report import Report
 
 
 def times_whole(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from clickrank.errors import invalid
-from clickrank.priors.judged import JudgedQueries
+from clickrank.priors.judgements import JudgedQueries
 from clickrank.priors.letor import load_letor
 
 _DATA = Path(__file__).parent / "data"

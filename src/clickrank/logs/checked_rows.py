@@ -1,84 +1,89 @@
-"""The rows of a log as an Ibis table of the one schema, wherever they are kept."""
+"""Rows of Parquet files as an Ibis table of the one schema, checked by the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from clickrank.errors import invalid
-from clickrank.logs.column_names import mapped, notes_on
-from clickrank.logs.log_report import EXAMPLES, LARGEST_POSITION, Report
+from clickrank.logs.column_names import map_columns, unused_list_columns
+from clickrank.logs.log_report import EXAMPLES, Report
 from clickrank.logs.query_engine import require_ibis
+from clickrank.logs.row_rules import PROPENSITIES, check_rows, is_probability, position_is_outside
 from clickrank.logs.schema import COUNTS, IDS, OPTIONAL, ORDER, kind_of, schema_of
-from clickrank.logs.staging import first_of
+from clickrank.logs.staging import guess_first_position
 
-#: Columns of a service's export that tell it from other files.
-SERVICE = ("ranker", "version", "settled", "would_show")
-_EXACT = 2**53  # whole numbers beyond are not exact in a float64
+#: The columns by which an export of the service is recognised.
+SERVICE_COLUMNS = ("ranker", "version", "settled", "would_show")
+_EXACT = 2**53  # larger whole numbers are not exact in a float64
 
 
-def staged(raw: Any, report: Report) -> Any:
-    """Return rows that were checked as they were read; positions from 1 on."""
+def check_staged(raw: Any, report: Report) -> Any:
+    """Return rows that were read from text files, with positions counted from 1.
+
+    Their other columns were checked as they were read; the first position is known only now.
+    """
     first = report.first_position
-    if first == 0:
-        return raw.mutate(position=raw.position + 1)
-    bad = raw.filter(raw.position < 1)
+    outside = position_is_outside(raw.position, first)
+    bad = raw.filter(outside)
     count = int(bad.count().to_pyarrow().as_py())
     if count:
-        _note(bad, "position", count, ", ".join(report.files), report)
-    return raw.filter(raw.position >= 1) if count else raw
+        _add_problem(bad, "position", count, ", ".join(report.files), report)
+        raw = raw.filter(~outside)
+    return raw.mutate(position=raw.position + 1) if first == 0 else raw
 
 
-def in_place(raw: Any, columns: Mapping[str, str] | None, report: Report, file: str) -> Any:
-    """Return the good rows of a table of any columns, and note the others.
+def check_in_place(raw: Any, columns: Mapping[str, str] | None, report: Report, file: str) -> Any:
+    """Return the rows of a table with any columns, without those that are refused.
 
-    Values are looked at by the engine, in two passes, and copied nowhere.
+    The engine checks the values in two passes over the file; the rows are not copied.
     """
-    ibis = require_ibis()
     names = [name for name in raw.columns if name not in ORDER]
-    found = mapped(names, columns, file)
+    found = map_columns(names, columns, file)
     report.columns = found
     report.kind = kind_of(found)
-    report.notes = notes_on(names, found)
+    report.notes = unused_list_columns(names, found)
     report.format = "service" if is_service(raw.columns) else "parquet"
     rows = _typed(raw, found)
     if report.first_position is None:
-        zeros, ones = (
-            rows.aggregate(zeros=(rows.position == 0).sum(), ones=(rows.position == 1).sum())
-            .to_pyarrow()
-            .to_pylist()[0]
-            .values()
-        )
-        report.first_position = first_of(zeros or 0, ones or 0)
-    problems = _problems(rows, report)
-    masks: dict[str, Any] = {}
-    bad: Any = ibis.literal(False)
-    for kind, mask in problems:
-        masks[kind] = mask & ~bad
-        bad = bad | mask
-    notes = _clipped(rows, bad)
-    sums = {f"k{i}": m.sum() for i, m in enumerate((*masks.values(), *notes.values()))}
-    counts = rows.aggregate(**sums).to_pyarrow().to_pylist()[0].values()
-    for (kind, mask), count in zip({**masks, **notes}.items(), counts, strict=True):
+        zeros, ones = _aggregated(rows, [rows.position == 0, rows.position == 1])
+        report.first_position = guess_first_position(zeros, ones)
+    # A missing number counts as 0 here, so that no comparison is null.
+    values = {name: rows[name].fill_null(0) for name in COUNTS if name in rows.columns}
+    values |= {name: rows[name] for name in PROPENSITIES if name in rows.columns}
+    missing = {name: rows[name].isnull() for name in (*values, *IDS) if name in rows.columns}
+    missing["item"] |= (rows.item == "").fill_null(False)
+    if "settled" in rows.columns:
+        values["settled"] = rows.settled.fill_null(True)
+    verdict = check_rows(values, missing, first_position=report.first_position)
+    problems = verdict.refused | verdict.corrected
+    counts = _aggregated(rows, problems.values())
+    for (kind, mask), count in zip(problems.items(), counts, strict=True):
         if count:
-            _note(rows.filter(mask), kind, int(count), file, report)
-    return _clean(rows.filter(~bad), report.first_position)
+            _add_problem(rows.filter(mask), kind, count, file, report)
+    return _corrected(rows.filter(~verdict.is_refused), report.first_position)
+
+
+def _aggregated(rows: Any, masks: Iterable[Any]) -> list[int]:
+    """Return in how many rows each mask is true."""
+    sums = {f"k{i}": mask.sum() for i, mask in enumerate(masks)}
+    return [int(n or 0) for n in rows.aggregate(**sums).to_pyarrow().to_pylist()[0].values()]
 
 
 def is_service(names: Any) -> bool:
-    """Whether these are columns of a service's export."""
-    return all(name in names for name in SERVICE)
+    """Return whether these are the columns of an export of the service."""
+    return all(name in names for name in SERVICE_COLUMNS)
 
 
 def _typed(raw: Any, found: Mapping[str, str]) -> Any:
-    """Return the columns of the log, ids as text and counts as whole numbers."""
+    """Return the columns of the log, with ids as text and counts as whole numbers."""
     ibis = require_ibis()
     chosen = {}
     for name, column in found.items():
         values = raw[column]
         kind = values.type()
         if name in IDS:
-            if kind.is_floating():  # a column of whole numbers where some are missing
+            if kind.is_floating():  # whole numbers, of which some are missing
                 whole = (values == values.floor()) & (values.abs() < _EXACT)
                 values = ibis.ifelse(
                     whole, values.cast("int64").cast("string"), ibis.null("string")
@@ -100,7 +105,7 @@ def _typed(raw: Any, found: Mapping[str, str]) -> Any:
 
 
 def _time(values: Any, column: str) -> Any:
-    """Return a time, of a time or of whole seconds since 1970."""
+    """Return times, from times or from whole seconds since 1970."""
     kind = values.type()
     if kind.is_timestamp() or kind.is_date():
         return values.cast("timestamp('UTC', 6)")
@@ -109,65 +114,23 @@ def _time(values: Any, column: str) -> Any:
     raise invalid("open_log", f"column {column} (timestamp) must hold times", str(kind))
 
 
-def _problems(rows: Any, report: Report) -> list[tuple[str, Any]]:
-    """Return what makes a row be left out, with masks that are never null."""
-    first = report.first_position or 0
-    counts = [name for name in COUNTS if name in rows.columns]
-    ids = [name for name in IDS if name in rows.columns and name != "user"]
-    found = []
-    if "settled" in rows.columns:
-        found.append(("not settled", ~rows.settled))
-    found.append(("number", _any(rows[name].isnull() for name in counts)))
-    found.append(("id", _any(rows[name].isnull() for name in ids) | (rows.item == "")))
-    outside = (rows.position < first) | (rows.position >= LARGEST_POSITION + first)
-    found.append(("position", outside))
-    if report.kind == "counted":
-        found.append(("shown", rows.shown < 1))
-    clicks = rows.clicked if report.kind == "counted" else rows.click
-    found.append(("click", clicks < 0))
-    return [(kind, mask.fill_null(False)) for kind, mask in found]
-
-
-def _any(masks: Any) -> Any:
-    first, *others = masks
-    for mask in others:
-        first = first | mask
-    return first
-
-
-def _clipped(rows: Any, bad: Any) -> dict[str, Any]:
-    """Return what is put right in rows that are kept."""
-    if "shown" in rows.columns:
-        found = {"clicks above displays": rows.clicked > rows.shown}
-    else:
-        found = {"several clicks": rows.click > 1}
-    odd = [
-        ~((rows[name] > 0) & (rows[name] <= 1)).fill_null(True)
-        for name in ("propensity", "prefix_propensity")
-        if name in rows.columns
-    ]
-    if odd:
-        found["propensity"] = _any(odd)
-    return {kind: (mask & ~bad).fill_null(False) for kind, mask in found.items()}
-
-
-def _clean(rows: Any, first: int) -> Any:
-    """Return rows with nothing left to put right, typed as the schema says."""
+def _corrected(rows: Any, first_position: int) -> Any:
+    """Return rows with corrected values, in the types of the schema and with positions from 1."""
     ibis = require_ibis()
-    new = {"position": (rows.position + (1 - first)).cast("int32")}
+    new = {"position": (rows.position + (1 - first_position)).cast("int32")}
     if "shown" in rows.columns:
         new["clicked"] = ibis.least(rows.clicked, rows.shown)
     else:
         new["click"] = ibis.least(rows.click, 1).cast("int8")
-    for name in ("propensity", "prefix_propensity"):
+    for name in PROPENSITIES:
         if name in rows.columns:
-            inside = (rows[name] > 0) & (rows[name] <= 1)
-            new[name] = ibis.ifelse(inside.fill_null(False), rows[name], ibis.null("float64"))
+            known = is_probability(rows[name]).fill_null(False)
+            new[name] = ibis.ifelse(known, rows[name], ibis.null("float64"))
     return rows.mutate(**new).select(*schema_of(rows.columns).names, *ORDER)
 
 
-def _note(rows: Any, kind: str, count: int, file: str, report: Report) -> None:
-    """Note rows, with the first of them as examples."""
+def _add_problem(rows: Any, kind: str, count: int, file: str, report: Report) -> None:
+    """Add a problem of these rows to the report, with the first of them as examples."""
     optional = [name for name in (*OPTIONAL, *ORDER, "settled") if name in rows.columns]
     examples = rows.drop(*optional).limit(min(count, EXAMPLES)).to_pyarrow().to_pylist()
     for row in examples[:-1]:

@@ -300,11 +300,11 @@ def open_log(
         if name in IN_PLACE:
             check_parquet(files)
             raw = read_parquet(backend, files)
-            rows = checked_rows.in_place(raw, columns, report, ", ".join(files))
+            rows = checked_rows.check_in_place(raw, columns, report, ", ".join(files))
         else:
             target = own / "log.parquet"
             stage(files, READERS[name], report, columns, target, progress)
-            rows = checked_rows.staged(read_parquet(backend, [str(target)]), report)
+            rows = checked_rows.check_staged(read_parquet(backend, [str(target)]), report)
         return Log(rows, backend, report, own, progress)
     except BaseException:
         shutil.rmtree(own, ignore_errors=True)

@@ -26,14 +26,14 @@ _ALSO = {
 _OF_LISTS = ("session", "request", "serp", "list", "slate", "impression", "pageview", "search")
 
 
-def mapped(
+def map_columns(
     names: Sequence[str], given: Mapping[str, str] | None = None, file: str = "the file"
 ) -> dict[str, str]:
     """Return for each column of the log that of the file, whose name is for errors.
 
     Those given come first; others are found by name, whatever the case of its letters.
 
-    >>> mapped(["query", "url", "pos", "Impression", "Click"])
+    >>> map_columns(["query", "url", "pos", "Impression", "Click"])
     {'query': 'query', 'position': 'pos', 'item': 'url', 'shown': 'Impression', 'clicked': 'Click'}
     """
     chosen = dict(given or {})
@@ -65,12 +65,12 @@ def _find(name: str, columns: Sequence[str], taken: Collection[str]) -> str | No
     return next((free[n] for n in (name, *_ALSO[name]) if n in free), None)
 
 
-def notes_on(names: Sequence[str], found: Mapping[str, str]) -> list[str]:
+def unused_list_columns(names: Sequence[str], found: Mapping[str, str]) -> list[str]:
     """Say which columns may name lists, if none was taken for that.
 
-    >>> notes_on(["SessionID", "item", "click"], {"item": "item", "click": "click"})
+    >>> unused_list_columns(["SessionID", "item", "click"], {"item": "item", "click": "click"})
     ['column SessionID is not used; --column impression_id=SessionID reads whole lists']
-    >>> notes_on(["id", "listener"], {"impression_id": "id"})
+    >>> unused_list_columns(["id", "listener"], {"impression_id": "id"})
     []
     """
     if kind_of(found) != "slots":

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from clickrank.errors import ClickRankError, InvalidValue, invalid
+from clickrank.logs.row_rules import LARGEST_POSITION
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 #: Examples kept of each kind of problem, and how much of the text.
 EXAMPLES = 3
 TEXT = 160
-#: No list is longer: beyond, a position is an error in the file.
-LARGEST_POSITION = 1000
 
 #: Kinds of problems, and what became of the rows that have them.
 KINDS = {

@@ -62,15 +62,15 @@ def stage(
         rule = f"{', '.join(paths)} must hold a row that can be read"
         raise NothingLeft("open_log", rule, 0, report.problems)
     if report.first_position is None:
-        report.first_position = first_of(int(seen[0]), int(seen[1]))
+        report.first_position = guess_first_position(int(seen[0]), int(seen[1]))
 
 
-def first_of(at_zero: int, at_one: int) -> int:
+def guess_first_position(at_zero: int, at_one: int) -> int:
     """Return what a log calls its first position, by how many rows are at 0 and at 1.
 
     A few zeros among many ones are errors: every list has a first position.
 
-    >>> first_of(1000, 990), first_of(2, 1000), first_of(0, 0)
+    >>> guess_first_position(1000, 990), guess_first_position(2, 1000), guess_first_position(0, 0)
     (0, 1, 1)
     """
     return 0 if at_zero > 0.01 * at_one else 1

@@ -1,4 +1,4 @@
-"""Values of a table of text, made numbers; rows that have none are noted and left out."""
+"""Columns of text turned into typed columns of a log; rows that break a rule are reported."""
 
 from __future__ import annotations
 
@@ -11,99 +11,90 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clickrank.logs.log_report import LARGEST_POSITION, Report
-from clickrank.logs.schema import COUNTS, FIELDS, kind_of, schema_of
+from clickrank.logs.log_report import Report
+from clickrank.logs.row_rules import LARGEST_POSITION, PROPENSITIES, check_rows, is_probability
+from clickrank.logs.schema import COUNTS, FIELDS, schema_of
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-_FAR = 1e11  # seconds: beyond, a number is no time
-_WHOLE = r"^\s*[+-]?[0-9]{1,18}(\.0*)?\s*$"
-_TRUTH = r"^\s*(?i:true|false)\s*$"
-_REAL = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+_LARGEST_TIME = 1e11  # seconds since 1970; a larger number is not a time
+_INTEGER = r"^\s*[+-]?[0-9]{1,18}(\.0*)?\s*$"
+_BOOLEAN = r"^\s*(?i:true|false)\s*$"
+_DECIMAL = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 
 Bools = NDArray[np.bool_]
-#: Says of a row of the table which line of which file it was, and what it said.
-Where = Callable[[int], tuple[str, int | None, str]]
+#: Returns the file, the line number and the text of a row of the table.
+Locate = Callable[[int], tuple[str, int | None, str]]
 
 
-def checked(
-    raw: Mapping[str, Any], where: Where, report: Report, deepest: int = LARGEST_POSITION
+def typed_rows(
+    texts: Mapping[str, Any],
+    locate: Locate,
+    report: Report,
+    largest_position: int = LARGEST_POSITION,
 ) -> pa.Table:
-    """Return the rows of the log that these columns of text make; ``where`` is for examples.
+    """Return the rows that these columns of text hold, without those that are refused.
 
-    Positions are left as they are: which is the first is known only at the end of the file. A
-    column ``depth`` says how long the page was, which is at most ``deepest``.
+    Problems are added to ``report``, with examples found by ``locate``. Positions stay as they are
+    in the file, because its first position may be known only after the last line. A column
+    ``depth``, the length of the page, is checked and dropped.
     """
-    size = len(next(iter(raw.values())))
-    notes = _Notes(size, where, report)
-    kept: dict[str, Any] = {}
-    for name, values in raw.items():
+    size = len(next(iter(texts.values())))
+    values: dict[str, Any] = {}
+    missing: dict[str, Bools] = {}
+    unreadable_times = None
+    for name, column in texts.items():
         if name in COUNTS or name == "depth":
-            kept[name] = _whole(_zeros_and_ones(values) if name == "click" else values, notes)
-        elif name in ("propensity", "prefix_propensity"):
-            kept[name] = _propensity(values, notes)
+            numbers = _zeros_and_ones(column) if name == "click" else column
+            values[name], missing[name] = _integers(numbers)
+        elif name in PROPENSITIES:
+            values[name], missing[name] = _decimals(column)
         elif name == "timestamp":
-            kept[name] = _times(values, notes)
+            values[name], unreadable_times = _times(column)
         else:
-            if name != "user":
-                notes.skip("id", _equal(values, ""))
-            kept[name] = values
-    position = kept["position"]
-    low = report.first_position or 0
-    notes.skip("position", (position < low) | (position > deepest))
-    if "depth" in kept:
-        depth = kept.pop("depth")
-        notes.skip("depth", (position > depth) | (depth > deepest))
-    if kind_of(raw) == "counted":
-        notes.skip("shown", kept["shown"] < 1)
-        notes.skip("click", kept["clicked"] < 0)
-        notes.note("clicks above displays", kept["clicked"] > kept["shown"])
-        kept["clicked"] = np.minimum(kept["clicked"], kept["shown"])
+            values[name], missing[name] = column, _equal(column, "")
+    verdict = check_rows(
+        values,
+        missing,
+        first_position=report.first_position,
+        largest_position=largest_position,
+        unreadable_times=unreadable_times,
+    )
+    for kind, mask in (verdict.refused | verdict.corrected).items():
+        _add_problems(kind, mask, locate, report)
+    if "shown" in values:
+        values["clicked"] = np.minimum(values["clicked"], values["shown"])
     else:
-        notes.skip("click", kept["click"] < 0)
-        notes.note("several clicks", kept["click"] > 1)
-        kept["click"] = np.minimum(kept["click"], 1)
-    if "query" not in kept:
-        kept["query"] = pa.repeat("", size)
-    schema = schema_of(kept)
-    table = pa.table([_typed(kept[name], name) for name in schema.names], schema=schema)
-    return table.filter(pa.array(~notes.bad)) if notes.bad.any() else table
+        values["click"] = np.minimum(values["click"], 1)
+    for name in PROPENSITIES:
+        if name in values:
+            values[name] = pa.array(values[name], mask=~is_probability(values[name]))
+    if "query" not in values:
+        values["query"] = pa.repeat("", size)
+    schema = schema_of(values)
+    table = pa.table([_cast(values[name], name) for name in schema.names], schema=schema)
+    return table.filter(pa.array(~verdict.is_refused)) if verdict.is_refused.any() else table
 
 
-def _typed(values: Any, name: str) -> Any:
+def _cast(values: Any, name: str) -> Any:
     kind = FIELDS[name].type
-    if isinstance(values, np.ndarray) and values.dtype.kind == "i":
-        with np.errstate(all="ignore"):  # rows to be left out may not fit
-            values = values.astype(kind.to_pandas_dtype())
-    return pa.array(values, kind) if isinstance(values, np.ndarray) else values.cast(kind)
+    if isinstance(values, np.ndarray):
+        with np.errstate(all="ignore"):  # numbers of refused rows may not fit
+            return pa.array(values.astype(kind.to_pandas_dtype()), kind)
+    return values.cast(kind)
 
 
-class _Notes:
-    """What is wrong with the rows of a table."""
-
-    def __init__(self, size: int, where: Where, report: Report) -> None:
-        self.bad: Bools = np.zeros(size, dtype=bool)
-        self._where = where
-        self._report = report
-
-    def skip(self, kind: str, mask: Bools) -> None:
-        """Note rows, which are left out."""
-        if mask.any():
-            self.note(kind, mask)
-            self.bad |= mask
-
-    def note(self, kind: str, mask: Bools) -> None:
-        """Note rows, unless they were left out before."""
-        rows = np.flatnonzero(mask & ~self.bad)
-        for i, row in enumerate(rows.tolist()):
-            if not self._report.wants_example(kind):
-                self._report.add(kind, "", count=rows.size - i)
-                break
-            self._report.add(kind, *self._where(row))
+def _add_problems(kind: str, mask: Bools, locate: Locate, report: Report) -> None:
+    rows = np.flatnonzero(mask)
+    for i, row in enumerate(rows.tolist()):
+        if not report.wants_example(kind):
+            report.add(kind, "", count=rows.size - i)
+            break
+        report.add(kind, *locate(row))
 
 
 def _equal(values: Any, text: str) -> Bools:
     found = pc.equal(values, pa.scalar(text))
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def _matches(values: Any, pattern: str) -> Bools:
@@ -112,70 +103,71 @@ def _matches(values: Any, pattern: str) -> Bools:
 
 
 def _zeros_and_ones(values: Any) -> Any:
-    """Return text with 1 for true and 0 for false, whatever the case of their letters."""
-    if not _matches(values, _TRUTH).any():
+    """Replace true by 1 and false by 0, in upper or lower case."""
+    if not _matches(values, _BOOLEAN).any():
         return values
     bare = pc.utf8_lower(pc.utf8_trim_whitespace(values))
     numbers = pc.if_else(pa.array(_equal(bare, "false")), "0", values)
     return pc.if_else(pa.array(_equal(bare, "true")), "1", numbers)
 
 
-def _whole(values: Any, notes: _Notes) -> NDArray[np.int64]:
+def _integers(texts: Any) -> tuple[NDArray[np.int64], Bools]:
+    """Return whole numbers, and which rows have none; those are 0."""
     try:
-        found = values.cast(pa.int64())
+        found = texts.cast(pa.int64())
+        missing = np.zeros(len(texts), dtype=bool)
     except pa.ArrowInvalid:
-        good = _matches(values, _WHOLE)
-        notes.skip("number", ~good)
-        trimmed = pc.replace_substring_regex(pc.utf8_trim_whitespace(values), r"\.0*$|^\+", "")
-        found = pc.if_else(pa.array(good), trimmed, "0").cast(pa.int64())
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+        missing = ~_matches(texts, _INTEGER)
+        trimmed = pc.replace_substring_regex(pc.utf8_trim_whitespace(texts), r"\.0*$|^\+", "")
+        found = pc.if_else(pa.array(missing), "0", trimmed).cast(pa.int64())
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64), missing
 
 
-def _propensity(values: Any, notes: _Notes) -> Any:
-    """Read probabilities; those missing or out of range are unknown."""
+def _decimals(texts: Any) -> tuple[NDArray[np.float64], Bools]:
+    """Return numbers, and which rows are empty; these and what is not a number are NaN."""
     try:
-        found = values.cast(pa.float64())
-        empty = np.zeros(len(values), dtype=bool)
+        found = texts.cast(pa.float64())
+        empty = np.zeros(len(texts), dtype=bool)
     except pa.ArrowInvalid:
-        empty = _matches(values, r"^\s*$")
-        good = pa.array(_matches(values, _REAL))
-        found = pc.if_else(good, pc.utf8_trim_whitespace(values), "nan").cast(pa.float64())
-    numbers = np.asarray(found.to_numpy(zero_copy_only=False))
-    inside = (numbers > 0.0) & (numbers <= 1.0)
-    notes.note("propensity", ~inside & ~empty)
-    return pa.array(numbers, pa.float64(), mask=~inside)
+        empty = _matches(texts, r"^\s*$")
+        good = pa.array(_matches(texts, _DECIMAL))
+        found = pc.if_else(good, pc.utf8_trim_whitespace(texts), "nan").cast(pa.float64())
+    return np.asarray(found.to_numpy(zero_copy_only=False)), empty
 
 
-def _times(values: Any, notes: _Notes) -> Any:
-    """Read times: seconds since 1970, or ISO 8601 (of no zone: UTC); others are unknown."""
+def _times(texts: Any) -> tuple[Any, Bools]:
+    """Return times, null where there is none, and which rows hold something else.
+
+    A time is a number of seconds since 1970, or in ISO 8601; without a zone it is in UTC.
+    """
     kind = pa.timestamp("us", tz="UTC")
+    all_good = np.zeros(len(texts), dtype=bool)
     try:
-        seconds = np.asarray(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
-        if (np.abs(seconds) < _FAR).all():
-            return pa.array((seconds * 1e6).round().astype(np.int64)).cast(kind)
+        seconds = np.asarray(texts.cast(pa.float64()).to_numpy(zero_copy_only=False))
+        if (np.abs(seconds) < _LARGEST_TIME).all():
+            return pa.array((seconds * 1e6).round().astype(np.int64)).cast(kind), all_good
     except pa.ArrowInvalid:
         pass
     try:
-        zoned = pc.match_substring_regex(values, r"(Z|[+-]\d\d:?\d\d)$")
-        utc = pc.binary_join_element_wise(values, pa.scalar("Z"), pa.scalar(""))
-        return pc.if_else(zoned, values, utc).cast(kind)
+        zoned = pc.match_substring_regex(texts, r"(Z|[+-]\d\d:?\d\d)$")
+        utc = pc.binary_join_element_wise(texts, pa.scalar("Z"), pa.scalar(""))
+        return pc.if_else(zoned, texts, utc).cast(kind), all_good
     except pa.ArrowInvalid:
-        texts = values.to_pylist()
-        found = [_time(text.strip()) for text in texts]
-        odd = [t is None and bool(text.strip()) for t, text in zip(found, texts, strict=True)]
-        notes.note("time", np.array(odd))
-        return pa.array(found, pa.int64()).cast(kind)
+        bare = [text.strip() for text in texts.to_pylist()]
+        found = [_time(text) for text in bare]
+        odd = [time is None and text != "" for time, text in zip(found, bare, strict=True)]
+        return pa.array(found, pa.int64()).cast(kind), np.array(odd)
 
 
 def _time(text: str) -> int | None:
-    """Return microseconds since 1970; None for what is no time.
+    """Return microseconds since 1970; None if the text is not a time.
 
     >>> _time("1.5"), _time("1970-01-02"), _time("1970-01-01T00:00:01+00:00"), _time("noon")
     (1500000, 86400000000, 1000000, None)
     """
     try:
         seconds = float(text)
-        return round(seconds * 1e6) if abs(seconds) < _FAR else None
+        return round(seconds * 1e6) if abs(seconds) < _LARGEST_TIME else None
     except ValueError:
         pass
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from clickrank.errors import invalid
-from clickrank.logs.column_names import mapped, notes_on
+from clickrank.logs.column_names import map_columns, unused_list_columns
 from clickrank.logs.log_report import Report
 from clickrank.logs.readers.delimited import delimiter_of, fields_of, read_delimited
 from clickrank.logs.readers.text_files import Tick, first_lines
@@ -25,10 +25,10 @@ def read(
     names = fields_of(head[0], delimiter)
     if len(set(names)) < len(names):
         raise invalid("open_log", f"the columns of {path} must have different names", names)
-    found = mapped(names, columns, path)
+    found = map_columns(names, columns, path)
     report.columns = found
     report.kind = kind_of(found)
-    report.notes = notes_on(names, found)
+    report.notes = unused_list_columns(names, found)
     yield from read_delimited(
         path, report, tick, names=names, columns=found, delimiter=delimiter, header=True
     )

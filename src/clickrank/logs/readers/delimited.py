@@ -11,9 +11,10 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
-from clickrank.logs.log_report import LARGEST_POSITION, Report
+from clickrank.logs.log_report import Report
 from clickrank.logs.readers.text_files import Tick, blocks, without_bad_lines
-from clickrank.logs.text_values import checked
+from clickrank.logs.row_rules import LARGEST_POSITION
+from clickrank.logs.text_values import typed_rows
 
 DELIMITERS = "\t,;|"
 
@@ -72,7 +73,7 @@ def read_delimited(
                 rows = range(2, parsed.num_rows + 2)
             where = _Where(path, clean, before, rows)
             raw = {name: parsed.column(column) for name, column in columns.items()}
-            table = checked(raw, where, report, deepest) if parsed.num_rows else None
+            table = typed_rows(raw, where, report, deepest) if parsed.num_rows else None
         before += block.count(b"\n")
         if table is not None:
             yield table

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from clickrank.logs.column_names import mapped
+from clickrank.logs.column_names import map_columns
 from clickrank.logs.log_report import Report
 from clickrank.logs.readers.delimited import read_delimited
 from clickrank.logs.readers.text_files import Tick
@@ -56,7 +56,7 @@ def read(
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file."""
     kept = COLUMNS if "click" not in (columns or {}) else _WITHOUT_COUNTS
-    found = mapped(NAMES, {**kept, **(columns or {})}, path)
+    found = map_columns(NAMES, {**kept, **(columns or {})}, path)
     report.first_position = 1
     report.kind = kind_of(found)
     report.columns = found

@@ -31,11 +31,10 @@ from clickrank.advice.tables import remarks, without
 from clickrank.advice.what_if import WhatIf, recommended, whatif
 from clickrank.cli.app import app
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
-from clickrank.experiments.intervals import Estimate
 from clickrank.fit import FITS
-from clickrank.fit.resampling import resampled
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, cells_of
+from clickrank.stats.intervals import MeanInterval
 from tests.clicks import ATTRACTION, EXAMINATION, drawn_clicks, lists_near, log_of
 
 TRUTH = cr.clickmodels.PBM(ATTRACTION, EXAMINATION)
@@ -210,17 +209,6 @@ def test_a_query_keeps_the_model_of_the_whole_log_unless_it_is_beaten() -> None:
         prepare(silent, ["pbm"], "pbm", Protocol(), 0.25, 0)
 
 
-def test_logs_are_drawn_again() -> None:
-    counts = pbm_log(POOR, 1.0, n=500)
-    again = resampled(counts, np.random.default_rng(0))
-    assert again.n_impressions == 500
-    assert again.cells.clicked.sum() != counts.cells.clicked.sum()
-    flat = Counts(**{**counts.__dict__, "sessions": None})
-    cells = resampled(flat, np.random.default_rng(0)).cells
-    assert np.array_equal(cells.shown, flat.cells.shown)
-    assert (cells.clicked <= cells.shown).all()
-
-
 def test_policies_that_do_not_apply_are_told_with_the_reason(poor: WhatIf) -> None:
     [group] = [outcome.group for outcome in poor.outcomes]
     field, skipped = players(group, None, 100)
@@ -282,8 +270,8 @@ def test_words_follow_the_table(poor: WhatIf) -> None:
     [outcome] = poor.outcomes
     [learner] = [e for e in outcome.played.earnings if e.name == "thompson"]
     flat = learner.player._replace(name="pb-mhb", told=())
-    second = learner._replace(player=flat, gain=Estimate(0.1, -0.1, 0.3))
-    first = learner._replace(gain=Estimate(0.11, -0.1, 0.3))
+    second = learner._replace(player=flat, gain=MeanInterval(0.1, -0.1, 0.3))
+    first = learner._replace(gain=MeanInterval(0.11, -0.1, 0.3))
     played = outcome.played._replace(earnings=(first, second))
     [said] = recommended(outcome._replace(played=played), 3_000)[1:]
     assert said.startswith("pb-mhb, as good as the best of the policies, thompson, as far as can")
@@ -301,7 +289,7 @@ def test_words_follow_the_table(poor: WhatIf) -> None:
 
 
 def test_no_policy_is_recommended_where_items_say_nothing(poor: WhatIf) -> None:
-    sure = Estimate(0.0, 0.0, 0.0)  # as if click rates of positions foretold everything
+    sure = MeanInterval(0.0, 0.0, 0.0)  # as if click rates of positions foretold everything
     baseline = dataclasses.replace(poor.diagnosis.baseline, log_likelihood=sure)
     found = dataclasses.replace(
         poor, diagnosis=dataclasses.replace(poor.diagnosis, baseline=baseline)

@@ -30,7 +30,6 @@ from clickrank.evaluate import (
     fixed_list,
     shown_in,
 )
-from clickrank.evaluate.intervals import bootstrap, empirical_bernstein
 from clickrank.evaluate.targets import all_lists
 from clickrank.logs import Impressions
 
@@ -112,22 +111,6 @@ def test_coverage_at_the_nominal_level(estimator: Estimator, n: int) -> None:
     assert found["interval"] >= (0.885 if runs == 100 else 0.917)
     assert found["gain_interval"] >= (0.885 if runs == 100 else 0.917)
     assert found.get("bernstein", 1.0) >= 0.95
-
-
-def test_bootstrap_in_groups_is_that_of_single_impressions() -> None:
-    values = np.random.default_rng(0).exponential(size=(50_000, 1))
-    low, high = bootstrap(values, lambda means: means[..., 0], repeats=2000)
-    half = 1.96 * values.std() / np.sqrt(len(values))
-    assert (high - low) / 2 == pytest.approx(half, rel=0.1)  # error of the draws: 3 %
-    assert low < values.mean() < high
-
-
-def test_bootstrap_of_equal_values_has_no_width() -> None:
-    assert bootstrap(np.ones((50, 1)), lambda means: means[..., 0]) == (1.0, 1.0)
-
-
-def test_bernstein_of_one_value_knows_nothing() -> None:
-    assert empirical_bernstein(np.array([0.3]), 0.0, 2.0) == (0.0, 2.0)
 
 
 def refusal(estimator: Estimator, log: Impressions, target: Target) -> str:

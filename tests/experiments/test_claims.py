@@ -13,7 +13,6 @@ from clickrank._core.arrays import Floats
 from clickrank.clickmodels import PBM
 from clickrank.experiments.claims import judge, rounds_of
 from clickrank.experiments.evidence import Evidence, last_decade_slopes, last_half_rates
-from clickrank.experiments.intervals import mean_interval, ratio_interval, share_interval
 from clickrank.experiments.sources import Point, Sweep
 from clickrank.experiments.statements import (
     AnyClaim,
@@ -217,24 +216,6 @@ def test_without_runs_nothing_is_decided() -> None:
         assert verdict == ("undecided", "a: fewer than two runs are finished", False)
 
 
-def test_mean_intervals_cover_as_often_as_they_say() -> None:
-    """2,000 intervals at 95 %: 60 misses more or less than 100 have a chance below 1e-8."""
-    rng = np.random.default_rng(1)
-    misses = 0
-    for _ in range(2000):
-        x = mean_interval(rng.standard_normal(8), 0.95)
-        misses += not x.low <= 0.0 <= x.high
-    assert 40 < misses < 160
-
-
-def test_share_intervals_match_tabulated_ones() -> None:
-    """Clopper and Pearson's limits for 10 of 100 at 95 %, as in any table."""
-    x = share_interval(10, 100, 0.95)
-    assert (x.mean, round(x.low, 4), round(x.high, 4)) == (0.1, 0.0490, 0.1762)
-    assert share_interval(5, 5, 0.95).high == 1.0
-    assert share_interval(0, 5, 0.95).low == 0.0
-
-
 # Claims of later papers.
 
 
@@ -303,19 +284,6 @@ def test_ratio_holds_fails_and_is_undecided() -> None:
     )
     open_ended = Ratio(policies=("a", "b"), window="less", value=0.6, **FACTS)  # type: ignore[arg-type]
     assert outcome(open_ended, a=logarithmic(4.0), b=b) == "holds"
-
-
-def test_ratio_intervals_cover_as_often_as_they_say() -> None:
-    """2,000 intervals at 95 %: 60 misses more or less than 100 have a chance below 1e-8."""
-    rng = np.random.default_rng(2)
-    misses = 0
-    for _ in range(2000):
-        shared = rng.standard_normal(40)
-        a = 10 + shared + 0.5 * rng.standard_normal(40)
-        b = 20 + shared + 0.5 * rng.standard_normal(40)
-        x = ratio_interval(a, b, 0.95)
-        misses += not x.low <= 0.5 <= x.high
-    assert 40 < misses < 160
 
 
 def test_value_holds_fails_and_is_undecided() -> None:

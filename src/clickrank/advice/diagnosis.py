@@ -27,6 +27,7 @@ from clickrank.advice.scores import (
 from clickrank.errors import DoesNotApply, invalid, unknown
 from clickrank.fit import FITS, Fit, PBMFit
 from clickrank.logs import Counts
+from clickrank.stats.intervals import NORMAL_95
 
 #: Share of the lists that models are scored on; they are fitted to the others.
 TEST_SHARE = 0.25
@@ -274,7 +275,7 @@ def effects_of(fit: Fit) -> list[Effect]:
         alone = (fit.part >= 0) & (fit.part != int(np.argmax(sizes)))
     for parameter, (values, errors) in fit.position_effects.items():
         for k, (value, error) in enumerate(zip(values.tolist(), errors.tolist(), strict=True)):
-            half = 1.96 * error
+            half = NORMAL_95 * error
             low, high = max(value - half, 0.0), min(value + half, 1.0)
             if not math.isfinite(half):
                 low = high = math.nan

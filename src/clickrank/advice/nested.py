@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-from scipy.special import ndtri
 
 from clickrank._core.arrays import Floats
 from clickrank.advice.identifiability import always_one_order
 from clickrank.advice.scores import LEVEL, fitted, simplicity
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.logs import Counts
+from clickrank.stats.intervals import normal_quantile
 
 
 def ruled_out(names: Collection[str], counts: Counts) -> dict[str, str]:
@@ -44,6 +44,6 @@ def _differs(rich: str, counts: Counts) -> bool:
 
 def _far(gaps: Floats, errors: Floats, comparisons: int) -> bool:
     """Return whether a difference is more than chance; one of error 0 is so by definition."""
-    z = float(ndtri(1.0 - (1.0 - LEVEL) / 2 / max(comparisons, 1)))
+    z = normal_quantile(LEVEL, comparisons)
     told = np.isfinite(errors) & (errors > 0.0)
     return bool((np.abs(gaps[told]) > z * errors[told]).any())

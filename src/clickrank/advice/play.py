@@ -15,16 +15,14 @@ from clickrank.advice.queries import Query
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.experiments.ahead import compiled_ahead
-from clickrank.experiments.intervals import Estimate
 from clickrank.policies import POLICIES, Policy
 from clickrank.policies import policy as make_policy
 from clickrank.simulation import ManyResults, PartialResults, simulate, simulate_many
 from clickrank.simulation.many_results import Key
 from clickrank.simulation.run import check_applies, default_threads
+from clickrank.stats.intervals import NORMAL_95, MeanInterval, pooled_interval, standard_error
 
 Say = Callable[[str], None]
-#: Standard errors to either side of a 95 % interval.
-Z = 1.96
 #: Policies are as good if they are apart by less than this share of what today's order earns.
 AS_GOOD = 0.01
 #: Rounds of the run that tells how fast a policy is.
@@ -73,9 +71,9 @@ class Group(NamedTuple):
         return float(np.mean([q.today.clicks for q in self.queries]))
 
     @property
-    def headroom(self) -> Estimate:
+    def headroom(self) -> MeanInterval[float]:
         """What showing the best list of each query gains, a list."""
-        return _estimate(
+        return pooled_interval(
             float(np.mean([q.headroom for q in self.queries])),
             np.array([q.error for q in self.queries]),
         )
@@ -105,7 +103,7 @@ class Earning(NamedTuple):
     """
 
     player: Player
-    gain: Estimate
+    gain: MeanInterval[float]
     checkpoints: Ints
     curve: Floats
     low: Floats
@@ -266,18 +264,18 @@ def earned(group: Group, player: Player, results: ManyResults) -> Earning:
     regret = np.array([results[q.name].regret for q in queries])  # (queries, runs, checkpoints)
     runs, horizon = regret.shape[1], int(rounds[-1])
     ahead = headroom.mean() * rounds - regret.mean(axis=(0, 1))
-    spread = regret.std(axis=1, ddof=1) / np.sqrt(runs) if runs > 1 else np.inf * regret[:, 0]
+    spread = standard_error(regret, axis=1) if runs > 1 else np.inf * regret[:, 0]
     of_runs = np.sqrt((spread**2).sum(axis=0)) / len(queries)
     last = regret[:, :, -1] / horizon
     errors = np.hypot([q.error for q in queries], spread[:, -1] / horizon)
     gains = headroom - last.mean(axis=1)
     return Earning(
         player=player,
-        gain=_estimate(float(gains.mean()), errors),
+        gain=pooled_interval(float(gains.mean()), errors),
         checkpoints=rounds,
         curve=ahead,
-        low=ahead - Z * of_runs,
-        high=ahead + Z * of_runs,
+        low=ahead - NORMAL_95 * of_runs,
+        high=ahead + NORMAL_95 * of_runs,
         cost=float(max(0.0, -ahead.min())),
         overtakes=_overtakes(rounds, ahead),
         by_query={q.name: float(g) for q, g in zip(queries, gains, strict=True)},
@@ -303,12 +301,6 @@ def _overtakes(rounds: Ints, ahead: Floats) -> int | None:
     return int(np.ceil(rounds[i] + part * (rounds[i + 1] - rounds[i])))
 
 
-def _estimate(mean: float, errors: Floats) -> Estimate:
-    """Return a mean over queries with its interval, from the error of each."""
-    half = Z * float(np.sqrt((errors**2).sum())) / errors.size
-    return Estimate(mean, mean - half, mean + half)
-
-
 def equals(earnings: Sequence[Earning], today: float) -> list[Earning]:
     """Return the first, which is the best, and policies that are as good for all that matters.
 
@@ -319,8 +311,8 @@ def equals(earnings: Sequence[Earning], today: float) -> list[Earning]:
     found = [best]
     for other in earnings[1:]:
         behind = (other.regret - best.regret) / int(best.checkpoints[-1])
-        errors = behind.std(axis=1, ddof=1) / np.sqrt(behind.shape[1])
-        gap = _estimate(float(behind.mean()), errors)
+        errors = standard_error(behind, axis=1)
+        gap = pooled_interval(float(behind.mean()), errors)
         if gap.low <= 0.0 or gap.mean < AS_GOOD * today:
             found.append(other)
     return found

@@ -16,9 +16,9 @@ from clickrank.advice.scores import fitted, held_out, ranked, score
 from clickrank.clickmodels import MNL, ClickModel
 from clickrank.errors import ClickRankError, DoesNotApply
 from clickrank.fit import Fit
-from clickrank.fit.resampling import resampled
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells
+from clickrank.logs.resampling import resampled
 
 #: Share of a query's lists that must be as long as the lists that are played.
 LONG_ENOUGH = 0.5

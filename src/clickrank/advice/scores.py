@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
-from clickrank._core.arrays import Floats, Ints
+from clickrank._core.arrays import Floats
 from clickrank.clickmodels import CLICK_MODELS
-from clickrank.experiments.intervals import Estimate
 from clickrank.fit import FITS, Fit
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
+from clickrank.stats.intervals import MeanInterval, weighted_mean_interval
 
 #: Share of lists that every model is taken to know nothing of but the click rate of positions.
 STRAY = 0.01
@@ -77,7 +76,7 @@ class Score:
     """
 
     name: str
-    log_likelihood: Estimate
+    log_likelihood: MeanInterval[float]
     perplexity: Floats
     overall_perplexity: float
     impossible: float
@@ -157,30 +156,13 @@ def _score(name: str, held: HeldOut, marginal: Floats, alone: Floats) -> Score:
     n = max(held.n, 1)
     return Score(
         name=name,
-        log_likelihood=weighted_mean(by_row, times),
+        log_likelihood=weighted_mean_interval(by_row, times, LEVEL),
         perplexity=perplexity,
         overall_perplexity=float(2.0 ** ((bits * weight).sum() / max(weight.sum(), 1))),
         impossible=float(times[impossible].sum() / n),
         alone=-math.inf if impossible.any() else float(alone @ times / n),
         by_row=by_row,
     )
-
-
-def weighted_mean(values: Floats, times: Ints, comparisons: int = 1) -> Estimate:
-    """Return the mean of values that occurred so many times, with its 95 % interval.
-
-    Of several ``comparisons`` all intervals hold together with that probability (Bonferroni).
-
-    >>> weighted_mean(np.array([0.0, 1.0]), np.array([50, 50]))
-    Estimate(mean=0.5, low=0.40..., high=0.59...)
-    """
-    n = int(times.sum())
-    if n < 2:
-        return Estimate(float(values.sum()) if n else math.nan, -math.inf, math.inf)
-    mean = float(values @ times / n)
-    error = math.sqrt(float((values - mean) ** 2 @ times) / (n - 1) / n)
-    half = float(ndtri(1.0 - (1.0 - LEVEL) / 2 / max(comparisons, 1))) * error
-    return Estimate(mean, mean - half, mean + half)
 
 
 class Ranking(NamedTuple):
@@ -199,7 +181,7 @@ class Ranking(NamedTuple):
     """
 
     scores: tuple[Score, ...]
-    behind: dict[str, Estimate]
+    behind: dict[str, MeanInterval[float]]
     equals: tuple[str, ...]
     ruled_out: dict[str, str] = {}  # noqa: RUF012 (never changed)
 
@@ -222,7 +204,8 @@ def ranked(scores: Sequence[Score], held: HeldOut) -> Ranking:
     order = sorted(scores, key=lambda s: (-s.log_likelihood.mean, simplicity(s.name)))
     times = held.sessions.times
     behind = {
-        s.name: weighted_mean(order[0].by_row - s.by_row, times, len(order) - 1) for s in order[1:]
+        s.name: weighted_mean_interval(order[0].by_row - s.by_row, times, LEVEL, len(order) - 1)
+        for s in order[1:]
     }
     equals = [order[0].name, *(name for name, gap in behind.items() if gap.low <= 0.0)]
     return Ranking(tuple(order), behind, tuple(sorted(equals, key=simplicity)))

@@ -23,9 +23,9 @@ from clickrank.advice.play import (
 )
 from clickrank.advice.queries import Protocol, Query, most_frequent, prepare
 from clickrank.errors import DoesNotApply, InvalidValue
-from clickrank.experiments.intervals import Estimate
 from clickrank.logs import Counts
 from clickrank.policies import POLICIES
+from clickrank.stats.intervals import MeanInterval
 
 #: How many policies that are as good a recommendation names.
 MOST_NAMED = 6
@@ -325,7 +325,7 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
     return said
 
 
-def _gain(outcome: Outcome, gain: Estimate) -> str:
+def _gain(outcome: Outcome, gain: MeanInterval[float]) -> str:
     low, high = outcome.percent(gain.low), outcome.percent(gain.high)
     return (
         f"{outcome.amount(gain.mean, '+')} {outcome.unit} a list "

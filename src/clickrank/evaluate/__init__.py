@@ -1,12 +1,11 @@
 """Off-policy evaluation: what a policy would have earned, from the log of another."""
 
-from clickrank.evaluate.base import Estimator, Reward, WeightingEstimator
+from clickrank.evaluate.base import Estimator, Reward, WeightingEstimator, effective_size
 from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
 from clickrank.evaluate.cascade_dr import CascadeDR
 from clickrank.evaluate.direct import DirectMethod
 from clickrank.evaluate.evaluation import ESTIMATORS, Evaluation, Settings, evaluate
 from clickrank.evaluate.frozen_policy import frozen, learned
-from clickrank.evaluate.intervals import Interval, bootstrap, effective_size, empirical_bernstein
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
 from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
@@ -25,6 +24,7 @@ from clickrank.evaluate.targets import (
 )
 from clickrank.evaluate.terms import Terms
 from clickrank.evaluate.usable_part import part
+from clickrank.stats.intervals import Interval
 
 __all__ = [
     "ESTIMATORS",
@@ -51,9 +51,7 @@ __all__ = [
     "Terms",
     "UniformLists",
     "WeightingEstimator",
-    "bootstrap",
     "effective_size",
-    "empirical_bernstein",
     "evaluate",
     "fixed_list",
     "frozen",

@@ -12,20 +12,15 @@ import numpy as np
 from clickrank._core.arrays import Floats
 from clickrank._core.validate import check_float, check_int
 from clickrank.errors import CannotEvaluate, invalid
-from clickrank.evaluate.intervals import (
-    Interval,
-    bootstrap_many,
-    effective_size,
-    empirical_bernstein,
-    few_notes,
-    with_trials,
-)
+from clickrank.evaluate.few_clicks import few_clicks_notes, widened_if_few
 from clickrank.evaluate.propensities import Chances, Source, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target
 from clickrank.evaluate.terms import Terms, joined
 from clickrank.evaluate.usable_part import check_random, check_widths, pairs_of, usable
 from clickrank.logs import Impressions
+from clickrank.stats.bootstrap import bootstrap_intervals
+from clickrank.stats.intervals import Interval, empirical_bernstein
 
 #: "clicks" of a list, or whether it has "any click".
 Reward: TypeAlias = Literal["clicks", "any click"]
@@ -152,18 +147,18 @@ class WeightingEstimator(Estimator):
         notes += self._check(terms, size)
         columns, statistic = self._columns(terms, np.vstack(earned))
         value, gain = statistic(columns.mean(axis=0)).tolist()
-        interval, gain_interval = bootstrap_many(
+        interval, gain_interval = bootstrap_intervals(
             columns, statistic, self.level, self.repeats, self.seed
         )
         most = float(earned[0].shape[1]) if self.reward == "clicks" else 1.0
-        wide = with_trials(interval, value, terms.with_clicks, size, most, self.level)
+        wide = widened_if_few(interval, value, terms.with_clicks, size, most, self.level)
         if wide != interval:
             gain_interval = Interval(
                 min(gain_interval.low, gain + wide.low - value),
                 max(gain_interval.high, gain + wide.high - value),
             )
             interval = wide
-        notes += few_notes(terms.with_clicks)
+        notes += few_clicks_notes(terms.with_clicks)
         bernstein = None
         if not self.self_normalised and self.independent:
             bernstein = self._bernstein(terms)
@@ -329,6 +324,16 @@ def rewards_of(log: Impressions, reward: Reward) -> Floats:
         return clicks
     before = np.cumsum(clicks, axis=1) - clicks
     return np.where(before == 0.0, clicks, 0.0)
+
+
+def effective_size(weights: Floats) -> float:
+    """Return the effective sample size: (Σ w)² / Σ w².
+
+    >>> effective_size(np.array([1.0, 1.0, 0.0, 0.0]))
+    2.0
+    """
+    squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
 
 def smallest_effective(weights: Floats) -> float:

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from clickrank._core.validate import check_int
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.base import rewards_of
-from clickrank.evaluate.intervals import Interval
 from clickrank.evaluate.replay import Replay, pairs_to_replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
+from clickrank.stats.intervals import Interval, student_quantile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +101,6 @@ class BootstrappedReplay(Replay):
         value = float(values.mean())
         # The mean of few logs is itself off, by chance.
         error = float(values.std(ddof=1)) * math.sqrt(1.0 + 1.0 / self.resamples)
-        half = float(stdtrit(self.resamples - 1, 0.5 + self.level / 2)) * error
+        half = student_quantile(self.resamples, self.level) * error
         interval = Interval(value - half, value + half)
         return self.told(value, interval, real, own, pairs, notes)

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from clickrank._core.arrays import Floats
 from clickrank._core.validate import check_int
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.base import COVERED, Estimator, rewards_of
-from clickrank.evaluate.intervals import Interval, above, few_notes, with_trials
+from clickrank.evaluate.few_clicks import few_clicks_notes, widened_if_few
 from clickrank.evaluate.models import (
     ModelOrFit,
     check_model,
@@ -24,8 +23,9 @@ from clickrank.evaluate.models import (
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Mixture, Target
 from clickrank.evaluate.usable_part import pairs_of, usable
-from clickrank.fit.resampling import resampled
 from clickrank.logs import Impressions
+from clickrank.logs.resampling import resampled
+from clickrank.stats.intervals import Interval, difference_interval, student_quantile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class DirectMethod(Estimator):
         notes += self._check_shown(logs, every, share)
         found = [self._of_query(one, lists) for one, lists in zip(logs, every, strict=True)]
         value = float(share @ [v for v, _ in found])
-        interval = None
+        interval = gain_interval = None
         errors = np.array([error for _, error in found])
         # If all fits say the same, what is clicked elsewhere does not matter to them.
         there = not errors.any()
@@ -101,12 +101,13 @@ class DirectMethod(Estimator):
         size, with_clicks = (sum(each) for each in zip(*told, strict=True))
         if not np.isnan(errors).any():
             error = math.sqrt(float(share**2 @ errors**2))
-            half = float(stdtrit(self.refits - 1, 0.5 + self.level / 2)) * error
+            half = student_quantile(self.refits, self.level) * error
             interval = Interval(value - half, value + half)
             most = float(max(o.rankings.shape[1] for o in logs))
             most = most if self.reward == "clicks" else 1.0
-            interval = with_trials(interval, value, with_clicks, size, most, self.level)
-            notes += few_notes(with_clicks)
+            interval = widened_if_few(interval, value, with_clicks, size, most, self.level)
+            gain_interval = difference_interval(value, interval, own, self.level)
+            notes += few_clicks_notes(with_clicks)
             notes.append("The interval does not know whether the click model is right.")
         if any(lists.drawn for lists in every):
             notes.append("The target has too many lists: its value is by draws of it.")
@@ -115,7 +116,7 @@ class DirectMethod(Estimator):
             value=value,
             interval=interval,
             gain=value - float(own.mean()),
-            gain_interval=None if interval is None else above(value, interval, own, self.level),
+            gain_interval=gain_interval,
             bernstein=None,
             level=self.level,
             n=int(sizes.sum()),

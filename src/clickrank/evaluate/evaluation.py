@@ -15,7 +15,6 @@ from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
 from clickrank.evaluate.cascade_dr import CascadeDR
 from clickrank.evaluate.direct import DirectMethod
 from clickrank.evaluate.frozen_policy import learned
-from clickrank.evaluate.intervals import Interval, bootstrap
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
 from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
@@ -29,6 +28,8 @@ from clickrank.evaluate.verdicts import verdict
 from clickrank.fit import fit
 from clickrank.logs import Counts, Impressions
 from clickrank.policies import POLICIES, Policy, policy
+from clickrank.stats.bootstrap import bootstrap_interval
+from clickrank.stats.intervals import Interval
 
 #: Estimators by name. Which of them decides is in `clickrank.evaluate.verdicts`.
 ESTIMATORS: dict[str, type[Estimator]] = {
@@ -237,7 +238,7 @@ def _logged(logs: Sequence[Impressions], settings: Settings) -> tuple[float, Int
         return (means[..., :width] / np.maximum(means[..., width:], 1e-300)).sum(axis=-1)
 
     columns = np.hstack([rewards, there])
-    found = bootstrap(columns, statistic, settings.level, seed=settings.seed)
+    found = bootstrap_interval(columns, statistic, settings.level, seed=settings.seed)
     return float(statistic(columns.mean(axis=0))), found
 
 

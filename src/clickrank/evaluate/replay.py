@@ -14,7 +14,7 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.base import COVERED, ERRORS, Estimator, rewards_of
-from clickrank.evaluate.intervals import Interval, above, bootstrap, few_notes, with_trials
+from clickrank.evaluate.few_clicks import few_clicks_notes, widened_if_few
 from clickrank.evaluate.propensities import Source, known_policy, propensities_of
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.targets import Target, UniformLists
@@ -23,6 +23,8 @@ from clickrank.learning import Learner
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
 from clickrank.policies.contract import ANY_ITEMS, Request, code_of, rank, update
+from clickrank.stats.bootstrap import bootstrap_interval
+from clickrank.stats.intervals import Interval, difference_interval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +90,7 @@ class Replay(Estimator):
                 f"The policy learned from {rewards.size} impressions, the ones kept; the interval "
                 "is of this one run of it."
             )
-        interval = bootstrap(
+        interval = bootstrap_interval(
             rewards[:, None], lambda means: means[..., 0], self.level, self.repeats, self.seed
         )
         return self.told(float(rewards.mean()), interval, rewards, own, pairs, notes)
@@ -105,13 +107,13 @@ class Replay(Estimator):
         """Return the result; ``kept`` are the rewards of the impressions kept, ``own`` of all."""
         with_clicks = int((kept > 0.0).sum())
         most = self.most(pairs)
-        interval = with_trials(interval, value, with_clicks, kept.size, most, self.level)
+        interval = widened_if_few(interval, value, with_clicks, kept.size, most, self.level)
         return Estimate(
             estimator=self.name,
             value=value,
             interval=interval,
             gain=value - float(own.mean()),
-            gain_interval=above(value, interval, own, self.level),
+            gain_interval=difference_interval(value, interval, own, self.level),
             bernstein=None,
             level=self.level,
             n=own.size,
@@ -119,7 +121,7 @@ class Replay(Estimator):
             largest_weight=own.size / kept.size,
             with_clicks=with_clicks,
             assumes=self.assumes,
-            notes=(*notes, *few_notes(with_clicks)),
+            notes=(*notes, *few_clicks_notes(with_clicks)),
         )
 
     def replayed(

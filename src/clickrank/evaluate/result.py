@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
-from clickrank.evaluate.intervals import Interval
+from clickrank.stats.intervals import Interval
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from clickrank.evaluate.intervals import FEW
+from clickrank.evaluate.few_clicks import FEW_CLICKS
 from clickrank.evaluate.result import Estimate
 
 #: Which decides, of those that have an answer: least assumed first; weights that are normalised
@@ -73,7 +73,7 @@ def _sentence(name: str, found: Estimate, logged: float) -> str:
 
 def _how(found: Estimate) -> str:
     """Say better or worse only beyond rounding: the log's own list is neither."""
-    if found.gain_interval is None or found.with_clicks < FEW:
+    if found.gain_interval is None or found.with_clicks < FEW_CLICKS:
         return _UNTOLD
     low, high = found.gain_interval
     if low > _ROUNDING:

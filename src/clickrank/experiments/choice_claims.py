@@ -13,8 +13,8 @@ from clickrank.experiments.decisions import (
     worst_of,
 )
 from clickrank.experiments.evidence import Evidence, Verdict, paired
-from clickrank.experiments.intervals import mean_interval, ratio_interval
 from clickrank.experiments.statements import AnyRatio, NearBest, PanelRatio, Rank, Spread
+from clickrank.stats.intervals import mean_interval, ratio_interval
 
 
 def near_best(claim: NearBest, evidence: Evidence) -> Verdict:

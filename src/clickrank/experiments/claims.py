@@ -47,7 +47,6 @@ from clickrank.experiments.evidence import (
     paired,
     regret_at,
 )
-from clickrank.experiments.intervals import Estimate, mean_interval, ratio_interval, share_interval
 from clickrank.experiments.listing import DATA
 from clickrank.experiments.statements import (
     AnyClaim,
@@ -71,6 +70,7 @@ from clickrank.experiments.statements import (
 from clickrank.experiments.sweep_claims import bound_follows, bound_ratio, falls, level
 from clickrank.experiments.windows import HALF_WAY_TO_TEN
 from clickrank.simulation.comparison import regret_text
+from clickrank.stats.intervals import MeanInterval, mean_interval, ratio_interval, share_interval
 
 LOG_OR_LINEAR = HALF_WAY_TO_TEN
 SHAPES = {
@@ -196,7 +196,7 @@ def growth(claim: Growth, evidence: Evidence) -> Verdict:
         return Verdict("undecided", text)
     # Regret that has stopped grows by 0: the ratio's logarithm would not do.
     stopped = last.mean() <= 0
-    found = Estimate(0.0, 0.0, 0.0) if stopped else ratio_interval(last, before, LEVEL)
+    found = MeanInterval(0.0, 0.0, 0.0) if stopped else ratio_interval(last, before, LEVEL)
     text = (
         f"{claim.policy}: from round {end // 10:,} to {end:,} regret grows by {mean_text(last)}, "
         f"from {end // 100:,} to {end // 10:,} by {mean_text(before)}, "

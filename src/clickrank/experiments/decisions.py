@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from clickrank._core.arrays import Floats
 from clickrank.experiments.evidence import Decision, Evidence, Verdict, paired
-from clickrank.experiments.intervals import Estimate, ratio_interval
 from clickrank.experiments.statements import Windowed
 from clickrank.simulation.comparison import regret_text
+from clickrank.stats.intervals import MeanInterval, ratio_interval
 
 LEVEL = 0.99
 
@@ -19,7 +19,7 @@ def shared_level(count: int) -> float:
     return 1.0 - (1.0 - LEVEL) / count
 
 
-def inside(x: Estimate, low: float, high: float) -> Decision:
+def inside(x: MeanInterval[float], low: float, high: float) -> Decision:
     """Say on which side of the limits an interval lies."""
     if low <= x.low and x.high <= high:
         return "holds"
@@ -45,7 +45,7 @@ def mean_text(regrets: Floats) -> str:
     return regret_text(float(regrets.mean()))
 
 
-def interval_text(x: Estimate, decimals: int | None = None) -> str:
+def interval_text(x: MeanInterval[float], decimals: int | None = None) -> str:
     """Return an estimate with its interval as they are written."""
     mean, low, high = (regret_text(v) if decimals is None else f"{v:,.{decimals}f}" for v in x)
     return f"{mean} [{low}, {high}]"

@@ -13,8 +13,8 @@ from clickrank.experiments.decisions import (
     worst_of,
 )
 from clickrank.experiments.evidence import Evidence, Verdict, paired
-from clickrank.experiments.intervals import Estimate, mean_interval, ratio_interval
 from clickrank.experiments.statements import BoundFollows, BoundRatio, Falls, Level
+from clickrank.stats.intervals import MeanInterval, mean_interval, ratio_interval
 
 
 def falls(claim: Falls, evidence: Evidence) -> Verdict:
@@ -72,7 +72,7 @@ def bound_follows(claim: BoundFollows, evidence: Evidence) -> Verdict:
         first, last = curves[0], curves[-1]
         fallen = _step(evidence, last, first, shared_level(len(claim.policies)))
         by = evidence.upper[last] / evidence.upper[first]
-        found = Estimate(*(by * x for x in fallen))
+        found = MeanInterval(*(by * x for x in fallen))
         outcomes.append(inside(found, *claim.limits))
         texts.append(
             f"{policy}: regret {evidence.final(first).mean():,.2f} and then "
@@ -82,16 +82,16 @@ def bound_follows(claim: BoundFollows, evidence: Evidence) -> Verdict:
     return Verdict(worst_of(outcomes), f"{'; '.join(texts)}; {allowed_text(claim)}")
 
 
-def _step(evidence: Evidence, a: str, b: str, level: float) -> Estimate:
+def _step(evidence: Evidence, a: str, b: str, level: float) -> MeanInterval[float]:
     """Return the ratio of the mean regrets of the second curve and the first."""
     before, after = paired(evidence.results[a], evidence.results[b])
     return ratio_interval(after, before, level)
 
 
-def _bound_ratio(evidence: Evidence, curve: str, level: float) -> Estimate:
+def _bound_ratio(evidence: Evidence, curve: str, level: float) -> MeanInterval[float]:
     mean = mean_interval(evidence.final(curve), level)
     upper = evidence.upper[curve]
-    return Estimate(
+    return MeanInterval(
         upper / mean.mean if mean.mean > 0 else math.inf,
         upper / mean.high if mean.high > 0 else math.inf,
         upper / mean.low if mean.low > 0 else math.inf,

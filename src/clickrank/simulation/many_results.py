@@ -12,7 +12,8 @@ import numpy as np
 from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import invalid
 from clickrank.simulation.comparison import Row, Summary
-from clickrank.simulation.result import Interval, Result, interval_of, read_file, write_file
+from clickrank.simulation.result import Result, read_file, write_file
+from clickrank.stats.intervals import MeanInterval, mean_intervals
 
 Key: TypeAlias = str | int
 
@@ -167,14 +168,14 @@ class ManyResults(Mapping[Key, Result]):
         """Regret of each query at the horizon, averaged over its runs."""
         return dict(zip(self, self.curves[:, -1].tolist(), strict=True))
 
-    def mean(self) -> Interval:
+    def mean(self) -> MeanInterval[Floats]:
         """Mean regret of a query at each checkpoint, with Student's 95 % confidence interval.
 
         Runs are averaged within each query first, and the interval is over queries: it says what to
         expect of another query of the same kind. Runs of one query are alike, so an interval over
         all runs, as that of ``result()``, would promise too much.
         """
-        return interval_of(self.curves)
+        return mean_intervals(self.curves)
 
     def summary(self) -> Summary:
         """Return regret at the horizon over queries, runs averaged within each, and speed."""

@@ -8,26 +8,18 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zipfile import BadZipFile
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import ClickRankError, invalid
+from clickrank.stats.intervals import MeanInterval, mean_intervals
 
 FORMAT = 1
-
-
-class Interval(NamedTuple):
-    """A mean with its 95 % confidence interval."""
-
-    mean: Floats
-    low: Floats
-    high: Floats
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,9 +73,9 @@ class Result:
         """Time in the loop divided by the number of rounds."""
         return 1e6 * self.seconds / (self.runs * self.horizon)
 
-    def interval(self) -> Interval:
+    def interval(self) -> MeanInterval[Floats]:
         """Mean regret at each checkpoint, with Student's 95 % confidence interval."""
-        return interval_of(self.regret)
+        return mean_intervals(self.regret)
 
     def quantile(self, q: float) -> Floats:
         """Return the quantile of the regret over runs at each checkpoint."""
@@ -114,17 +106,6 @@ class Result:
         """Return all that is not an array, by name."""
         names = ("policy", "model", "seed", "seconds", "wanted")
         return {name: getattr(self, name) for name in names}
-
-
-def interval_of(values: Floats) -> Interval:
-    """Return the mean of each column, with Student's 95 % confidence interval over the rows."""
-    mean = values.mean(axis=0)
-    n = values.shape[0]
-    if n == 1:
-        nan = np.full_like(mean, np.nan)
-        return Interval(mean, nan, nan)
-    half = float(stdtrit(n - 1, 0.975)) * values.std(axis=0, ddof=1) / np.sqrt(n)
-    return Interval(mean, mean - half, mean + half)
 
 
 def save_results(path: Path, results: dict[str, Result]) -> None:

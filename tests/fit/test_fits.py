@@ -27,7 +27,7 @@ from clickrank.fit import FITS, fit, fit_cascade, fit_dcm, fit_dctr, fit_pbm, fi
 from clickrank.fit import bordered as arrow
 from clickrank.fit.dcm_problem import Problem as DCMProblem
 from clickrank.fit.em import maximise
-from clickrank.fit.pbm_problem import Problem
+from clickrank.fit.pbm_problem import PBMProblem
 from clickrank.logs import Cells, Counts, Sessions
 from clickrank.logs.counts import merged, texts
 
@@ -290,7 +290,7 @@ def test_pbm_step_is_that_of_a_plain_loop() -> None:
     clicked = rng.binomial(shown, 0.4)
     pair, position = (axis.ravel() for axis in np.indices(shown.shape))
     hits, misses = (n.ravel().astype(np.float64) for n in (clicked, shown - clicked))
-    problem = Problem(pair, position, hits, misses)
+    problem = PBMProblem(pair, position, hits, misses)
     theta, kappa = rng.random(4), rng.random(3)
     expected_theta, expected_kappa = np.zeros(4), np.zeros(3)
     for i, k in itertools.product(range(4), range(3)):

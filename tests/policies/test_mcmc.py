@@ -13,7 +13,7 @@ from clickrank.checks.playing import rankings_of_run
 from clickrank.clickmodels import PBM
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
-from clickrank.numerics.pbm_likelihood import PRIOR
+from clickrank.numerics.pbm_maximum import PRIOR
 from clickrank.policies import PBLB, PBMHB, Policy, pb_lb, pb_mhb
 from clickrank.policies._shared.particle import Particle, no_particle
 from clickrank.policies._shared.particle_start import start_langevin, start_metropolis

@@ -13,7 +13,7 @@ from clickrank.clickmodels import PBM
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
 from clickrank.numerics.exploration_program import exploration_amounts
-from clickrank.numerics.pbm_likelihood import estimate_pbm, maximise_likelihood
+from clickrank.numerics.pbm_maximum import estimate_pbm
 from clickrank.policies import PMED
 from clickrank.policies.pmed import MOST_ROUNDS, TOLERANCE, State
 
@@ -155,17 +155,6 @@ def test_hinge_explores_where_estimates_tie() -> None:
 def test_hinge_is_a_flag() -> None:
     with pytest.raises(InvalidValue, match=r"PMED: hinge must be True or False, got 'yes'"):
         PMED(hinge="yes")  # type: ignore[arg-type]
-
-
-def test_the_fit_settles_where_the_first_position_is_examined_least() -> None:
-    """x + y cancels there: at 10,000,000 views no step is small beside the distance from 1."""
-    clicks = np.full((4, 3), 10**7)
-    clicks[:, 0] //= 2
-    misses = 10**7 - clicks
-    x, y = np.full(4, math.log(0.5)), np.array([0.0, 0.6, 0.6])
-    room = np.zeros(4), np.zeros(3), np.zeros((4, 3)), np.zeros((3, 3))
-    assert maximise_likelihood(clicks, misses, x, y, *room)
-    assert np.exp(x[:, None] + y) == pytest.approx(clicks / 10**7, abs=1e-6)
 
 
 @pytest.mark.parametrize("n_lists", [-1, 0, 2])

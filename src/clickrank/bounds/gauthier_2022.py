@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
+from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels import PBM, Cascade
 from clickrank.errors import invalid
-from clickrank.numerics.exploration_program import solve_program, workspace
+from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
 
 #: More lists than this are not enumerated: twenty items at five positions are below it.
 MOST_LISTS = 2_000_000
@@ -202,11 +203,15 @@ def pb_lower_bound(model: PBM) -> float:
     if (np.diff(kappa) == 0.0).any():
         raise invalid(owner, "positions must differ in examination", kappa.tolist())
     work = workspace(theta.size, kappa.size)
-    lower, upper = solve_program(work, np.log(theta), np.log(kappa), 1e-4, 5_000)
+    lower, upper = kernel_for(_solve, "")(work, np.log(theta), np.log(kappa))
     if not upper <= lower * (1.0 + 2e-4):
         rule = "items and positions must differ by more for the program to be solved to 1 in 10⁴"
         raise invalid(owner, rule, f"a value between {lower:g} and {upper:g}")
     return float(lower)
+
+
+def _solve(work: Workspace, x: Floats, y: Floats) -> tuple[float, float]:
+    return solve_program(work, x, y, 1e-4, 5_000)
 
 
 def _ratio(numerator: float, gap: float) -> float:

@@ -14,7 +14,8 @@ from clickrank._compile.jit import interpreted, lean_kernel
 from clickrank._core.arrays import Floats, IntParticle, Ints
 from clickrank.numerics.doubly_stochastic import birkhoff, fill_up
 from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
-from clickrank.numerics.pbm_likelihood import PBMEstimates, fit_likelihood
+from clickrank.numerics.pbm_likelihood import PBMCells, table_cells
+from clickrank.numerics.pbm_maximum import NewtonBuffers, PBMEstimates, fit_table, newton_buffers
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pmed import (
     CLOSEST,
@@ -50,7 +51,9 @@ class Cache(NamedTuple):
     matrix_buffer: Floats  # (n_items, n_items), amounts, with columns for items not shown
     permutations_buffer: Ints  # (lists, n_items), what the matrix is made of
     matching_buffer: Ints  # (4, n_items), for `birkhoff`
-    work_buffer: Workspace  # for `solve_program`; the fit uses two of its arrays
+    work_buffer: Workspace  # for `solve_program`
+    cells_buffer: PBMCells  # for `fit_table`
+    newton_buffer: NewtonBuffers  # for `fit_table`
 
 
 def build(params: Params, state: State) -> Cache:
@@ -76,6 +79,8 @@ def build(params: Params, state: State) -> Cache:
         permutations_buffer=np.zeros((state.weights.size, n_items), dtype=np.int64),
         matching_buffer=np.zeros((4, n_items), dtype=np.int64),
         work_buffer=workspace(n_items, n_positions),
+        cells_buffer=table_cells(n_items, n_positions),
+        newton_buffer=newton_buffers(n_items, n_positions, n_items * n_positions),
     )
 
 
@@ -143,16 +148,13 @@ def _is_doubtful(params: Params, state: State, cache: Cache, log_t: float) -> bo
 @lean_kernel
 def _estimate(state: State, cache: Cache) -> None:
     """Write log θ̂ and log κ̂ of the counts."""
-    fit_likelihood(
+    fit_table(
         state.clicks,
         state.misses,
         cache.fitted,
-        cache.x,
-        cache.y,
-        cache.log_theta,
-        cache.log_kappa,
-        cache.work_buffer.bend,
-        cache.work_buffer.inner,
+        PBMEstimates(cache.x, cache.y, cache.log_theta, cache.log_kappa),
+        cache.cells_buffer,
+        cache.newton_buffer,
     )
 
 

@@ -23,7 +23,14 @@ from clickrank._core.arrays import Floats, frozen, numbers
 from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import MNL
 from clickrank.errors import invalid
-from clickrank.numerics.mnl_tables import MOST_STEPS, Objective, Tables, fit_tables, no_tables
+from clickrank.numerics.mnl_tables import (
+    MOST_STEPS,
+    Objective,
+    Tables,
+    fit_tables,
+    no_tables,
+    table_loss,
+)
 
 SOLVERS = ("newton", "alternate")
 
@@ -136,21 +143,21 @@ def mnl_em(
     _check_identified("mnl_em", counts, first)
     order = np.r_[first, np.delete(np.arange(counts.shape[1]), first)]
     n, m = counts[:, order], shown[:, order]
+    low, high = math.log(least), math.log(most)
+    objective = Objective(0, 0.0, 0.0, 1, low, high, low, high)
     if solver == "newton":
-        low, high = math.log(least), math.log(most)
-        x, y, steps, converged = _minimise(n, m, Objective(0, 0.0, 0.0, 1, low, high, low, high))
+        x, y, steps, converged = _minimise(n, m, objective)
         alpha, bias = _exp_within(x, least, most), _exp_within(y, least, most)
         bias[0] = 1.0
     else:
         tolerance = check_float("mnl_em", "tolerance", tolerance, 0.0)
         most_steps = check_int("mnl_em", "iterations", iterations, 1)
         alpha, bias, steps, converged = _alternate(n, m, least, most, tolerance, most_steps)
+    loss = _loss(n, m, objective, np.log(alpha), np.log(bias))
     bias = bias[np.argsort(order)]
     held_items = (alpha <= least) | (alpha >= most)
     held_positions = (bias <= least) | (bias >= most)
     held_positions[first] = False
-    mean = np.outer(alpha, bias)
-    loss = float((counts / mean).sum() + (shown * np.log(mean)).sum())
     return _result(alpha, bias, loss, steps, converged, held_items, held_positions)
 
 
@@ -196,8 +203,7 @@ def mnl_composite(clicks: ArrayLike, epochs: ArrayLike, *, reference: int = 0) -
     n, m = counts[np.ix_(items, kept)], shown[np.ix_(items, kept)]
     free = Objective(1, 0.0, 0.0, 1, -math.inf, math.inf, -math.inf, math.inf)
     x, y, steps, converged = _minimise(n, m, free)
-    z = x[:, None] + y
-    loss = float(((n + m) * np.logaddexp(0.0, z) - n * z).sum())
+    loss = _loss(n, m, free, x, y)
     alpha, bias = np.zeros(items.size), np.zeros(positions.size)
     alpha[items], bias[kept] = np.exp(x), np.exp(y)
     return _result(alpha, bias, loss, steps, converged, ~items, bias == 0.0)
@@ -205,17 +211,30 @@ def mnl_composite(clicks: ArrayLike, epochs: ArrayLike, *, reference: int = 0) -
 
 def _minimise(n: Floats, m: Floats, objective: Objective) -> tuple[Floats, Floats, int, bool]:
     """Return the logarithms at the minimum, the number of steps and whether they ended there."""
-    tables = no_tables(*n.shape)
-    tables.n[:], tables.m[:] = n, m
     with np.errstate(divide="ignore"):
         x = np.log(n.sum(axis=1) / m.sum(axis=1))
     y = np.zeros(n.shape[1])
-    steps = kernel_for(_solve, "")(tables, objective, x, y)
+    steps = kernel_for(_solve, "")(_tables(n, m), objective, x, y)
     return x, y, steps, steps < MOST_STEPS
+
+
+def _loss(n: Floats, m: Floats, objective: Objective, x: Floats, y: Floats) -> float:
+    """Return the objective."""
+    return kernel_for(_evaluate, "")(_tables(n, m), objective, x, y)
+
+
+def _tables(n: Floats, m: Floats) -> Tables:
+    tables = no_tables(*n.shape)
+    tables.n[:], tables.m[:] = n, m
+    return tables
 
 
 def _solve(tables: Tables, objective: Objective, x: Floats, y: Floats) -> int:
     return fit_tables(tables, objective, x, y)
+
+
+def _evaluate(tables: Tables, objective: Objective, x: Floats, y: Floats) -> float:
+    return table_loss(tables, objective, x, y, 0.0)
 
 
 def _exp_within(logarithms: Floats, least: float, most: float) -> Floats:

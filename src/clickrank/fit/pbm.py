@@ -22,7 +22,7 @@ from clickrank.fit.base import (
     typical_rate,
 )
 from clickrank.fit.dctr import of_clicks
-from clickrank.fit.pbm_problem import Problem
+from clickrank.fit.pbm_problem import PBMProblem
 from clickrank.logs import Cells, Counts, Sessions
 from clickrank.logs.counts import NOTHING
 
@@ -146,7 +146,7 @@ def fit_pbm(
     # Without a click at it, θ or κ is 0, and its misses say nothing of the other.
     kept = (by_pair[cells.pair] > 0) & (by_position[cells.position] > 0)
     pairs, positions = np.flatnonzero(by_pair), np.flatnonzero(by_position)
-    problem = Problem(
+    problem = PBMProblem(
         np.searchsorted(pairs, cells.pair[kept]),
         np.searchsorted(positions, cells.position[kept]),
         clicked[kept],

@@ -14,8 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import invalid
+from clickrank.fit.pbm_problem import CellLikelihood
+from clickrank.numerics.pbm_likelihood import PBMCells
+from clickrank.numerics.pbm_maximum import NewtonBuffers, maximise_likelihood, newton_buffers
 
 #: Views that each item is taken to have had more, clicked as the typical item is there.
 ITEM_WEIGHT = 1.0
@@ -23,11 +27,8 @@ ITEM_WEIGHT = 1.0
 POSITION_WEIGHT = 0.5
 #: Misses added to each cell that was shown and, for θ < 1, to each item: no click rate is 1.
 CELL_MISSES = 0.01
-_MOST_STEPS = 100
-#: Twice the log-likelihood left to gain; one more step leaves about the square of it.
+#: Twice the log-likelihood left to gain before the last step, which leaves about its square.
 _CONVERGED = 1e-5
-#: What sums of counts may be off by, beside themselves.
-_ROUNDING = 1e-13
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -96,13 +97,17 @@ def fit_pbm_page(views: ArrayLike, clicks: ArrayLike) -> PBMPageFit:
     n_items = shown.shape[0]
     totals = shown.sum(axis=1)
     rows = np.flatnonzero(totals)
-    problem = _Problem(shown[rows], clicked[rows])
-    x, y, objectives, converged = problem.solved()
-    own, inherited, variance_y = problem.variances(x, y)
+    cells, x, y = _shrunk(shown[rows], clicked[rows])
+    buffers = newton_buffers(x.size, y.size, cells.column.size)
+    converged = kernel_for(_maximise, "")(cells, x, y, buffers)
+    estimated = np.arange(y.size) > 0
+    known, inherited, variance_y = CellLikelihood(cells, y.size).variances(
+        x, y, estimated, POSITION_WEIGHT
+    )
     weights = totals[rows] / (totals[rows] + 1.0)
     typical = np.exp(x) @ weights / weights.sum() if rows.size else 0.5
     attraction, error = np.full(n_items, typical), np.full(n_items, np.inf)
-    attraction[rows], error[rows] = np.exp(x), np.sqrt(own + inherited)
+    attraction[rows], error[rows] = np.exp(x), np.sqrt(known + inherited)
     inherited_error = np.zeros(n_items)
     inherited_error[rows] = np.sqrt(inherited)
     return PBMPageFit(
@@ -112,113 +117,43 @@ def fit_pbm_page(views: ArrayLike, clicks: ArrayLike) -> PBMPageFit:
         np.sqrt(variance_y),
         inherited_error,
         _linked(shown > 0, clicked.sum(axis=1) > 0),
-        np.array(objectives),
+        buffers.losses[~np.isnan(buffers.losses)],
         converged,
     )
 
 
-class _Curvature(NamedTuple):
-    """The objective around a point."""
+class _Shrunk(NamedTuple):
+    """The counts of a page with what the shrinkage adds, and a point to start from."""
 
-    slope_x: Floats
-    slope_y: Floats
-    of_items: Floats  # second derivatives in x, which are on the diagonal
-    part: Floats  # those in x and y, beside the item's
-    of_positions: Floats  # what those in y are when x follows
+    cells: PBMCells
+    x: Floats
+    y: Floats
 
 
-class _Problem:
-    """The loss of the counts of items that were shown, and Newton's steps on it."""
+def _shrunk(views: Ints, clicks: Ints) -> _Shrunk:
+    """Return the counts of items that were shown, with what the shrinkage adds."""
+    seen = views > 0
+    overall = (clicks.sum() + 0.5) / (views.sum() + 1.0)
+    typical = (clicks / (views + 1.0)).sum(axis=0) + overall
+    typical /= (views / (views + 1.0)).sum(axis=0) + 1.0
+    added = ITEM_WEIGHT * views / views.sum(axis=1, keepdims=True)
+    shrunk_views, shrunk_clicks = views + added, clicks + added * typical
+    misses = np.where(seen, shrunk_views - shrunk_clicks + CELL_MISSES, 0.0)
+    item_clicks = shrunk_clicks.sum(axis=1)
+    position_clicks = shrunk_clicks.sum(axis=0) + POSITION_WEIGHT
+    x = np.log(item_clicks / (shrunk_views.sum(axis=1) + CELL_MISSES))
+    expected = np.exp(x) @ shrunk_views + POSITION_WEIGHT
+    y = np.minimum(np.log(position_clicks / expected), 0.0)  # every click rate below 1
+    y[0] = 0.0
+    misses[:, 0] += CELL_MISSES  # at κ = 1, where an item need not have been shown
+    seen[:, 0] = True
+    item, position = np.nonzero(seen)
+    first = np.searchsorted(item, np.arange(x.size + 1))
+    return _Shrunk(PBMCells(first, position, shrunk_clicks[seen], misses[seen]), x, y)
 
-    def __init__(self, views: Ints, clicks: Ints) -> None:
-        seen = views > 0
-        # Cells not shown are moved far from a click rate of 1, where they count for nothing.
-        self.offset = np.where(seen, 0.0, -50.0)
-        overall = (clicks.sum() + 0.5) / (views.sum() + 1.0)
-        typical = (clicks / (views + 1.0)).sum(axis=0) + overall
-        typical /= (views / (views + 1.0)).sum(axis=0) + 1.0
-        more = ITEM_WEIGHT * views / views.sum(axis=1, keepdims=True)
-        self.views = views + more
-        self.clicks = clicks + more * typical
-        self.misses = np.where(seen, self.views - self.clicks + CELL_MISSES, 0.0)
-        self.item_clicks = self.clicks.sum(axis=1)
-        self.position_clicks = self.clicks.sum(axis=0) + POSITION_WEIGHT
 
-    def solved(self) -> tuple[Floats, Floats, list[float], bool]:
-        """Return the minimum and the losses on the way."""
-        x = np.log(self.item_clicks / (self.views.sum(axis=1) + CELL_MISSES))
-        expected = np.exp(x) @ self.views + POSITION_WEIGHT
-        y = np.minimum(np.log(self.position_clicks / expected), 0.0)  # every click rate below 1
-        y[0] = 0.0
-        losses = [self.loss(x, y)]
-        for _ in range(_MOST_STEPS):
-            step_x, step_y, decrement = self.step(x, y)
-            size = self._reach(x, y, step_x, step_y)
-            # Below the rounding of the loss no step can be judged; the last one is good.
-            if decrement < max(_CONVERGED, 1e-15 * abs(losses[-1])) and size == 1.0:
-                return x + step_x, y + step_y, losses, True
-            loss = self.loss(x + size * step_x, y + size * step_y)
-            while not loss <= losses[-1] - 0.1 * size * decrement:
-                size *= 0.5
-                if size < 1e-9:  # no decrease to be seen
-                    return x, y, losses, False
-                loss = self.loss(x + size * step_x, y + size * step_y)
-            x, y = x + size * step_x, y + size * step_y
-            losses.append(loss)
-        return x, y, losses, False
-
-    def loss(self, x: Floats, y: Floats) -> float:
-        """Return the negative of the shrunk log-likelihood; infinite outside its domain."""
-        z = x[:, None] + y + self.offset
-        if z.size and (z.max() >= 0.0 or x.max() >= 0.0):
-            return np.inf
-        total = self.item_clicks @ x + self.position_clicks[1:] @ y[1:]
-        total += (self.misses * np.log(-np.expm1(z))).sum()
-        total += CELL_MISSES * np.log(-np.expm1(x)).sum()
-        return float(POSITION_WEIGHT * np.exp(y[1:]).sum() - total)
-
-    def curvature(self, x: Floats, y: Floats) -> _Curvature:
-        """Return the slopes and the second derivatives, items eliminated."""
-        odds = 1.0 / np.expm1(-(x[:, None] + y + self.offset))  # p / (1 - p)
-        bend = self.misses * odds
-        odds_alone = 1.0 / np.expm1(-x)
-        alone = CELL_MISSES * odds_alone
-        pull = POSITION_WEIGHT * np.exp(y)
-        slope_x = self.item_clicks - bend.sum(axis=1) - alone
-        slope_y = self.position_clicks - bend.sum(axis=0) - pull
-        bend *= 1.0 + odds
-        alone *= 1.0 + odds_alone
-        of_items = bend.sum(axis=1) + alone
-        part = bend / of_items[:, None]
-        # What is left for the positions is minus what each pair of them shares, and on the diagonal
-        # the sum of that and of what holds each: no difference of large numbers, which would lose
-        # a weak link between positions of many views.
-        shared = bend.T @ part
-        np.fill_diagonal(shared, 0.0)
-        held = (shared.sum(axis=1) + alone @ part + pull) * (1.0 + _ROUNDING)
-        return _Curvature(slope_x, slope_y, of_items, part, np.diag(held) - shared)
-
-    def step(self, x: Floats, y: Floats) -> tuple[Floats, Floats, float]:
-        """Return Newton's step, with y[0] held, and twice the decrease to expect."""
-        slope_x, slope_y, of_items, part, of_positions = self.curvature(x, y)
-        step_y = np.zeros_like(y)
-        step_y[1:] = np.linalg.solve(of_positions[1:, 1:], (slope_y - slope_x @ part)[1:])
-        step_x = slope_x / of_items - part @ step_y
-        return step_x, step_y, float(slope_x @ step_x + slope_y[1:] @ step_y[1:])
-
-    def variances(self, x: Floats, y: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the variances of x with y known, what y's add to them, and those of y."""
-        _, _, of_items, part, of_positions = self.curvature(x, y)
-        inverse = np.zeros((y.size, y.size))
-        inverse[1:, 1:] = np.linalg.inv(of_positions[1:, 1:])
-        inherited = np.maximum(((part @ inverse) * part).sum(axis=1), 0.0)
-        return 1.0 / of_items, inherited, np.diag(inverse).copy()
-
-    def _reach(self, x: Floats, y: Floats, step_x: Floats, step_y: Floats) -> float:
-        """Return how much of a step stays well within the domain, at most 1."""
-        rate = (step_x[:, None] + step_y) / -(x[:, None] + y + self.offset)
-        most = max(rate.max(initial=0.0), (step_x / -x).max(initial=0.0))
-        return 1.0 if most <= 0.9 else float(0.9 / most)
+def _maximise(cells: PBMCells, x: Floats, y: Floats, buffers: NewtonBuffers) -> bool:
+    return maximise_likelihood(cells, POSITION_WEIGHT, _CONVERGED, x, y, buffers)
 
 
 def _linked(seen: NDArray[np.bool_], clicked: NDArray[np.bool_]) -> NDArray[np.bool_]:

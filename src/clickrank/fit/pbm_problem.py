@@ -1,8 +1,9 @@
-"""The likelihood of the position-based model over cells, and steps towards its maximum.
+"""The position-based model's likelihood for the cells of a log, and two ways to its maximum.
 
-In x = log θ and y = log κ it is concave. Given y, each pair's x is the root of an equation of its
-own; Newton's method is then used on the few y alone. Steps that do not raise the likelihood are
-replaced by one of expectation maximisation, which never lowers it.
+`clickrank.numerics.pbm_likelihood` has the likelihood, in x = log θ and y = log κ. For given y the
+best x of each pair is the root of an equation in one unknown, so that Newton's method is used on
+the few y alone. A step that does not raise the likelihood is replaced by one of expectation
+maximisation, which never lowers it.
 """
 
 from __future__ import annotations
@@ -13,41 +14,118 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import xlog1py
 
+from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
 from clickrank.fit.base import add_up
+from clickrank.numerics.pbm_likelihood import (
+    PBMCells,
+    best_rows,
+    derivatives,
+    eliminate_rows,
+    log_likelihood,
+    row_variances,
+)
 
 _LONGEST = 3.0  # step of log κ
-#: An error of log κ or log θ for which the curvature is rounding.
-_SAYS_NOTHING = 1e4
-#: What sums of counts may be off by, beside themselves.
-_ROUNDING = 1e-13
+#: A standard error of log κ or log θ above which the curvature is nothing but rounding.
+_UNINFORMATIVE = 1e4
 
 
-class _Curvature(NamedTuple):
-    """Minus the second derivatives in the logarithms."""
+class Curvature(NamedTuple):
+    """Slopes of the log-likelihood and minus its second derivatives, at one point."""
 
-    of_x: Floats  # (n_pairs,): beside the diagonal there are none
-    of_both: csr_array  # (n_pairs, n_positions), without pairs that are held
+    slope_x: Floats  # (n_pairs,)
+    slope_y: Floats  # (n_positions,)
+    of_x: Floats  # (n_pairs,), the diagonal of a block without other entries
+    of_cells: Floats  # (n_cells,), by x of the pair and y of the position
     of_y: Floats  # (n_positions, n_positions), where x follows y
 
 
-class Problem:
-    """The likelihood of cells whose pairs and positions have clicks, and steps towards its maximum.
+class CellLikelihood:
+    """The log-likelihood of cells. Pairs are rows and positions columns of `PBMCells`."""
 
-    Cells are in the order of pairs, which are numbered without gaps, as are positions.
+    def __init__(self, cells: PBMCells, n_positions: int) -> None:
+        self.cells, self.n_positions = cells, n_positions
+        self.n_pairs = cells.first.size - 1
+
+    def value(self, x: Floats, y: Floats) -> float:
+        """Return the log-likelihood."""
+        return kernel_for(_value, "")(self.cells, x, y)
+
+    def curvature(self, x: Floats, y: Floats) -> Curvature:
+        """Return slopes and second derivatives."""
+        n_pairs, n = self.n_pairs, self.n_positions
+        found = Curvature(
+            np.empty(n_pairs),
+            np.empty(n),
+            np.empty(n_pairs),
+            np.empty(self.cells.column.size),
+            np.empty((n, n)),
+        )
+        kernel_for(_curvature, "")(self.cells, x, y, found)
+        upper = np.triu_indices(n, 1)
+        found.of_y[upper] = found.of_y.T[upper]
+        return found
+
+    def variances(
+        self, x: Floats, y: Floats, free: NDArray[np.bool_], pull: float = 0.0
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the variances of x with y known, what y adds to them, and those of y.
+
+        ``free`` marks the y that are estimated; the others have variance 0. ``pull`` is that of
+        `maximise_likelihood`.
+        """
+        found = self.curvature(x, y)
+        covariance = np.zeros((y.size, y.size))
+        of_y = found.of_y + np.diag(pull * np.exp(y))
+        covariance[np.ix_(free, free)] = np.linalg.inv(of_y[np.ix_(free, free)])
+        known, inherited = np.empty(self.n_pairs), np.empty(self.n_pairs)
+        kernel_for(_variances, "")(self.cells, x, found, covariance, known, inherited)
+        return known, inherited, np.maximum(np.diag(covariance), 0.0)
+
+
+def _value(cells: PBMCells, x: Floats, y: Floats) -> float:
+    return log_likelihood(cells, x, y)
+
+
+def _curvature(cells: PBMCells, x: Floats, y: Floats, found: Curvature) -> None:
+    slope_x, slope_y, of_x, of_cells, of_y = found
+    derivatives(cells, x, y, slope_x, slope_y, of_x, of_cells)
+    eliminate_rows(cells, x, of_x, of_cells, of_y)
+
+
+def _variances(
+    cells: PBMCells,
+    x: Floats,
+    found: Curvature,
+    covariance: Floats,
+    known: Floats,
+    inherited: Floats,
+) -> None:
+    row_variances(cells, x, found.of_x, found.of_cells, covariance, known, inherited)
+
+
+def _best_x(cells: PBMCells, y: Floats, x: Floats) -> None:
+    best_rows(cells, y, x)
+
+
+class PBMProblem(CellLikelihood):
+    """The likelihood of cells whose pairs and positions all have clicks, and its maximum.
+
+    Cells are sorted by pair and then by position. Pairs are numbered without gaps, and so are
+    positions.
     """
 
     def __init__(self, pair: Ints, position: Ints, clicks: Floats, misses: Floats) -> None:
+        first = np.searchsorted(pair, np.arange(int(pair.max(initial=-1)) + 2))
+        super().__init__(
+            PBMCells(first, position, clicks, misses), int(position.max(initial=-1)) + 1
+        )
         self.pair, self.position, self.clicks, self.misses = pair, position, clicks, misses
-        self.n_pairs = int(pair.max(initial=-1)) + 1
-        self.n_positions = int(position.max(initial=-1)) + 1
-        self.pair_clicks = self._by_pair(clicks)
         self.position_clicks = self._by_position(clicks)
-        self.first = np.searchsorted(pair, np.arange(self.n_pairs + 1))
         self.part = self._parts()
-        self.part_of_pair = self.part[position[self.first[:-1]]]
+        self.part_of_pair = self.part[position[first[:-1]]]
 
     def newton(self, tolerance: float, most: int) -> tuple[Floats, Floats, Floats, bool]:
         """Return the maximum, the likelihoods on the way, and whether the last step was small."""
@@ -81,7 +159,7 @@ class Problem:
         return x, y, np.array(path), False
 
     def em(self, tolerance: float, most: int) -> tuple[Floats, Floats, Floats, bool]:
-        """Do the same by steps of expectation maximisation alone."""
+        """Return what `newton` returns, found by steps of expectation maximisation alone."""
         y = self._start()
         x = self.best_x(y)
         path, gain = [self.value(x, y)], np.inf
@@ -95,7 +173,7 @@ class Problem:
             if gain <= tolerance:
                 break
         largest = self._largest(y)
-        x = np.minimum(x + largest[self.position[self.first[:-1]]], 0.0)
+        x = np.minimum(x + largest[self.position[self.cells.first[:-1]]], 0.0)
         return x, y - largest, np.array(path), gain <= tolerance
 
     def em_step(self, theta: Floats, kappa: Floats) -> tuple[Floats, Floats]:
@@ -108,99 +186,49 @@ class Problem:
         examined = self._by_position(self.clicks + rest * e * (1.0 - a))
         return attracted / self._by_pair(shown), examined / self._by_position(shown)
 
-    def value(self, x: Floats, y: Floats) -> float:
-        """Return the log-likelihood."""
-        rates = np.exp(x[self.pair] + y[self.position])
-        return float(
-            self.pair_clicks @ x + self.position_clicks @ y + xlog1py(self.misses, -rates).sum()
-        )
-
     def best_x(self, y: Floats) -> Floats:
-        """Return the best x beside y: the roots of Σ_k F p / (1 − p) = S, or 0 if that is less.
-
-        The left side is convex in θ, so that Newton's steps from above go down to the root.
-        """
-        kappa, total = np.exp(y)[self.position], self.pair_clicks
-        theta = np.ones(self.n_pairs)
-        alone = total[self.pair] / (kappa * (total[self.pair] + self.misses))
-        if self.n_pairs:
-            # Where one cell alone would reach the root; without misses that is not below 1 / κ.
-            np.minimum(theta, np.minimum.reduceat(alone, self.first[:-1]), out=theta)
-        for _ in range(100):
-            p = theta[self.pair] * kappa
-            left = np.divide(self.misses, 1.0 - p, out=np.zeros_like(p), where=self.misses > 0.0)
-            excess = self._by_pair(left * p) - total
-            left = np.divide(left, 1.0 - p, out=np.zeros_like(p), where=self.misses > 0.0)
-            slope = self._by_pair(left * kappa)
-            step = np.divide(excess, slope, out=np.zeros_like(theta), where=excess > 0.0)
-            theta -= step
-            if not (step > 1e-15 * theta).any():
-                break
-        return np.log(theta)
+        """Return the x of largest likelihood for given y, at most 0."""
+        x = np.empty(self.n_pairs)
+        kernel_for(_best_x, "")(self.cells, y, x)
+        return x
 
     def errors(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return the standard errors of x and y; 0 where held, infinite where nothing is said."""
-        of_x, of_both, of_y = self._curvature(x, y)
-        free = ~self._held(x, y)[0]
-        inverse = np.zeros_like(of_y)
-        inverse[np.ix_(free, free)] = np.linalg.inv(of_y[np.ix_(free, free)])
-        own = np.divide(1.0, of_x, out=np.full_like(of_x, np.inf), where=of_x > 0.0)
-        share = of_both.multiply(np.where(of_x > 0.0, own, 0.0)[:, None]).tocsr()
-        inherited = share.multiply(share @ inverse).sum(axis=1)
-        errors = np.sqrt(own + np.maximum(inherited, 0.0)), np.sqrt(np.maximum(np.diag(inverse), 0))
+        """Return the standard errors of x and y: 0 where held, infinite without information."""
+        free = ~self._held(x, y, self.curvature(x, y).slope_y)[0]
+        known, inherited, of_y = self.variances(x, y, free)
+        errors = np.sqrt(known + inherited), np.sqrt(of_y)
         for error in errors:
-            error[error > _SAYS_NOTHING] = np.inf
+            error[error > _UNINFORMATIVE] = np.inf
         return errors
 
     def _step(self, x: Floats, y: Floats) -> tuple[Floats, float, NDArray[np.bool_]]:
-        """Return Newton's step in y, what it would gain, and which y have a bound in their way."""
-        slope = self._slope(x, y)
-        held, bounded = self._held(x, y)
+        """Return Newton's step in y, its expected gain, and which y have 0 as a bound."""
+        found = self.curvature(x, y)
+        slope = found.slope_y
+        held, bounded = self._held(x, y, slope)
         free = ~held
-        of_y = self._curvature(x, y).of_y[np.ix_(free, free)]
         step = np.zeros_like(y)
-        step[free] = np.clip(np.linalg.solve(of_y, slope[free]), -_LONGEST, _LONGEST)
+        newton = np.linalg.solve(found.of_y[np.ix_(free, free)], slope[free])
+        step[free] = np.clip(newton, -_LONGEST, _LONGEST)
         return step, float(slope @ step), bounded
 
-    def _slope(self, x: Floats, y: Floats) -> Floats:
-        p = np.exp(x[self.pair] + y[self.position])
-        left = np.divide(self.misses, 1.0 - p, out=np.zeros_like(p), where=self.misses > 0.0)
-        return self.position_clicks - self._by_position(left * p)
-
-    def _held(self, x: Floats, y: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which y are held, at least one of each part, and those that 0 is a bound to.
+    def _held(
+        self, x: Floats, y: Floats, slope: Floats
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which y are held, at least one in each part, and which have 0 as a bound.
 
         Where no x of a part is at its bound, all y of the part may move up and its x down: there
-        one y is held in place of the scale.
+        one y is held to fix the scale.
         """
         at_bound = np.zeros(y.size, dtype=np.bool_)
         at_bound[self.part_of_pair[x >= 0.0]] = True  # by part
         bounded = at_bound[self.part]
-        held = bounded & (y >= 0.0) & (self._slope(x, y) > 0.0)
+        held = bounded & (y >= 0.0) & (slope > 0.0)
         for part in range(int(self.part.max(initial=-1)) + 1):
             mine = np.flatnonzero(self.part == part)
             if not held[mine].any():
                 held[mine[np.argmax(y[mine])]] = True
         return held, bounded
-
-    def _curvature(self, x: Floats, y: Floats) -> _Curvature:
-        p = np.exp(x[self.pair] + y[self.position])
-        bend = np.divide(
-            self.misses * p, (1.0 - p) ** 2, out=np.zeros_like(p), where=self.misses > 0
-        )
-        of_x = self._by_pair(bend)
-        loose = (x < 0.0) & (of_x > 0.0)
-        inner = np.where(loose[self.pair], bend, 0.0)
-        shape = (self.n_pairs, self.n_positions)
-        of_both = csr_array((inner, self.position, self.first), shape=shape)
-        root = np.sqrt(np.where(loose, of_x, 1.0))
-        scaled = csr_array((inner / root[self.pair], self.position, self.first), shape=shape)
-        # Minus what each two positions share, and on the diagonal the sum of that and of what holds
-        # each: no difference of large numbers, which would lose a weak link.
-        shared: Floats = np.asarray((scaled.T @ scaled).toarray(), dtype=np.float64)
-        np.fill_diagonal(shared, 0.0)
-        held = shared.sum(axis=1) + self._by_position(bend - inner)
-        return _Curvature(of_x, of_both, np.diag(held * (1.0 + _ROUNDING) + _ROUNDING) - shared)
 
     def _start(self) -> Floats:
         shown = self._by_position(self.clicks + self.misses)
@@ -218,7 +246,7 @@ class Problem:
     def _parts(self) -> Ints:
         """Number the sets of positions that pairs link, from the first on."""
         seen = csr_array(
-            (np.ones(self.pair.size), self.position, self.first),
+            (np.ones(self.pair.size), self.position, self.cells.first),
             shape=(self.n_pairs, self.n_positions),
         )
         links: Any = seen.T @ seen  # whose type its stubs cannot tell

@@ -29,7 +29,7 @@ from clickrank.fit.base import (
 )
 from clickrank.fit.dctr import of_clicks
 from clickrank.fit.pbm import SOLVERS, shrunk
-from clickrank.fit.pbm_problem import Problem
+from clickrank.fit.pbm_problem import PBMProblem
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells
 
@@ -211,7 +211,7 @@ def fit_ubm(
     )
 
 
-class _Anchored(Problem):
+class _Anchored(PBMProblem):
     """The likelihood where γ of the first column of each linked part is 1, and none is above 1."""
 
     def __init__(self, pair: Ints, position: Ints, clicks: Floats, misses: Floats) -> None:
@@ -220,8 +220,10 @@ class _Anchored(Problem):
         self.anchor: NDArray[np.bool_] = np.isin(np.arange(self.n_positions), first)
         self._first = first
 
-    def _held(self, x: Floats, y: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        return self.anchor | ((y >= 0.0) & (self._slope(x, y) > 0.0)), np.ones_like(self.anchor)
+    def _held(
+        self, x: Floats, y: Floats, slope: Floats
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        return self.anchor | ((y >= 0.0) & (slope > 0.0)), np.ones_like(self.anchor)
 
     def _scaled(self, y: Floats) -> Floats:
         return np.minimum(y - self._largest(y), 0.0)

@@ -103,9 +103,9 @@ def fit_tables(tables: Tables, objective: Objective, x: Floats, y: Floats) -> in
         longest = _longest(tables, objective, x, y)
         size = 1.0
         if longest > _CLOSE:
-            before = _loss(tables, objective, x, y, 0.0)
+            before = table_loss(tables, objective, x, y, 0.0)
             for _ in range(60):
-                after = _loss(tables, objective, x, y, size)
+                after = table_loss(tables, objective, x, y, size)
                 if after <= before:
                     break
                 size *= 0.5
@@ -190,8 +190,8 @@ def cell_slope(composite: int, n: float, m: float, z: float) -> tuple[float, flo
 
 
 @lean_kernel
-def _loss(tables: Tables, objective: Objective, x: Floats, y: Floats, size: float) -> float:
-    """Return the objective after this part of the step, which the tables hold."""
+def table_loss(tables: Tables, objective: Objective, x: Floats, y: Floats, size: float) -> float:
+    """Return the objective after this part of the step that the tables hold; 0 for none of it."""
     n, m, _, items, positions = tables
     n_items, n_positions = n.shape
     total = 0.0

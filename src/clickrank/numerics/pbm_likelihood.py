@@ -1,13 +1,16 @@
-"""Attraction and examination from clicks by item and position: the likelihood's maximum.
+"""The likelihood of the position-based model: its value, slopes and curvature.
 
-In x = log θ and y = log κ the negative log-likelihood of the position-based model,
+Cells lie in rows (items) and columns (positions). The h hits and m misses of the cell in row i and
+column k are independent trials that succeed with probability exp(x_i + y_k), where x = log θ and
+y = log κ. The log-likelihood
 
-    Σ_ik - S_ik (x_i + y_k) - F_ik log(1 - exp(x_i + y_k)),
+    Σ_ik h_ik (x_i + y_k) + m_ik log(1 - exp(x_i + y_k))
 
-is convex, so that Newton's method finds the maximum from anywhere. Only sums x_i + y_k matter;
-y_0 = 0. Of the clicks only their sums by item and by position matter. Each cell has `PRIOR` clicks
-and misses more than were counted: then the maximum exists, is unique, and has all probabilities
-strictly between 0 and 1, whatever the counts.
+is concave in (x, y). A column has many cells and a row few, and rows only meet in columns, so that
+Newton's method eliminates the rows first: what is left is a small matrix of the columns.
+
+This is the only implementation. The kernels of policies call it through `pbm_maximum`, the fits
+of logs through `clickrank.fit.pbm_problem`.
 """
 
 from __future__ import annotations
@@ -17,233 +20,185 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import kernel, lean_kernel
+from clickrank._compile.jit import inline_kernel, kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
-from clickrank.numerics.cholesky import solve_positive
 
-PRIOR = 0.05
-#: Estimates are rounded to this part, so that they depend on the counts, not on the iterations.
-GRID = 1e-6
-_MOST_STEPS = 60
+#: The relative error of a sum of counts. Added to a diagonal, it keeps a matrix positive definite.
+_ROUNDING = 1e-13
 
 
-class PBMEstimates(NamedTuple):
-    """The maximum of the likelihood, and the same rounded to `GRID`."""
+class PBMCells(NamedTuple):
+    """Counts of cells, sorted by row and then by column. Not every row needs every column."""
 
-    x: Floats  # (n_items,), log θ
-    y: Floats  # (n_positions,), log κ
-    log_theta: Floats  # (n_items,), rounded
-    log_kappa: Floats  # (n_positions,), rounded
+    first: Ints  # (n_rows + 1,), the first cell of each row, and at the end the number of cells
+    column: Ints  # (n_cells,)
+    hits: Floats  # (n_cells,)
+    misses: Floats  # (n_cells,)
 
 
-@kernel
-def estimate_pbm(clicks: Ints, misses: Ints) -> PBMEstimates:
-    """Return log θ and log κ of a table of clicks and misses."""
-    n_items, n_positions = clicks.shape
-    found = PBMEstimates(
-        np.zeros(n_items), np.zeros(n_positions), np.zeros(n_items), np.zeros(n_positions)
-    )
-    bend = np.zeros((n_items, n_positions))
-    inner = np.zeros((n_positions, n_positions))
-    fitted = np.zeros(1, dtype=np.int64)
-    fit_likelihood(
-        clicks, misses, fitted, found.x, found.y, found.log_theta, found.log_kappa, bend, inner
-    )
-    return found
+def table_cells(n_rows: int, n_columns: int) -> PBMCells:
+    """Return cells without counts, one for each row and column."""
+    column = np.zeros(n_rows * n_columns, dtype=np.int64)
+    for cell in range(column.size):
+        column[cell] = cell % n_columns
+    first = np.arange(n_rows + 1) * n_columns
+    return PBMCells(first, column, np.zeros(column.size), np.zeros(column.size))
+
+
+new_table_cells = kernel(table_cells)  # for kernels
 
 
 @lean_kernel
-def fit_likelihood(
-    clicks: Ints,
-    misses: Ints,
-    fitted: Ints,
-    x: Floats,
-    y: Floats,
-    log_theta: Floats,
-    log_kappa: Floats,
-    bend: Floats,
-    inner: Floats,
-) -> None:
-    """Write log θ and log κ, rounded; x and y hold them exactly.
-
-    The iterations start at x and y if ``fitted`` says so, and else afresh: the result is the same.
-    ``bend`` (n_items, n_positions) and ``inner`` (n_positions, n_positions) are work space.
-    """
-    if fitted[0] == 0:
-        start_likelihood(clicks, misses, x, y)
-    found = maximise_likelihood(clicks, misses, x, y, log_theta, log_kappa, bend, inner)
-    fitted[0] = 1 if found else 0
-    for i in range(x.shape[0]):
-        log_theta[i] = rounded(x[i])
-    for k in range(y.shape[0]):
-        log_kappa[k] = rounded(y[k])
+def load_cells(hits: Ints | Floats, misses: Ints | Floats, added: float, cells: PBMCells) -> None:
+    """Write tables of hits and misses into cells, with ``added`` hits and misses more in each."""
+    n_rows, n_columns = hits.shape
+    for i in range(n_rows):
+        for k in range(n_columns):
+            cells.hits[i * n_columns + k] = hits[i, k] + added
+            cells.misses[i * n_columns + k] = misses[i, k] + added
 
 
 @lean_kernel
-def start_likelihood(clicks: Ints | Floats, misses: Ints, x: Floats, y: Floats) -> None:
-    """Write a starting point: each item's share of clicks, all positions alike."""
-    n_items, n_positions = clicks.shape
-    for i in range(n_items):
-        s = n_positions * PRIOR
-        n = 2.0 * s
-        for k in range(n_positions):
-            s += clicks[i, k]
-            n += clicks[i, k] + misses[i, k]
-        x[i] = math.log(s / n)
-    for k in range(n_positions):
-        y[k] = 0.0
-
-
-@lean_kernel
-def maximise_likelihood(
-    clicks: Ints | Floats,
-    misses: Ints,
-    x: Floats,
-    y: Floats,
-    step_x: Floats,
-    step_y: Floats,
-    curvature: Floats,
-    schur: Floats,
-) -> bool:
-    """Move x and y, a feasible point, to the maximum; returns whether it was found.
-
-    ``curvature`` (n_items, n_positions) and ``schur`` (n_positions, n_positions) are work space.
-    """
-    n_items, n_positions = clicks.shape
-    for _ in range(_MOST_STEPS):
-        before, decrement = _newton_step(clicks, misses, x, y, step_x, step_y, curvature, schur)
-        longest = 0.0  # the step, beside the distance from a probability of 1
-        reach = 1.0
-        for i in range(n_items):
-            for k in range(n_positions):
-                change = step_x[i] + step_y[k]
-                distance = -(x[i] + y[k])
-                longest = max(longest, abs(change) / min(1.0, distance))
-                if change > 0.0:
-                    reach = min(reach, 0.9 * distance / change)
-        size = reach
-        # Close to the maximum the loss no longer shows whether a step is good; it is.
-        if longest > 1e-4:
-            for _ in range(40):
-                after = _loss(clicks, misses, x, y, step_x, step_y, size)
-                if after <= before - 0.1 * size * decrement:
-                    break
-                size *= 0.5
-        # Below a few units of rounding no step comes closer, whatever the distances say.
-        settled = True
-        for i in range(n_items):
-            x[i] += size * step_x[i]
-            settled &= abs(step_x[i]) <= 1e-15 * max(1.0, abs(x[i]))
-        for k in range(n_positions):
-            y[k] += size * step_y[k]
-            settled &= abs(step_y[k]) <= 1e-15 * max(1.0, abs(y[k]))
-        if longest < 1e-9 or settled:
-            return True
-    return False
-
-
-@lean_kernel
-def _newton_step(
-    clicks: Ints | Floats,
-    misses: Ints,
-    x: Floats,
-    y: Floats,
-    step_x: Floats,
-    step_y: Floats,
-    curvature: Floats,
-    schur: Floats,
-) -> tuple[float, float]:
-    """Write Newton's step, with y_0 held; returns the loss and twice the decrease to expect."""
-    n_items, n_positions = clicks.shape
-    loss = 0.0
-    for k in range(n_positions):
-        step_y[k] = 0.0
-        for other in range(n_positions):
-            schur[k, other] = 0.0
-    # With diagonal blocks for items and for positions, items are eliminated first.
-    for i in range(n_items):
-        slope_x = 0.0
-        total = 0.0
-        for k in range(n_positions):
-            s = clicks[i, k] + PRIOR
-            f = misses[i, k] + PRIOR
-            odds = 1.0 / math.expm1(-(x[i] + y[k]))  # p / (1 - p)
-            loss -= s * (x[i] + y[k]) + f * math.log(-math.expm1(x[i] + y[k]))
-            slope = s - f * odds
-            bend = f * odds * (1.0 + odds)
-            curvature[i, k] = bend
-            slope_x += slope
-            total += bend
-            step_y[k] += slope
-            schur[k, k] += bend
-        step_x[i] = slope_x
-        for k in range(n_positions):
-            part = curvature[i, k] / total
-            step_y[k] -= part * slope_x
-            for other in range(k + 1):
-                schur[k, other] -= part * curvature[i, other]
-    for k in range(1, n_positions):
-        schur[k, 0] = 0.0
-    schur[0, 0] = 1.0
-    step_y[0] = 0.0
-    solve_positive(schur, step_y)
-    decrement = 0.0
-    for i in range(n_items):
-        total = 0.0
-        slope_x = step_x[i]
-        right = slope_x
-        for k in range(n_positions):
-            total += curvature[i, k]
-            right -= curvature[i, k] * step_y[k]
-        step_x[i] = right / total
-        for k in range(n_positions):
-            change = step_x[i] + step_y[k]
-            decrement += curvature[i, k] * change * change
-    return loss, decrement
-
-
-@lean_kernel
-def _loss(
-    clicks: Ints | Floats,
-    misses: Ints,
-    x: Floats,
-    y: Floats,
-    step_x: Floats,
-    step_y: Floats,
-    size: float,
-) -> float:
-    """Return the negative log-likelihood after a step of this size."""
-    n_items, n_positions = clicks.shape
+def log_likelihood(cells: PBMCells, x: Floats, y: Floats) -> float:
+    """Return the log-likelihood; minus infinity where a cell with misses has probability 1."""
+    first, column, hits, misses = cells
     total = 0.0
-    for i in range(n_items):
-        for k in range(n_positions):
-            z = x[i] + y[k] + size * (step_x[i] + step_y[k])
-            if z >= 0.0:
-                return math.inf
-            total -= (clicks[i, k] + PRIOR) * z
-            total -= (misses[i, k] + PRIOR) * math.log(-math.expm1(z))
+    lost = 0.0  # what rounding has taken from the total: there may be millions of rows
+    for i in range(x.shape[0]):
+        row = 0.0
+        for cell in range(first[i], first[i + 1]):
+            z = x[i] + y[column[cell]]
+            row += hits[cell] * z
+            if misses[cell] > 0.0:
+                if z >= 0.0:
+                    return -math.inf
+                row += misses[cell] * math.log(-math.expm1(z))
+        row -= lost
+        after = total + row
+        lost = (after - total) - row
+        total = after
     return total
 
 
-@lean_kernel
-def rounded(value: float) -> float:
-    """Return the multiple of `GRID` next to a value."""
-    return math.floor(value / GRID + 0.5) * GRID
+@inline_kernel
+def cell_slopes(hits: float, misses: float, z: float) -> tuple[float, float]:
+    """Return the first derivative of a cell's log-likelihood by z, and minus the second."""
+    if misses == 0.0:
+        return hits, 0.0
+    odds = 1.0 / math.expm1(-z)  # p / (1 - p)
+    return hits - misses * odds, misses * odds * (1.0 + odds)
 
 
 @lean_kernel
-def explains(estimates: PBMEstimates, clicks: Ints, misses: Ints, limit: float) -> bool:
-    """Return whether N d(μ̂, θκ) ≤ limit · √N in each cell, of N views with μ̂ clicks each."""
-    n_items, n_positions = clicks.shape
-    for i in range(n_items):
-        for k in range(n_positions):
-            s, f = clicks[i, k], misses[i, k]
-            expected = math.exp(estimates.x[i] + estimates.y[k])
-            divergence = 0.0
-            if s > 0:
-                divergence += s * math.log(s / ((s + f) * expected))
-            if f > 0:
-                divergence += f * math.log(f / ((s + f) * (1.0 - expected)))
-            if divergence > limit * math.sqrt(s + f):
-                return False
-    return True
+def derivatives(
+    cells: PBMCells,
+    x: Floats,
+    y: Floats,
+    slope_x: Floats,
+    slope_y: Floats,
+    curve_x: Floats,
+    curve: Floats,
+) -> None:
+    """Write the slopes, and minus the second derivatives of each row and of each cell."""
+    first, column, hits, misses = cells
+    for k in range(y.shape[0]):
+        slope_y[k] = 0.0
+    for i in range(x.shape[0]):
+        slope_x[i] = 0.0
+        curve_x[i] = 0.0
+        for cell in range(first[i], first[i + 1]):
+            k = column[cell]
+            slope, curve[cell] = cell_slopes(hits[cell], misses[cell], x[i] + y[k])
+            slope_x[i] += slope
+            slope_y[k] += slope
+            curve_x[i] += curve[cell]
+
+
+@lean_kernel
+def eliminate_rows(
+    cells: PBMCells, x: Floats, curve_x: Floats, curve: Floats, matrix: Floats
+) -> None:
+    """Write minus the second derivatives in y where x follows: a Schur complement, lower half.
+
+    Rows with x = 0, the upper bound of log θ, do not follow. Beside the diagonal is minus what two
+    columns share; on the diagonal the sum of that and of the cells of rows that do not follow. No
+    difference of large numbers is taken, which would lose a weak link between columns.
+    """
+    first, column = cells.first, cells.column
+    for k in range(matrix.shape[0]):
+        for other in range(k + 1):
+            matrix[k, other] = 0.0
+    for i in range(x.shape[0]):
+        follows = x[i] < 0.0 and curve_x[i] > 0.0
+        for cell in range(first[i], first[i + 1]):
+            k = column[cell]
+            if not follows:
+                matrix[k, k] += curve[cell]
+                continue
+            share = curve[cell] / curve_x[i]
+            for other in range(first[i], cell):
+                matrix[k, column[other]] -= share * curve[other]
+    for k in range(matrix.shape[0]):
+        for other in range(k):
+            matrix[k, k] -= matrix[k, other]
+            matrix[other, other] -= matrix[k, other]
+    for k in range(matrix.shape[0]):
+        matrix[k, k] = matrix[k, k] * (1.0 + _ROUNDING) + _ROUNDING
+
+
+@lean_kernel
+def row_variances(
+    cells: PBMCells,
+    x: Floats,
+    curve_x: Floats,
+    curve: Floats,
+    covariance: Floats,
+    known: Floats,
+    inherited: Floats,
+) -> None:
+    """Write the variance of each x with y known, and what the covariance of y adds to it."""
+    first, column = cells.first, cells.column
+    for i in range(x.shape[0]):
+        known[i] = 1.0 / curve_x[i] if curve_x[i] > 0.0 else math.inf
+        inherited[i] = 0.0
+        if not (x[i] < 0.0 and curve_x[i] > 0.0):
+            continue
+        total = 0.0
+        for cell in range(first[i], first[i + 1]):
+            share = curve[cell] / curve_x[i]
+            for other in range(first[i], first[i + 1]):
+                total += share * curve[other] * covariance[column[cell], column[other]]
+        inherited[i] = max(total / curve_x[i], 0.0)
+
+
+@lean_kernel
+def best_rows(cells: PBMCells, y: Floats, x: Floats) -> None:
+    """Write the best x for given y: the roots of Σ_k m p / (1 - p) = Σ_k h, at most 0.
+
+    The left side is convex in exp(x), so that Newton's steps from above go down to the root.
+    """
+    first, column, hits, misses = cells
+    for i in range(x.shape[0]):
+        total = 0.0
+        for cell in range(first[i], first[i + 1]):
+            total += hits[cell]
+        theta = 1.0
+        for cell in range(first[i], first[i + 1]):
+            # Where one cell alone would reach the root; without misses that is not below 1 / κ.
+            theta = min(theta, total / (math.exp(y[column[cell]]) * (total + misses[cell])))
+        for _ in range(100):
+            excess = -total
+            slope = 0.0
+            for cell in range(first[i], first[i + 1]):
+                if misses[cell] > 0.0:
+                    kappa = math.exp(y[column[cell]])
+                    left = misses[cell] / (1.0 - theta * kappa)
+                    excess += left * theta * kappa
+                    slope += left / (1.0 - theta * kappa) * kappa
+            if not excess > 0.0:
+                break
+            step = excess / slope
+            theta -= step
+            if not step > 1e-15 * theta:
+                break
+        x[i] = math.log(theta)

@@ -16,7 +16,13 @@ import numpy as np
 from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.gamma import sample_beta
-from clickrank.numerics.pbm_likelihood import PRIOR, maximise_likelihood, start_likelihood
+from clickrank.numerics.pbm_likelihood import load_cells, new_table_cells
+from clickrank.numerics.pbm_maximum import (
+    PRIOR,
+    maximise_likelihood,
+    new_newton_buffers,
+    start_likelihood,
+)
 from clickrank.policies._shared.particle import Particle
 
 #: How close to 0 and 1 a particle may start.
@@ -134,10 +140,11 @@ def _share_maximum(state: Any, theta: Floats, kappa: Floats, rng: np.random.Gene
 def _maximise_likelihood(clicks: Ints | Floats, misses: Ints, theta: Floats, kappa: Floats) -> None:
     """Write the θ and κ of the largest likelihood, the largest κ being 1."""
     n_items, n_positions = misses.shape
-    steps = np.empty(n_items), np.empty(n_positions)
-    curvature, schur = np.empty((n_items, n_positions)), np.empty((n_positions, n_positions))
-    start_likelihood(clicks, misses, theta, kappa)
-    maximise_likelihood(clicks, misses, theta, kappa, steps[0], steps[1], curvature, schur)
+    cells = new_table_cells(n_items, n_positions)
+    load_cells(clicks, misses, PRIOR, cells)
+    start_likelihood(cells, theta, kappa)
+    buffers = new_newton_buffers(n_items, n_positions, n_items * n_positions)
+    maximise_likelihood(cells, 0.0, 0.0, theta, kappa, buffers)
     largest = kappa[0]
     for k in range(1, n_positions):
         largest = max(largest, kappa[k])

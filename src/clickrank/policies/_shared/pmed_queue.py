@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._compile.jit import interpreted
-from clickrank.numerics.pbm_likelihood import estimate_pbm
+from clickrank.numerics.pbm_maximum import estimate_pbm
 from clickrank.policies.capabilities import ExactLists, ReadsEarlierStates
 from clickrank.rankings.lists import Few, Lists, ListSource
 

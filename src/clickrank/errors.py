@@ -1,23 +1,56 @@
-"""The errors clickrank raises, and their one template: who, which rule, what was given."""
+"""Errors that clickrank raises, and the functions that build their messages.
+
+A message says who complains, which rule is broken and which value was given. It is written in
+Python; `clickrank._core.wording` rewrites it for people who typed options or sent JSON.
+"""
 
 from __future__ import annotations
 
 import difflib
+import enum
 from collections.abc import Iterable
+from typing import TypeVar
+
+
+class _Nothing(enum.Enum):
+    """The type of `NOTHING`."""
+
+    NOTHING = "nothing"
+
+
+#: Stands for a value in an error about something that was not given, so no value can be shown.
+NOTHING = _Nothing.NOTHING
 
 
 class ClickRankError(Exception):
-    """Base of every error that clickrank raises on purpose."""
+    """Base class of every error that clickrank raises on purpose."""
 
 
 class InvalidValue(ClickRankError, ValueError):
-    """A value breaks a rule; the message names the object, the rule and the value."""
+    """A value breaks a rule; the message names the object, the rule and the value.
+
+    Attributes
+    ----------
+    owner
+        The class or function that checked the value; empty if the message was not built from parts.
+    rule
+        The rule that is broken. It begins with the name of the parameter where there is one.
+    value
+        The value that was given, or `NOTHING`.
+    hint
+        A sentence that says what to do; empty if the rule says enough.
+    """
+
+    owner: str = ""
+    rule: str = ""
+    value: object = NOTHING
+    hint: str = ""
 
 
 class UnknownName(ClickRankError, KeyError):
     """A name is not registered; the message suggests the nearest one."""
 
-    __str__ = Exception.__str__  # a KeyError's is the repr of its message
+    __str__ = Exception.__str__  # KeyError would show the repr of the message
 
 
 class DoesNotApply(InvalidValue):
@@ -25,24 +58,45 @@ class DoesNotApply(InvalidValue):
 
 
 class CannotEvaluate(ClickRankError):
-    """A log cannot tell what a policy would earn; the message says why."""
+    """A log cannot say how well a policy would do; the message gives the reason."""
 
 
 class MissingExtra(ClickRankError, ImportError):
-    """An optional dependency is not installed; the message says how to get it."""
+    """An optional dependency is not installed; the message says how to install it."""
 
 
 class MissingData(ClickRankError, FileNotFoundError):
-    """Data that cannot come with clickrank are not there; the message says how to get them."""
+    """A data set that is not part of clickrank was not found; the message says how to get it."""
 
 
-def invalid(owner: str, rule: str, value: object) -> InvalidValue:
-    """Build the error "owner: rule, got value.".
+E = TypeVar("E", bound=InvalidValue)
+
+
+def invalid(owner: str, rule: str, value: object = NOTHING, hint: str = "") -> InvalidValue:
+    """Build the error "owner: rule, got value. hint".
 
     >>> str(invalid("GRAB", "n_positions must be between 1 and n_items (10)", 12))
     'GRAB: n_positions must be between 1 and n_items (10), got 12.'
+    >>> str(invalid("PBM", "examination must be given", hint="Pass examination=[1.0, 0.5]."))
+    'PBM: examination must be given. Pass examination=[1.0, 0.5].'
     """
-    return InvalidValue(f"{owner}: {rule}, got {value!r}.")
+    return _built(InvalidValue, owner, rule, value, hint)
+
+
+def does_not_apply(owner: str, rule: str, hint: str = "") -> DoesNotApply:
+    """Build the error that a policy or a model cannot be used here.
+
+    >>> str(does_not_apply("pbm-ucb", "it assumes clicks of pbm", "Pass allow_mismatch=True."))
+    'pbm-ucb: it assumes clicks of pbm. Pass allow_mismatch=True.'
+    """
+    return _built(DoesNotApply, owner, rule, NOTHING, hint)
+
+
+def _built(kind: type[E], owner: str, rule: str, value: object, hint: str) -> E:
+    got = "" if value is NOTHING else f", got {value!r}"
+    error = kind(f"{owner}: {rule}{got}.{hint and ' '}{hint}")
+    error.owner, error.rule, error.value, error.hint = owner, rule, value, hint
+    return error
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
@@ -57,7 +111,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Ask for the known name that is nearest; empty if none is near.
+    """Return a question that suggests the nearest known name, or "" if none is near.
 
     >>> did_you_mean("casade", ["cascade", "pbm"])
     "Did you mean 'cascade'?"

@@ -46,6 +46,11 @@ class InvalidValue(ClickRankError, ValueError):
     value: object = NOTHING
     hint: str = ""
 
+    @property
+    def reason(self) -> str:
+        """The message without its hint."""
+        return str(self).removesuffix(f" {self.hint}") if self.hint else str(self)
+
 
 class UnknownName(ClickRankError, KeyError):
     """A name is not registered; the message suggests the nearest one."""

@@ -156,7 +156,7 @@ def test_compare_takes_a_model_file(tmp_path: Path) -> None:
     text = run("compare", "--policies", "pbm-ucb", "--model-file", str(path), *SMALL).stdout
     assert "PBM(n_items=2, n_positions=1)" in text
     both = ("--model-file", str(path), "--attraction", "0.5")
-    assert "must not be mixed" in fails("compare", *both)
+    assert "must not be combined" in fails("compare", *both)
 
 
 def test_compare_on_browsing_users(tmp_path: Path) -> None:
@@ -187,11 +187,11 @@ def test_compare_saves_and_plots(tmp_path: Path) -> None:
         (["--policies", "pbm-ubc"], "Unknown policy 'pbm-ubc'. Did you mean 'pbm-ucb'?"),
         (["--policies", " , "], "--policies must name a policy"),
         (["--model", "pmb"], "Unknown click model 'pmb'. Did you mean 'pbm'?"),
-        (["--attraction", "0.5,x"], "--attraction must be numbers parted by commas, got '0.5,x'"),
-        (["--attraction", "0.5,0.2"], "PBM: examination must be given"),
+        (["--attraction", "0.5,x"], "--attraction must be comma-separated numbers, got '0.5,x'"),
+        (["--attraction", "0.5,0.2"], "pbm: --examination must be given"),
         (["--attraction", "1.5", "--examination", "1"], "attraction[0] must be between 0 and 1"),
-        (["--model", "dcm"], "DCM: attraction must be given"),
-        (["--satisfaction", "1"], "Unknown parameter of PBM 'satisfaction'"),
+        (["--model", "dcm"], "dcm: --attraction must be given"),
+        (["--satisfaction", "1"], "--satisfaction must not be given for the click model 'pbm'"),
         (["--horizon", "0.5"], "horizon must be a whole number of at least 1, got 0.5"),
         (["--runs", "0"], "runs must be a whole number of at least 1"),
         (["--seed", "-1"], "seed must be a whole number of at least 0"),
@@ -204,7 +204,7 @@ def test_compare_fails_with_one_line(arguments: list[str], message: str) -> None
 
 def test_a_policy_that_does_not_apply_is_an_error_when_named() -> None:
     model = ("--model", "cascade", "--attraction", "0.5,0.3", "--n-positions", "1")
-    assert "PBMUCB" in fails("compare", "--policies", "pbm-ucb", *model)
+    assert "pbm-ucb" in fails("compare", "--policies", "pbm-ucb", *model)
 
 
 def test_plotting_without_matplotlib_fails_before_the_simulation(

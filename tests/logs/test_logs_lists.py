@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from clickrank.cli.advice_commands import _counts, diagnose, whatif
 from clickrank.cli.app import app
-from clickrank.cli.evaluate_commands import evaluate
+from clickrank.cli.evaluate_command import evaluate
 from clickrank.cli.log_commands import read
 from clickrank.errors import InvalidValue
 from clickrank.logs import Impressions, Log, impressions_from_rows, open_log

@@ -312,14 +312,14 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"policy": cr.policies.PBMUCB([0.9, 0.8]), "model": cr.clickmodels.Cascade([0.5, 0.4], 2)},
         DoesNotApply,
-        "PBMUCB does not apply to Cascade: it assumes pbm clicks, not cascade. "
-        "Pass allow_mismatch=True to run it all the same.",
+        "PBMUCB: does not apply to the click model 'cascade': it assumes pbm clicks, not cascade. "
+        "Pass allow_mismatch=True to run it anyway.",
     ),
     (
         {"policy": "pbm-ucb", "model": cr.clickmodels.Cascade([0.5, 0.4], 2)},
         DoesNotApply,
-        "PBMUCB: examination must be given, which click model 'cascade' does not have: "
-        "give it, as in clickrank.policy('pbm-ucb', examination=...).",
+        "PBMUCB: examination must be given, which click model 'cascade' does not have. "
+        "Give it, as in clickrank.policy('pbm-ucb', examination=...).",
     ),
     (
         {"policy": cr.policies.Oracle([0, 9, 1])},

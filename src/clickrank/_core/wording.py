@@ -118,9 +118,8 @@ class OptionWording(Wording):
     """
 
     def name(self, name: str) -> str:
-        """Return the option; a parameter that is none is written as words."""
-        words = "the number of " + name[2:] if name.startswith("n_") else name
-        return self._names.get(name, words.replace("_", " "))
+        """Return the option, or the parameter if the command has no such option."""
+        return self._names.get(name, re.sub("^n_", "the number of ", name))
 
     def value(self, value: object) -> str:
         """Return a value as it is typed: numbers plain, lists with commas, text in quotes."""

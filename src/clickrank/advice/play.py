@@ -156,7 +156,7 @@ def players(
                 policies[query.name], doubt, told_of = _playing(name, query, horizon)
                 doubts += [doubt] * bool(doubt)
         except InvalidValue as error:
-            skipped[name] = str(error).split(" Pass allow_mismatch")[0]
+            skipped[name] = error.reason
             continue
         many = f" ({len(doubts)} of {len(group.queries)} queries)" if doubts else ""
         assumes, starting_list = POLICIES[name].assumes, POLICIES[name].starting_list

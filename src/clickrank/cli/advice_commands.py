@@ -25,7 +25,8 @@ from clickrank.cli.log_commands import (
     TopQueries,
     open_given,
 )
-from clickrank.cli.terminal import INTERRUPTED, PICTURES, AsJson, print_json
+from clickrank.cli.shared_options import AsJson, check_picture
+from clickrank.cli.terminal import INTERRUPTED, print_json
 from clickrank.cli.terminal import console as terminal
 from clickrank.errors import invalid
 
@@ -233,10 +234,7 @@ def _counts(
 
 def _check_files(owner: str, plot: Path | None, out: Path | None) -> None:
     """Fail now, not after the work."""
-    if plot is not None and plot.suffix not in PICTURES:
-        raise invalid(owner, f"--plot must end in {' or '.join(PICTURES)}", str(plot))
-    if plot is not None and not plot.parent.is_dir():
-        raise invalid(owner, "the folder of --plot must exist", str(plot.parent))
+    check_picture(plot)
     if out is not None and out.suffix != ".html":
         raise invalid(owner, "--out must end in .html", str(out))
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clickrank._core.extras import require
-from clickrank.cli.terminal import AsJson, print_json
+from clickrank.cli.shared_options import AsJson
 from clickrank.cli.terminal import console as terminal
+from clickrank.cli.terminal import print_json
 from clickrank.errors import invalid
 
 if TYPE_CHECKING:

@@ -1,22 +1,21 @@
-"""What all commands say to a terminal, or to a pipe."""
+"""Output of commands: tables and JSON, to a terminal or a pipe."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-PICTURES = (".png", ".pdf", ".svg")
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-INTERRUPTED = 130  # as the shell counts a process ended by Ctrl-C
+INTERRUPTED = 130  # the exit code that shells give a process ended by Ctrl-C
 
 
 def console(stderr: bool = False, width: int = 120) -> Console:
-    """Return where to print; a pipe has no width, and tables need some."""
+    """Return a console for output or errors; ``width`` is that of a pipe, which has none."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -24,7 +23,19 @@ def console(stderr: bool = False, width: int = 120) -> Console:
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON, for people and programs."""
+    """Print a value as indented JSON."""
     import msgspec
 
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table. The first column, which holds names, is never wrapped."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(*heads)
+    table.columns[0].no_wrap = True  # names are there to be copied
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    console().print(table)

@@ -1,4 +1,4 @@
-"""``clickrank warm``: compile policies ahead, so that nobody waits for it later."""
+"""The command ``warm``, which compiles policies before they are needed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from clickrank.cli.terminal import AsJson, console, print_json
-from clickrank.errors import InvalidValue
+from clickrank.cli.shared_options import AsJson
+from clickrank.cli.terminal import console, print_json
+from clickrank.errors import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,36 +19,39 @@ if TYPE_CHECKING:
 
 
 class Warmed(NamedTuple):
-    """What was compiled for a policy, or found in the cache, and how long that took."""
+    """A policy that was compiled or found in the cache, and how long that took."""
 
     policy: str
-    models: list[str]  # click models that it can be simulated on at once
+    models: list[str]  # click models for which its simulation is compiled
     seconds: float
     problem: str = ""
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add the command."""
+    """Add the command to the application."""
     app.command()(warm)
 
 
 def warm(
     policies: Annotated[
-        list[str] | None, typer.Argument(help="Policies by name; all of them by default.")
+        list[str] | None, typer.Argument(help="Names of policies; all by default.")
     ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
-            help="Click model to simulate on, or 'all' that apply. Can be given several times. By "
-            "default none: rankers and the service need none."
+            help="Click model for simulations, or 'all' that apply; may be repeated. None by "
+            "default: rankers and the service do not simulate."
         ),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(help="Policies to compile at once.", show_default="one a core")
+        int | None,
+        typer.Option(
+            help="Number of policies to compile in parallel.", show_default="one per core"
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compile policies now, for rankers, for the service and for simulations."""
+    """Compile policies now for rankers, the service and simulations."""
     from clickrank._core.progress import progress_bar
     from clickrank.policies import POLICIES
 
@@ -79,9 +83,9 @@ def _model_names(given: Sequence[str]) -> list[str]:
 def compile_all(
     policies: Sequence[str], models: Sequence[str], processes: int | None = None
 ) -> Iterator[Warmed]:
-    """Compile policies in processes of their own, and return each as it is done.
+    """Compile each policy in a process of its own, and yield policies as they are finished.
 
-    Numba compiles one function at a time in a process; what it makes is on disk for all.
+    Numba compiles only one function at a time per process; all processes share its cache on disk.
     """
     import concurrent.futures
     import multiprocessing
@@ -89,7 +93,7 @@ def compile_all(
     from clickrank.simulation.run import default_threads
 
     if processes is not None and processes < 1:
-        raise InvalidValue(f"warm: --processes must be at least 1, got {processes}.")
+        raise invalid("warm", "processes must be at least 1", processes)
     workers = min(processes or default_threads(), len(policies))
     if workers <= 1:
         yield from (compile_policy(name, models) for name in policies)
@@ -124,7 +128,7 @@ def compile_policy(name: str, models: Sequence[str]) -> Warmed:
         extra: dict[str, Any] = {"scores": own.attraction} if _takes_scores(cls) else {}
         made = policy(name, model=own, horizon=100, **extra)
         known: dict[type, Policy] = {type(first_state(made, 4, own.n_positions)): made}
-        for other in cls.assumes.click_models:  # which may need statistics of another kind
+        for other in cls.assumes.click_models:  # some need statistics of another class
             page = example_models(CLICK_MODELS[other], 4, own.n_positions, 0)[0]
             with contextlib.suppress(ClickRankError):
                 spec = policy(name, model=page, horizon=100, **extra)

@@ -16,7 +16,7 @@ import numpy as np
 from clickrank._core.arrays import Floats, Vector, probabilities
 from clickrank._core.registry import Registry
 from clickrank._core.validate import check_float, check_int
-from clickrank.errors import DoesNotApply, InvalidValue, invalid
+from clickrank.errors import does_not_apply, invalid
 
 
 class KnownModel(Protocol):
@@ -174,8 +174,8 @@ def policy(
     fields = {field.name: field for field in settings_of(cls)}
     for key in settings:
         if key not in fields:
-            rule = f"{cls.__name__}: unknown parameter {key!r}"
-            raise InvalidValue(f"{rule}; it has {', '.join(fields) or 'none'}.")
+            rule = f"unknown parameter {key!r}; it has {', '.join(fields) or 'none'}"
+            raise invalid(cls.__name__, rule)
     for key in (*cls.assumes.known, *(["features"] if cls.assumes.features else [])):
         if key not in settings and hasattr(model, key):
             found = getattr(model, key)
@@ -186,8 +186,8 @@ def policy(
         required = field.default is dataclasses.MISSING
         if required and field.default_factory is dataclasses.MISSING and key not in settings:
             without = "" if model is None else f", which click model {model.name!r} does not have"
-            hint = f"give it, as in clickrank.policy({name!r}, {key}=...)"
-            raise DoesNotApply(f"{cls.__name__}: {key} must be given{without}: {hint}.")
+            hint = f"Give it, as in clickrank.policy({name!r}, {key}=...)."
+            raise does_not_apply(cls.__name__, f"{key} must be given{without}", hint)
     return cls(**settings, reference=reference)
 
 

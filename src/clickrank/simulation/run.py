@@ -21,7 +21,7 @@ from clickrank._core.rng import streams
 from clickrank._core.validate import check_int
 from clickrank.clickmodels.base import ClickModel
 from clickrank.clickmodels.base import code_of as model_code
-from clickrank.errors import DoesNotApply, invalid
+from clickrank.errors import does_not_apply, invalid
 from clickrank.learning.learner import Learner
 from clickrank.learning.rounds import compiled_play, settled_after
 from clickrank.policies.base import Policy
@@ -140,13 +140,11 @@ def resolve(policy: Policy | str, model: ClickModel, horizon: int) -> Policy:
 
 def check_applies(policy: Policy, model: ClickModel, allow_mismatch: bool) -> None:
     """Raise if the policy cannot run on the model, or assumes other clicks."""
-    owner = type(policy).__name__
     reason = policy.why_not(model)
     if reason is not None and not allow_mismatch:
-        raise DoesNotApply(
-            f"{owner} does not apply to {type(model).__name__}: {reason}. "
-            "Pass allow_mismatch=True to run it all the same."
-        )
+        rule = f"does not apply to the click model {model.name!r}: {reason}"
+        hint = "Pass allow_mismatch=True to run it anyway."
+        raise does_not_apply(type(policy).__name__, rule, hint)
     Learner(policy, model.n_items, model.n_positions)  # its checks name what does not fit
 
 

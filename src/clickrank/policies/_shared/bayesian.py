@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from clickrank._core.arrays import Floats, Vector
-from clickrank.errors import DoesNotApply, did_you_mean, invalid
+from clickrank.errors import did_you_mean, does_not_apply, invalid
 from clickrank.policies._shared.observation import (
     DEPENDENT_RULES,
     EVERYTHING,
@@ -60,15 +60,14 @@ class BayesianPolicy(Policy, ItemsComeAndGo, HasCautions, HasPrior):
         if not isinstance(self.click_model, str):
             raise invalid(owner, "click_model must be a string", self.click_model)
         if self.click_model not in CLICK_MODELS:
-            rule = f"{owner}: click_model must be one of {', '.join(CLICK_MODELS)}, got "
-            near = did_you_mean(self.click_model, CLICK_MODELS)
-            raise DoesNotApply(
-                f"{rule}{self.click_model!r}. {near}"
-                if near
-                else f"{rule}{self.click_model!r}, of which it cannot tell what people looked at. "
-                f"Say which is closest, as in clickrank.policy({self.name!r}, click_model='pbm', "
-                "...)."
-            )
+            rule = f"click_model must be one of {', '.join(CLICK_MODELS)}, got {self.click_model!r}"
+            hint = did_you_mean(self.click_model, CLICK_MODELS)
+            if not hint:
+                rule += ", for which it cannot infer which items were examined"
+                hint = (
+                    f"Name the closest, as in clickrank.policy({self.name!r}, click_model='pbm')."
+                )
+            raise does_not_apply(owner, rule, hint)
         if not isinstance(self.prior, Beta):
             raise invalid(owner, "prior must be a clickrank.priors.Beta", self.prior)
         if self.observe not in DEPENDENT_RULES:

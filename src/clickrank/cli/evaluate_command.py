@@ -1,4 +1,4 @@
-"""The command about evaluation. It imports what it needs when it runs."""
+"""The command ``evaluate``, which estimates from a log how a policy would have done."""
 
 from __future__ import annotations
 
@@ -20,23 +20,24 @@ from clickrank.cli.log_commands import (
     Positions,
     open_given,
 )
-from clickrank.cli.terminal import AsJson, print_json
+from clickrank.cli.shared_options import AsJson, comma_separated
 from clickrank.cli.terminal import console as terminal
-from clickrank.errors import CannotEvaluate, InvalidValue, invalid
+from clickrank.cli.terminal import print_json
+from clickrank.errors import CannotEvaluate, invalid
 
 if TYPE_CHECKING:
     from clickrank.evaluate import Evaluation, Settings
     from clickrank.evaluate.evaluation import Wanted
     from clickrank.logs import Impressions, Log
 
-#: The exit code if no estimator has an answer.
+#: Exit code if no estimator can answer.
 CANNOT_TELL = 3
-#: Queries that are evaluated if none are named: their single lists are all held in memory.
+#: Number of queries to evaluate if none are named, as their lists are held in memory.
 QUERIES = 10
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add it to the command line."""
+    """Add the command to the application."""
     app.command()(evaluate)
 
 
@@ -44,36 +45,43 @@ def evaluate(
     log: LogFiles,
     policy: Annotated[
         str | None,
-        typer.Option(help="A policy by name: learns from the log's first part; see --split."),
+        typer.Option(
+            help="Name of a policy. It learns from the first part of the log, see --split."
+        ),
     ] = None,
     ranking: Annotated[
-        str | None, typer.Option(help="A fixed list instead: its items, parted by commas.")
+        str | None, typer.Option(help="A fixed ranking instead: comma-separated items.")
     ] = None,
     estimator: Annotated[
-        str, typer.Option(help="Estimators by name, parted by commas; or all (but document-ips).")
+        str,
+        typer.Option(help="Comma-separated names of estimators, or 'all' (except document-ips)."),
     ] = "all",
     query: Annotated[
         list[str] | None,
-        typer.Option(help="A query of the log; repeat it.", show_default="see --top-queries"),
+        typer.Option(help="A query of the log; may be repeated.", show_default="see --top-queries"),
     ] = None,
     propensities: Annotated[
         str | None,
         typer.Option(
-            help="How likely lists were: logged; estimated, as frequencies in the log; or uniform, "
-            "if all were as likely.",
-            show_default="logged if there are any, else estimated",
+            help="Probabilities of the logged rankings: 'logged'; 'estimated' from their "
+            "frequencies in the log; or 'uniform' if all were equally likely.",
+            show_default="logged if the log has them, else estimated",
         ),
     ] = None,
-    reward: Annotated[str, typer.Option(help="What counts: clicks, or any-click.")] = "clicks",
+    reward: Annotated[
+        str, typer.Option(help="What to count: 'clicks', or 'any-click' per impression.")
+    ] = "clicks",
     split: Annotated[
-        float, typer.Option(help="The share of the log that a policy learns from.", min=0.0)
+        float, typer.Option(help="Share of the log that the policy learns from.", min=0.0)
     ] = 0.5,
-    clip: Annotated[float | None, typer.Option(help="Cut weights above.")] = None,
+    clip: Annotated[
+        float | None, typer.Option(help="Largest importance weight; larger ones are clipped.")
+    ] = None,
     model: Annotated[
         str, typer.Option(help="Click model of the direct and doubly robust estimators.")
     ] = "pbm",
-    level: Annotated[float, typer.Option(help="How often intervals hold.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="Decides all that is random.")] = 0,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     format: LogFormat = None,  # noqa: A002
     column: LogColumns = None,
     strict: LogStrict = False,
@@ -84,7 +92,7 @@ def evaluate(
     top_queries: Annotated[
         int | None,
         typer.Option(
-            help="Keep the so many most frequent queries.",
+            help="Number of most frequent queries to keep.",
             min=1,
             show_default=f"{QUERIES}, or those of --query",
         ),
@@ -93,22 +101,22 @@ def evaluate(
     memory: LogMemory = "2GB",
     as_json: AsJson = False,
 ) -> None:
-    """Say what a policy, or a fixed list, would have earned, from the log of another.
+    """Estimate what a policy or a fixed ranking would have earned, from the log of another.
 
-    Exits with 3 if the log cannot tell, and says why.
+    The exit code is 3 if the log cannot answer; the output says why.
     """
     if (policy is None) == (ranking is None):
-        raise InvalidValue("evaluate: give either --policy or --ranking.")
+        raise invalid("evaluate", "either --policy or --ranking must be given, and not both")
     if reward not in ("clicks", "any-click"):
-        raise invalid("evaluate", "--reward must be 'clicks' or 'any-click'", reward)
+        raise invalid("evaluate", "reward must be 'clicks' or 'any-click'", reward)
     if propensities not in (None, "logged", "estimated", "uniform"):
-        rule = "--propensities must be 'logged', 'estimated' or 'uniform'"
+        rule = "propensities must be 'logged', 'estimated' or 'uniform'"
         raise invalid("evaluate", rule, propensities)
     require("evaluate needs", "logs")
     from clickrank.evaluate import evaluate as run
     from clickrank.evaluate.evaluation import ALL, Settings
 
-    names = ALL if estimator.strip() == "all" else tuple(n.strip() for n in estimator.split(","))
+    names = ALL if estimator.strip() == "all" else tuple(comma_separated(estimator))
     with open_given(log, format, column, strict, first_position, engine, memory) as opened:
         filters: dict[str, Any] = {
             "positions": positions,

@@ -1,0 +1,38 @@
+"""Options that several commands have, and the functions that read their values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clickrank.errors import invalid
+
+PICTURES = (".png", ".pdf", ".svg")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Seed = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)]
+Threads = Annotated[
+    int | None,
+    typer.Option(help="Number of runs to play in parallel.", show_default="one per core"),
+]
+
+
+def comma_separated(text: str) -> list[str]:
+    """Return the parts of a comma-separated text.
+
+    >>> comma_separated("pbm, dcm")
+    ['pbm', 'dcm']
+    """
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def check_picture(plot: Path | None) -> None:
+    """Check the file of ``--plot`` before the computation rather than after it."""
+    if plot is None:
+        return
+    if plot.suffix not in PICTURES:
+        raise invalid("compare", f"plot must end in {' or '.join(PICTURES)}", plot)
+    if not plot.parent.is_dir():
+        raise invalid("compare", "plot must be in a folder that exists", plot)

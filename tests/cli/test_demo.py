@@ -21,7 +21,7 @@ import pytest
 
 from clickrank.cli import demo_visitors as demo
 from clickrank.client import Client
-from clickrank.service.schemas.messages import Impression
+from clickrank.service.schemas.answers import Impression
 from tests.paths import ROOT
 
 SCRIPT = "from clickrank.cli.app import app\nif __name__ == '__main__':\n    app()\n"

@@ -19,7 +19,7 @@ from clickrank.service.api.app import Service
 from clickrank.service.api.handlers import show_readiness
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.refusals import Unavailable
-from clickrank.service.schemas.messages import DEFAULT_POLICY
+from clickrank.service.schemas.fields import DEFAULT_POLICY
 
 RANK = """
 import json, sys, time

@@ -28,7 +28,7 @@ from clickrank.evaluate import (
 from clickrank.evaluate.targets import all_lists
 from clickrank.logs import Impressions, open_log
 from clickrank.service.runtime.engine import Engine
-from clickrank.service.schemas.messages import Clicks, NewRanker, RankBatch, RankRequest
+from clickrank.service.schemas.requests import Clicks, NewRanker, RankBatch, RankRequest
 from tests.service.runtime.test_engine import folded
 
 NAMES = ["cups", "pots", "tea", "trays"]  # in the order of their text, as a log has them

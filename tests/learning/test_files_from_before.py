@@ -28,7 +28,7 @@ from clickrank.service.runtime.clock import Clock
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.fold import load_snapshot
 from clickrank.service.runtime.verification import verify
-from clickrank.service.schemas.messages import Clicks, RankRequest
+from clickrank.service.schemas.requests import Clicks, RankRequest
 from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import StreamRow
 from clickrank.service.store.rankers import ranker_by_id

@@ -12,10 +12,10 @@ import httpx
 from clickrank.errors import invalid
 from clickrank.service.api import examples as e
 from clickrank.service.runtime.refusals import Refused, Unavailable
-from clickrank.service.schemas import messages as s
+from clickrank.service.schemas import answers, fields, requests
 from clickrank.service.store.database import StoreUnavailable
 
-SECRETS: dict[str, s.Role] = {"a-rank-key": "rank", "an-admin-key": "admin"}
+SECRETS: dict[str, fields.Role] = {"a-rank-key": "rank", "an-admin-key": "admin"}
 
 
 class FakeEngine:
@@ -47,43 +47,43 @@ class FakeEngine:
         if name == "broken":
             raise RuntimeError("a secret detail")
 
-    async def create(self, new: s.NewRanker) -> tuple[s.Ranker, bool]:
+    async def create(self, new: requests.NewRanker) -> tuple[answers.Ranker, bool]:
         self._find(new.name)
         self.calls.append(("create", new))
         return e.RANKER, new.name != "old"
 
-    async def ranker(self, name: str) -> s.Ranker:
+    async def ranker(self, name: str) -> answers.Ranker:
         self._find(name)
         return e.RANKER
 
-    async def rankers(self, after: str, limit: int) -> s.RankerPage:
+    async def rankers(self, after: str, limit: int) -> answers.RankerPage:
         self.calls.append(("rankers", after, limit))
         return e.RANKER_PAGE
 
-    async def change(self, name: str, change: s.RankerChange) -> s.Ranker:
+    async def change(self, name: str, change: requests.RankerChange) -> answers.Ranker:
         self._find(name)
         return e.RANKER
 
     async def delete(self, name: str) -> None:
         self._find(name)
 
-    async def add_items(self, name: str, new: s.NewItems) -> s.Ranker:
+    async def add_items(self, name: str, new: requests.NewItems) -> answers.Ranker:
         self._find(name)
         return e.RANKER
 
-    async def retire_items(self, name: str, items: s.RetiredItems) -> s.Ranker:
+    async def retire_items(self, name: str, items: requests.RetiredItems) -> answers.Ranker:
         self._find(name)
         return e.RANKER
 
-    async def items(self, name: str, after: int, limit: int) -> s.ItemPage:
+    async def items(self, name: str, after: int, limit: int) -> answers.ItemPage:
         self.calls.append(("items", name, after, limit))
         return e.ITEM_PAGE
 
-    async def contexts(self, name: str, after: str | None, limit: int) -> s.ContextPage:
+    async def contexts(self, name: str, after: str | None, limit: int) -> answers.ContextPage:
         self.calls.append(("contexts", name, after, limit))
         return e.CONTEXT_PAGE
 
-    async def rank(self, name: str, request: s.RankRequest) -> s.Impression:
+    async def rank(self, name: str, request: requests.RankRequest) -> answers.Impression:
         if name == "slow":
             print("asked", flush=True)
             await asyncio.sleep(1.0)
@@ -92,30 +92,32 @@ class FakeEngine:
         self.calls.append(("rank", name, request))
         return e.IMPRESSION
 
-    async def rank_batch(self, name: str, batch: s.RankBatch) -> s.ImpressionBatch:
+    async def rank_batch(self, name: str, batch: requests.RankBatch) -> answers.ImpressionBatch:
         self._find(name)
         return e.IMPRESSION_BATCH
 
-    async def click(self, impression_id: str, clicks: s.Clicks) -> s.Feedback:
+    async def click(self, impression_id: str, clicks: requests.Clicks) -> answers.Feedback:
         if impression_id.startswith("late"):
             raise Refused("late", "The impression is settled.", 409)
         return e.FEEDBACK
 
-    async def click_batch(self, batch: s.ClickBatch) -> s.FeedbackBatch:
-        wrong = s.FeedbackOf(
-            "unknown0", error=s.Problem("unknown_impression", "There is no such impression.")
+    async def click_batch(self, batch: requests.ClickBatch) -> answers.FeedbackBatch:
+        wrong = answers.FeedbackOf(
+            "unknown0", error=answers.Problem("unknown_impression", "There is no such impression.")
         )
-        return s.FeedbackBatch([*e.FEEDBACK_BATCH.results, wrong])
+        return answers.FeedbackBatch([*e.FEEDBACK_BATCH.results, wrong])
 
-    async def report(self, name: str, context: str) -> s.Report:
+    async def report(self, name: str, context: str) -> answers.Report:
         self._find(name)
         return e.REPORT
 
-    async def activity(self, name: str, context: str, seconds: int | None) -> s.Activity:
+    async def activity(self, name: str, context: str, seconds: int | None) -> answers.Activity:
         self.calls.append(("activity", name, context, seconds))
         return e.ACTIVITY
 
-    async def impressions(self, name: str, context: str | None, limit: int) -> s.LoggedImpressions:
+    async def impressions(
+        self, name: str, context: str | None, limit: int
+    ) -> answers.LoggedImpressions:
         self.calls.append(("impressions", name, context, limit))
         return e.LOGGED
 
@@ -124,18 +126,18 @@ class FakeEngine:
         for chunk in (b"PAR1", b"rows", b"PAR1"):
             yield chunk
 
-    async def keys(self) -> s.Keys:
+    async def keys(self) -> answers.Keys:
         return e.KEYS
 
-    async def make_key(self, new: s.NewKey) -> s.MadeKey:
+    async def make_key(self, new: requests.NewKey) -> answers.MadeKey:
         return e.MADE_KEY
 
-    async def revoke_key(self, key_id: int) -> s.Key:
+    async def revoke_key(self, key_id: int) -> answers.Key:
         if key_id != 1:
             raise Refused("unknown_key", f"There is no key {key_id}.", 404)
         return e.KEY
 
-    async def role_of(self, secret: str) -> s.Role | None:
+    async def role_of(self, secret: str) -> fields.Role | None:
         self.asked_roles += 1
         return SECRETS.get(secret)
 

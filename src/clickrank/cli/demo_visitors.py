@@ -9,7 +9,8 @@ import typer
 
 from clickrank.clickmodels import PBM
 from clickrank.service.client import Client, ServiceError
-from clickrank.service.schemas.messages import ClicksOf, Impression, RankRequest
+from clickrank.service.schemas.answers import Impression
+from clickrank.service.schemas.requests import ClicksOf, RankRequest
 
 NAME = "demo"
 #: What there is to eat, and the probability that someone who looks at it clicks on it.

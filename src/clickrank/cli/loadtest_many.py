@@ -15,7 +15,7 @@ import msgspec
 from clickrank.cli.loadtest_one import Connection, disk, request, run_async, service
 from clickrank.errors import invalid
 from clickrank.service.runtime import definitions
-from clickrank.service.schemas.messages import NewRanker
+from clickrank.service.schemas.requests import NewRanker
 from clickrank.service.store.database import Database
 from clickrank.service.store.rankers import insert_ranker
 

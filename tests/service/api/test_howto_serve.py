@@ -23,7 +23,7 @@ from clickrank.service.api import request_limits as limits
 from clickrank.service.api.metrics import Metrics
 from clickrank.service.runtime import definitions, engine, writer
 from clickrank.service.runtime import ranker_cache as memory
-from clickrank.service.schemas import messages as wire
+from clickrank.service.schemas import fields
 from tests.paths import ROOT
 from tests.service.ports import free_port
 from tests.service.stores import postgres_url
@@ -209,20 +209,20 @@ def test_limits_are_those_of_the_code() -> None:
     numbers = {name: [int(n.replace(",", "")) for n in re.findall(r"[\d,]*\d", text)]
                for name, text in known.items()}  # fmt: skip
     assert list(numbers.values()) == [
-        [wire.MOST_ITEMS],
-        [wire.MOST_POSITIONS],
+        [fields.MOST_ITEMS],
+        [fields.MOST_POSITIONS],
         [memory.MOST_CONTEXTS],
-        [wire.MOST_BATCH],
-        [wire.LONGEST_WINDOW, 7],
-        [wire.LONGEST_NAME],
-        [wire.LONGEST_ITEM],
-        [wire.LONGEST_CONTEXT],
+        [fields.MOST_BATCH],
+        [fields.LONGEST_WINDOW, 7],
+        [fields.LONGEST_NAME],
+        [fields.LONGEST_ITEM],
+        [fields.LONGEST_CONTEXT],
         [8, 64],
         [limits.BODY_LIMIT, limits.LARGE_BODY_LIMIT],
         [definitions.MOST_BYTES],
         [engine.MEMORY],
     ]
-    assert "{8,64}" in wire.IMPRESSION_PATTERN
+    assert "{8,64}" in fields.IMPRESSION_PATTERN
     assert f"{writer.MOST_WAITING:,} requests wait" in PAGE
     assert limits.BODY_SECONDS == 30.0
 

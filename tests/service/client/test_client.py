@@ -17,9 +17,9 @@ from clickrank.errors import InvalidValue
 from clickrank.service.client import tries as tries_module
 from clickrank.service.client.calls import Call, Calls, Route, new_id
 from clickrank.service.client.tries import Tries
-from clickrank.service.schemas import messages as s
+from clickrank.service.schemas import answers, fields, requests
 
-RANKER = s.Ranker("shop", "pb-mhb", {}, 3, 0, 2, 1800, "live", 1, 0.0, 0.0, True, True)
+RANKER = answers.Ranker("shop", "pb-mhb", {}, 3, 0, 2, 1800, "live", 1, 0.0, 0.0, True, True)
 
 
 class Service:
@@ -80,7 +80,7 @@ class Service:
             return httpx.Response(200, json=answer)
         if request.method == "POST" and parts == ["keys"]:
             self.keys.append(body["name"])
-            made = s.MadeKey(len(self.keys), body["name"], body["role"], 0.0, None, "secret")
+            made = answers.MadeKey(len(self.keys), body["name"], body["role"], 0.0, None, "secret")
             return httpx.Response(201, content=msgspec.json.encode(made))
         raise AssertionError(f"{request.method} {request.url}")
 
@@ -158,16 +158,16 @@ def test_what_was_done_is_not_done_again(
 
     service.trouble = list(trouble)
     shown = client.rank("shop", context="red shoes")
-    assert shown == s.Impression(shown.id, ["a", "b"], "red shoes", 1)
+    assert shown == answers.Impression(shown.id, ["a", "b"], "red shoes", 1)
     assert list(service.shown) == [shown.id]
     assert service.done == 2
 
     service.trouble = list(trouble)
-    assert client.click(shown.id, ["b"], final=True) == s.Feedback(shown.id, ["b"], True)
+    assert client.click(shown.id, ["b"], final=True) == answers.Feedback(shown.id, ["b"], True)
     assert service.done == 3
 
     service.trouble = list(trouble)
-    batch = client.rank_batch("shop", [s.RankRequest(), s.RankRequest("my-own-id")])
+    batch = client.rank_batch("shop", [requests.RankRequest(), requests.RankRequest("my-own-id")])
     assert len(service.shown) == 3
     assert batch.impressions[1].id == "my-own-id"
 
@@ -305,14 +305,18 @@ def test_what_is_sent(client: Both) -> None:
         ("change_ranker", ("shop",), {"mode": "live"}),
         ("delete_ranker", ("shop",), {}),
         ("items", ("shop",), {"after": 7, "limit": 5}),
-        ("add_items", ("shop", ["c"]), {"prior": s.Prior([1.0], [2.0]), "features": [(0.5, 1.0)]}),
+        (
+            "add_items",
+            ("shop", ["c"]),
+            {"prior": requests.Prior([1.0], [2.0]), "features": [(0.5, 1.0)]},
+        ),
         ("retire_items", ("shop", {"a"}), {}),
         ("contexts", ("shop",), {}),
         ("contexts", ("shop",), {"after": ""}),
         ("rank", ("shop",), {"id": "12345678", "candidates": ("a",), "current": ["b"]}),
-        ("rank_batch", ("shop", [s.RankRequest("12345678")]), {}),
+        ("rank_batch", ("shop", [requests.RankRequest("12345678")]), {}),
         ("click", ("a/b", ["a"]), {}),
-        ("click_batch", ([s.ClicksOf(["a"], True, id="12345678")],), {}),
+        ("click_batch", ([requests.ClicksOf(["a"], True, id="12345678")],), {}),
         ("report", ("shop", "red shoes"), {}),
         ("activity", ("shop",), {"seconds": 60}),
         ("impressions", ("shop",), {"limit": 3}),
@@ -407,8 +411,8 @@ def test_a_log_is_there_when_it_is_complete(client: Both, tmp_path: Path) -> Non
 
 def test_waits_double_and_vary_and_end() -> None:
     now = [0.0]
-    call = Call("GET", "/", s.Ranker)
-    tries: Tries[s.Ranker] = Tries(call, 5.0, 100, 30.0, lambda: now[0], lambda: 1.0)
+    call = Call("GET", "/", answers.Ranker)
+    tries: Tries[answers.Ranker] = Tries(call, 5.0, 100, 30.0, lambda: now[0], lambda: 1.0)
     waits: list[float] = []
 
     def keep_trying() -> None:
@@ -435,7 +439,7 @@ def test_ids_are_new_and_in_order_and_as_the_service_wants_them() -> None:
     assert len(set(ids)) == 1000
     assert [i[:12] for i in ids] == sorted(i[:12] for i in ids)
     for text in ids:
-        msgspec.convert(text, s.ImpressionId)
+        msgspec.convert(text, fields.ImpressionId)
 
 
 @pytest.mark.parametrize(
@@ -465,9 +469,9 @@ def test_methods_are_documented_and_typed() -> None:
                     inspect.signature(route.call).parameters.keys()
                 )
         # Checked by mypy rather than run: what the two clients' methods return.
-        rank: Callable[[str], s.Impression] = client.rank
+        rank: Callable[[str], answers.Impression] = client.rank
         assert callable(rank)
-    awaited: Callable[[str], Awaitable[s.Impression]] = AsyncClient("http://service").rank
+    awaited: Callable[[str], Awaitable[answers.Impression]] = AsyncClient("http://service").rank
     assert callable(awaited)
 
 

@@ -19,7 +19,7 @@ from clickrank.service.api import server
 from clickrank.service.api.routes import ROUTES
 from clickrank.service.client import tries as tries_module
 from clickrank.service.client.calls import Call, Calls, Route
-from clickrank.service.schemas import messages as s
+from clickrank.service.schemas import answers, requests
 
 ITEMS = ["a", "b", "c", "d"]
 
@@ -75,12 +75,12 @@ def test_every_answer_is_lost_once_and_nothing_is_done_twice(address: str, tmp_p
         made = client.create_ranker("lossy", ITEMS, 2, policy="uniform")
         assert (made.name, made.version, made.n_items) == ("lossy", 1, 4)
         shown = [client.rank("lossy", context="q") for _ in range(5)]
-        batch = client.rank_batch("lossy", [s.RankRequest(context="q") for _ in range(3)])
+        batch = client.rank_batch("lossy", [requests.RankRequest(context="q") for _ in range(3)])
         ids = [one.id for one in shown + batch.impressions]
         for one in shown:
             feedback = client.click(one.id, one.items[:1], final=True)
-            assert feedback == s.Feedback(one.id, one.items[:1], True)
-        clicks = [s.ClicksOf([], True, id=one.id) for one in batch.impressions]
+            assert feedback == answers.Feedback(one.id, one.items[:1], True)
+        clicks = [requests.ClicksOf([], True, id=one.id) for one in batch.impressions]
         assert all(entry.error is None for entry in client.click_batch(clicks).results)
         logged = client.impressions("lossy", context="q", limit=100).impressions
         assert [one.id for one in logged] == ids[::-1]

@@ -20,7 +20,7 @@ from clickrank.service.runtime.context_report import (
     best_probabilities,
     report,
 )
-from clickrank.service.schemas.messages import Report
+from clickrank.service.schemas.answers import Report
 
 THETA = np.r_[0.6, 0.5, 0.45, 0.4, np.linspace(0.35, 0.05, 16)]
 KAPPA = np.array([1.0, 0.7, 0.5, 0.35, 0.25])

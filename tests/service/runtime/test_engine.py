@@ -17,7 +17,7 @@ from clickrank.service.runtime.clock import Clock
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.refusals import Refused
 from clickrank.service.runtime.verification import verify
-from clickrank.service.schemas.messages import (
+from clickrank.service.schemas.requests import (
     ClickBatch,
     Clicks,
     ClicksOf,
@@ -128,7 +128,7 @@ def test_rank_click_learn(url: str) -> None:
         assert activity.first_day.clicks == report.clicks
         last = await engine.impressions("shop", None, 5)
         assert len(last.impressions) == 5
-        assert last.impressions[0].at >= last.impressions[-1].at
+        assert last.impressions[0].shown_at >= last.impressions[-1].shown_at
 
     run(url, test)
 

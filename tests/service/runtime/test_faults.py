@@ -21,7 +21,7 @@ from clickrank.service.runtime.clock import Clock
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.refusals import Refused, Unavailable
 from clickrank.service.runtime.verification import verify
-from clickrank.service.schemas.messages import Clicks, NewRanker, RankRequest, RetiredItems
+from clickrank.service.schemas.requests import Clicks, NewRanker, RankRequest, RetiredItems
 from clickrank.service.store import database
 from clickrank.service.store.database import Database
 from clickrank.service.store.packing import pack

@@ -17,7 +17,7 @@ import clickrank
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.fold import Snapshot
 from clickrank.service.runtime.propensity_cache import PropensityCache
-from clickrank.service.schemas.messages import Clicks, RankerChange, RankRequest
+from clickrank.service.schemas.requests import Clicks, RankerChange, RankRequest
 from clickrank.service.store.database import Database
 from clickrank.service.store.tables import impressions, snapshots, streams
 from tests.service.runtime.test_engine import ITEMS, new, run

@@ -17,7 +17,7 @@ from clickrank.service.runtime.definitions import define
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.fold import load_snapshot
 from clickrank.service.runtime.refusals import Refused
-from clickrank.service.schemas.messages import Clicks, NewItems, NewKey, RankerChange, RankRequest
+from clickrank.service.schemas.requests import Clicks, NewItems, NewKey, RankerChange, RankRequest
 from clickrank.service.store.database import Database, StoreUnavailable
 from clickrank.service.store.frontier import settled_after
 from clickrank.service.store.impression_log import stream_by_id

@@ -17,7 +17,7 @@ from clickrank.service.runtime.compaction import compact
 from clickrank.service.runtime.definitions import without_items
 from clickrank.service.runtime.fold import load_snapshot
 from clickrank.service.runtime.verification import verify
-from clickrank.service.schemas.messages import RetiredItems
+from clickrank.service.schemas.requests import RetiredItems
 from clickrank.service.store.api_keys import has_admin, list_keys, make_key, revoke_key, role_of
 from clickrank.service.store.database import Database
 from clickrank.service.store.feedback import Answer, NewFeedback, record_feedback

@@ -32,7 +32,7 @@ from clickrank.service.api.request_limits import (
 )
 from clickrank.service.api.routes import ROUTES, Route
 from clickrank.service.runtime.refusals import Unavailable
-from clickrank.service.schemas.messages import DEFAULT_POLICY, Role
+from clickrank.service.schemas.fields import DEFAULT_POLICY, Role
 
 if TYPE_CHECKING:
     from clickrank.service.runtime.engine import Engine

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from clickrank.service.api.replies import Rejected
 from clickrank.service.api.request_limits import Headers
-from clickrank.service.schemas.messages import Role
+from clickrank.service.schemas.fields import Role
 
 KEY_SECONDS = 2.0  # for which an answer about a key is believed
 MOST_REMEMBERED = 1024

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clickrank.service.schemas import messages as s
+from clickrank.service.schemas import answers
 
 _AT = 1_790_000_000.0
 _ID = "0193a7c2f1d05b6e8d1f2a3b4c5d6e7f"
@@ -17,7 +17,7 @@ CLICKS = {"clicked": ["b"], "final": True}
 CLICK_BATCH = {"clicks": [{"id": _ID, "clicked": ["b"]}]}
 NEW_KEY = {"name": "shop-server", "role": "rank"}
 
-RANKER = s.Ranker(
+RANKER = answers.Ranker(
     name="shop-front",
     policy="pb-mhb",
     settings={},
@@ -32,14 +32,14 @@ RANKER = s.Ranker(
     takes_candidates=True,
     takes_priors=True,
 )
-RANKER_PAGE = s.RankerPage([RANKER])
-ITEM_PAGE = s.ItemPage([s.ItemEntry("a", False), s.ItemEntry("d", True)])
-CONTEXT_PAGE = s.ContextPage([s.ContextEntry("red shoes", 1200, 1150)])
-IMPRESSION = s.Impression(id=_ID, items=["b", "a", "c"], context="red shoes", version=1)
-IMPRESSION_BATCH = s.ImpressionBatch([IMPRESSION])
-FEEDBACK = s.Feedback(_ID, ["b"], True)
-FEEDBACK_BATCH = s.FeedbackBatch([s.FeedbackOf(_ID, FEEDBACK)])
-REPORT = s.Report(
+RANKER_PAGE = answers.RankerPage([RANKER])
+ITEM_PAGE = answers.ItemPage([answers.ItemEntry("a", False), answers.ItemEntry("d", True)])
+CONTEXT_PAGE = answers.ContextPage([answers.ContextEntry("red shoes", 1200, 1150)])
+IMPRESSION = answers.Impression(id=_ID, items=["b", "a", "c"], context="red shoes", version=1)
+IMPRESSION_BATCH = answers.ImpressionBatch([IMPRESSION])
+FEEDBACK = answers.Feedback(_ID, ["b"], True)
+FEEDBACK_BATCH = answers.FeedbackBatch([answers.FeedbackOf(_ID, FEEDBACK)])
+REPORT = answers.Report(
     name="shop-front",
     context="red shoes",
     impressions=1200,
@@ -49,26 +49,26 @@ REPORT = s.Report(
     exploration=0.08,
     regret=12.5,
     best=["b", "a", "c"],
-    items=[s.ItemReport("b", False, 1100, 180, 0.17, 0.15, 0.19, 0.99)],
-    positions=[s.PositionReport(1, 1150, 190, 0.165, 1.0)],
+    items=[answers.ItemReport("b", False, 1100, 180, 0.17, 0.15, 0.19, 0.99)],
+    positions=[answers.PositionReport(1, 1150, 190, 0.165, 1.0)],
 )
-_BUCKET = s.Bucket(_AT, 100, 26, 31, 8)
-ACTIVITY = s.Activity(3600, _BUCKET, [_BUCKET])
-LOGGED = s.LoggedImpressions(
-    [s.LoggedImpression(_ID, "red shoes", _AT, ["b", "a", "c"], ["b"], True, False, 1)]
+_BUCKET = answers.Bucket(_AT, 100, 26, 31, 8)
+ACTIVITY = answers.Activity(3600, _BUCKET, [_BUCKET])
+LOGGED = answers.LoggedImpressions(
+    [answers.LoggedImpression(_ID, "red shoes", _AT, ["b", "a", "c"], ["b"], True, False, 1)]
 )
-POLICIES = s.Policies(
+POLICIES = answers.Policies(
     [
-        s.PolicyInfo(
+        answers.PolicyInfo(
             name="pb-mhb",
             summary="Thompson sampling by Metropolis-Hastings.",
             assumes="pbm clicks",
-            settings=[s.Setting("steps", False, 1)],
+            settings=[answers.Setting("steps", False, 1)],
             takes_candidates=True,
             takes_priors=True,
         )
     ]
 )
-KEY = s.Key(1, "shop-server", "rank", _AT, None)
-MADE_KEY = s.MadeKey(1, "shop-server", "rank", _AT, None, "the-secret-shown-once")
-KEYS = s.Keys([KEY])
+KEY = answers.Key(1, "shop-server", "rank", _AT, None)
+MADE_KEY = answers.MadeKey(1, "shop-server", "rank", _AT, None, "the-secret-shown-once")
+KEYS = answers.Keys([KEY])

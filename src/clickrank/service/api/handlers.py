@@ -19,7 +19,7 @@ from clickrank.service.api.parameters import (
 from clickrank.service.api.replies import Reply, Stream, as_json, of_type, stream
 from clickrank.service.runtime.available_policies import policy_infos
 from clickrank.service.runtime.refusals import Refused
-from clickrank.service.schemas import messages as s
+from clickrank.service.schemas import answers, requests
 
 if TYPE_CHECKING:
     from clickrank.service.api.app import Service
@@ -28,10 +28,10 @@ PARQUET = "application/vnd.apache.parquet"
 
 Path = Mapping[str, str]
 
-_FINE = as_json(s.Health(True))
+_FINE = as_json(answers.Health(True))
 
 
-async def create_ranker(service: Service, at: Path, body: s.NewRanker, query: None) -> Reply:
+async def create_ranker(service: Service, at: Path, body: requests.NewRanker, query: None) -> Reply:
     """Create a ranker; the same again changes nothing."""
     ranker, made = await service.engine.create(body)
     return as_json(ranker, 201 if made else 200)
@@ -47,7 +47,9 @@ async def show_ranker(service: Service, at: Path, body: None, query: None) -> Re
     return as_json(await service.engine.ranker(at["name"]))
 
 
-async def change_ranker(service: Service, at: Path, body: s.RankerChange, query: None) -> Reply:
+async def change_ranker(
+    service: Service, at: Path, body: requests.RankerChange, query: None
+) -> Reply:
     """Change a ranker."""
     return as_json(await service.engine.change(at["name"], body))
 
@@ -63,12 +65,14 @@ async def list_items(service: Service, at: Path, body: None, query: NumberPage) 
     return as_json(await service.engine.items(at["name"], query.after, query.limit))
 
 
-async def add_items(service: Service, at: Path, body: s.NewItems, query: None) -> Reply:
+async def add_items(service: Service, at: Path, body: requests.NewItems, query: None) -> Reply:
     """Add items."""
     return as_json(await service.engine.add_items(at["name"], body))
 
 
-async def retire_items(service: Service, at: Path, body: s.RetiredItems, query: None) -> Reply:
+async def retire_items(
+    service: Service, at: Path, body: requests.RetiredItems, query: None
+) -> Reply:
     """Never show some items again."""
     return as_json(await service.engine.retire_items(at["name"], body))
 
@@ -79,21 +83,21 @@ async def list_contexts(service: Service, at: Path, body: None, query: ContextsP
     return as_json(await service.engine.contexts(at["name"], after, query.limit))
 
 
-async def rank(service: Service, at: Path, body: s.RankRequest, query: None) -> Reply:
+async def rank(service: Service, at: Path, body: requests.RankRequest, query: None) -> Reply:
     """Choose the list to show a visitor, and log it."""
     impression = await service.engine.rank(at["name"], body)
     service.metrics.ranks.inc()
     return as_json(impression)
 
 
-async def rank_batch(service: Service, at: Path, body: s.RankBatch, query: None) -> Reply:
+async def rank_batch(service: Service, at: Path, body: requests.RankBatch, query: None) -> Reply:
     """Choose lists for many visitors."""
     batch = await service.engine.rank_batch(at["name"], body)
     service.metrics.ranks.inc(len(batch.impressions))
     return as_json(batch)
 
 
-async def click(service: Service, at: Path, body: s.Clicks, query: None) -> Reply:
+async def click(service: Service, at: Path, body: requests.Clicks, query: None) -> Reply:
     """Say what was clicked of a list."""
     try:
         feedback = await service.engine.click(at["id"], body)
@@ -104,7 +108,7 @@ async def click(service: Service, at: Path, body: s.Clicks, query: None) -> Repl
     return as_json(feedback)
 
 
-async def click_batch(service: Service, at: Path, body: s.ClickBatch, query: None) -> Reply:
+async def click_batch(service: Service, at: Path, body: requests.ClickBatch, query: None) -> Reply:
     """Say what was clicked of many lists."""
     batch = await service.engine.click_batch(body)
     service.metrics.took(batch.results)
@@ -137,7 +141,7 @@ async def export_log(service: Service, at: Path, body: None, query: None) -> Str
 
 async def list_policies(service: Service, at: Path, body: None, query: None) -> Reply:
     """List the policies."""
-    return as_json(s.Policies(policy_infos()))
+    return as_json(answers.Policies(policy_infos()))
 
 
 async def list_keys(service: Service, at: Path, body: None, query: None) -> Reply:
@@ -145,7 +149,7 @@ async def list_keys(service: Service, at: Path, body: None, query: None) -> Repl
     return as_json(await service.engine.keys())
 
 
-async def make_key(service: Service, at: Path, body: s.NewKey, query: None) -> Reply:
+async def make_key(service: Service, at: Path, body: requests.NewKey, query: None) -> Reply:
     """Make a key; its secret is shown this once."""
     return as_json(await service.engine.make_key(body), 201)
 
@@ -162,7 +166,7 @@ async def show_metrics(service: Service, at: Path, body: None, query: None) -> R
     return of_type(METRICS_MEDIA, service.measured())
 
 
-async def ping(service: Service, at: Path, body: s.RankRequest, query: None) -> Reply:
+async def ping(service: Service, at: Path, body: requests.RankRequest, query: None) -> Reply:
     """Do nothing with a request like that for a list: what network and server take."""
     return _FINE
 
@@ -175,7 +179,7 @@ async def show_health(service: Service, at: Path, body: None, query: None) -> Re
 async def show_readiness(service: Service, at: Path, body: None, query: None) -> Reply:
     """Whether the service can work, and why not."""
     reason = await service.why_not_ready()
-    health = s.Readiness(reason is None, reason, service.compiling)
+    health = answers.Readiness(reason is None, reason, service.compiling)
     return as_json(health, 200 if reason is None else 503)
 
 

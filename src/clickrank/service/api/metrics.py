@@ -8,7 +8,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from clickrank.service.schemas.messages import FeedbackOf
+from clickrank.service.schemas.answers import FeedbackOf
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the workers of one service add up their numbers
 MEDIA = b"text/plain; version=0.0.4; charset=utf-8"

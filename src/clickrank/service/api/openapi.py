@@ -13,7 +13,7 @@ import msgspec
 from clickrank._core.version import __version__
 from clickrank.service.api.parameters import PATH_PARAMETERS
 from clickrank.service.api.routes import ROUTES, Route
-from clickrank.service.schemas.messages import ErrorBody
+from clickrank.service.schemas.answers import ErrorBody
 
 _ABOUT = (
     "Rankers that learn from clicks: ask for a list, show it, say what was clicked. "

@@ -7,11 +7,14 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from clickrank.service.schemas import messages as s
+from clickrank.service.schemas import fields
 
 Limit = Annotated[int, Meta(ge=1, le=1000, description="At most so many.", examples=[100])]
 _Text = Annotated[
-    str, Meta(max_length=s.LONGEST_CONTEXT, extra_json_schema=s.NO_NUL, examples=["red shoes"])
+    str,
+    Meta(
+        max_length=fields.LONGEST_CONTEXT, extra_json_schema=fields.NO_NUL, examples=["red shoes"]
+    ),
 ]
 
 
@@ -25,7 +28,7 @@ class Page(msgspec.Struct, forbid_unknown_fields=True):
 class ContextsPage(msgspec.Struct, forbid_unknown_fields=True):
     """Which part of the contexts, of which the first may be ""."""
 
-    after: s.Context | UnsetType = UNSET
+    after: fields.Context | UnsetType = UNSET
     limit: Limit = 100
 
 
@@ -41,7 +44,7 @@ class NumberPage(msgspec.Struct, forbid_unknown_fields=True):
 class OfContext(msgspec.Struct, forbid_unknown_fields=True):
     """Which context."""
 
-    context: s.Context = ""
+    context: fields.Context = ""
 
 
 class ActivityQuery(OfContext):
@@ -52,7 +55,7 @@ class ActivityQuery(OfContext):
             int,
             Meta(
                 ge=1,
-                le=s.LONGEST_WINDOW,
+                le=fields.LONGEST_WINDOW,
                 description="That a bucket lasts; chosen by the ranker's age if left out.",
                 examples=[3600],
             ),
@@ -64,7 +67,7 @@ class ActivityQuery(OfContext):
 class LoggedQuery(msgspec.Struct, forbid_unknown_fields=True):
     """Which impressions: of one context, or of all if it is left out."""
 
-    context: s.Context | UnsetType = UNSET
+    context: fields.Context | UnsetType = UNSET
     limit: Limit = 20
 
 
@@ -78,7 +81,9 @@ class PathParameter(msgspec.Struct):
 
 #: A path with another text there leads nowhere, so the answer is 404.
 PATH_PARAMETERS = {
-    "name": PathParameter(s.NAME_PATTERN, "ranker", "shop-front"),
-    "id": PathParameter(s.IMPRESSION_PATTERN, "impression", "0193a7c2f1d05b6e8d1f2a3b4c5d6e7f"),
+    "name": PathParameter(fields.NAME_PATTERN, "ranker", "shop-front"),
+    "id": PathParameter(
+        fields.IMPRESSION_PATTERN, "impression", "0193a7c2f1d05b6e8d1f2a3b4c5d6e7f"
+    ),
     "key": PathParameter(r"^[1-9][0-9]{0,8}$(?!\n)", "key", "1"),
 }

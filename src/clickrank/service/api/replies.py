@@ -12,7 +12,7 @@ from starlette.types import Receive, Send
 
 from clickrank.errors import ClickRankError, UnknownName
 from clickrank.service.runtime.refusals import Refused, Unavailable
-from clickrank.service.schemas.messages import ErrorBody, Problem
+from clickrank.service.schemas.answers import ErrorBody, Problem
 from clickrank.service.store.database import StoreUnavailable
 
 Header = tuple[bytes, bytes]

@@ -12,7 +12,7 @@ import msgspec
 from starlette.types import Receive
 
 from clickrank.service.api.replies import JSON, Rejected
-from clickrank.service.schemas.messages import NewRanker, RankerChange
+from clickrank.service.schemas.requests import NewRanker, RankerChange
 
 BODY_LIMIT = 1 << 20
 LARGE_BODY_LIMIT = 16 << 20  # 100,000 items with priors

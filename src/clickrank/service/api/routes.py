@@ -14,7 +14,7 @@ from clickrank.service.api import parameters as q
 from clickrank.service.api.metrics import MEDIA as METRICS_MEDIA
 from clickrank.service.api.replies import Reply, Stream
 from clickrank.service.api.request_limits import BODY_LIMIT, LARGE_BODY_LIMIT
-from clickrank.service.schemas import messages as s
+from clickrank.service.schemas import answers, fields, requests
 
 if TYPE_CHECKING:
     from clickrank.service.api.app import Service
@@ -30,7 +30,7 @@ class Route:
     path: str
     call: Handler  # its docstring is the route's summary
     answer: type | str | None  # a struct, a media type, or nothing
-    role: s.Role | None = "admin"
+    role: fields.Role | None = "admin"
     body: type | None = None
     query: type[msgspec.Struct] | None = None
     limit: int = BODY_LIMIT
@@ -52,44 +52,44 @@ _ONE = "/v1/rankers/{name}"
 ROUTES = (
     Route(
         "POST", f"{_ONE}/rank", h.rank,
-        s.Impression, role="rank", body=s.RankRequest, example=e.RANK,
+        answers.Impression, role="rank", body=requests.RankRequest, example=e.RANK,
         answer_example=e.IMPRESSION, refusals=(409,),
     ),
     Route(
         "POST", "/v1/impressions/{id}/clicks", h.click,
-        s.Feedback, role="rank", body=s.Clicks, example=e.CLICKS,
+        answers.Feedback, role="rank", body=requests.Clicks, example=e.CLICKS,
         answer_example=e.FEEDBACK, refusals=(409,),
     ),
     Route(
-        "POST", "/ping", h.ping, s.Health,
-        role="rank", body=s.RankRequest, example=e.RANK, answer_example=s.Health(True),
+        "POST", "/ping", h.ping, answers.Health,
+        role="rank", body=requests.RankRequest, example=e.RANK, answer_example=answers.Health(True),
     ),
     Route(
-        "GET", "/healthz", h.show_health, s.Health,
-        role=None, answer_example=s.Health(True),
+        "GET", "/healthz", h.show_health, answers.Health,
+        role=None, answer_example=answers.Health(True),
     ),
     Route(
         "POST", f"{_ONE}/rank/batch", h.rank_batch,
-        s.ImpressionBatch, role="rank", body=s.RankBatch, limit=LARGE_BODY_LIMIT,
+        answers.ImpressionBatch, role="rank", body=requests.RankBatch, limit=LARGE_BODY_LIMIT,
         example=e.RANK_BATCH, answer_example=e.IMPRESSION_BATCH, refusals=(409,),
     ),
     Route(
         "POST", "/v1/clicks/batch", h.click_batch,
-        s.FeedbackBatch, role="rank", body=s.ClickBatch, limit=LARGE_BODY_LIMIT,
+        answers.FeedbackBatch, role="rank", body=requests.ClickBatch, limit=LARGE_BODY_LIMIT,
         example=e.CLICK_BATCH, answer_example=e.FEEDBACK_BATCH,
     ),
     Route(
-        "GET", _R, h.list_rankers, s.RankerPage, query=q.Page,
+        "GET", _R, h.list_rankers, answers.RankerPage, query=q.Page,
         answer_example=e.RANKER_PAGE,
     ),
     Route(
         "POST", _R, h.create_ranker,
-        s.Ranker, body=s.NewRanker, limit=LARGE_BODY_LIMIT, example=e.NEW_RANKER,
+        answers.Ranker, body=requests.NewRanker, limit=LARGE_BODY_LIMIT, example=e.NEW_RANKER,
         answer_example=e.RANKER, statuses=(201, 200), refusals=(409,),
     ),
-    Route("GET", _ONE, h.show_ranker, s.Ranker, answer_example=e.RANKER),
+    Route("GET", _ONE, h.show_ranker, answers.Ranker, answer_example=e.RANKER),
     Route(
-        "PATCH", _ONE, h.change_ranker, s.Ranker, body=s.RankerChange,
+        "PATCH", _ONE, h.change_ranker, answers.Ranker, body=requests.RankerChange,
         example=e.CHANGE, answer_example=e.RANKER, refusals=(409,),
     ),
     Route(
@@ -97,47 +97,47 @@ ROUTES = (
         statuses=(204,), refusals=(409,),
     ),
     Route(
-        "GET", f"{_ONE}/items", h.list_items, s.ItemPage,
+        "GET", f"{_ONE}/items", h.list_items, answers.ItemPage,
         query=q.NumberPage, answer_example=e.ITEM_PAGE,
     ),
     Route(
-        "POST", f"{_ONE}/items", h.add_items, s.Ranker, body=s.NewItems,
+        "POST", f"{_ONE}/items", h.add_items, answers.Ranker, body=requests.NewItems,
         limit=LARGE_BODY_LIMIT, example=e.NEW_ITEMS, answer_example=e.RANKER, refusals=(409,),
     ),
     Route(
-        "POST", f"{_ONE}/items/retire", h.retire_items, s.Ranker,
-        body=s.RetiredItems, limit=LARGE_BODY_LIMIT, example=e.RETIRED_ITEMS,
+        "POST", f"{_ONE}/items/retire", h.retire_items, answers.Ranker,
+        body=requests.RetiredItems, limit=LARGE_BODY_LIMIT, example=e.RETIRED_ITEMS,
         answer_example=e.RANKER, refusals=(409,),
     ),
     Route(
         "GET", f"{_ONE}/contexts", h.list_contexts,
-        s.ContextPage, query=q.ContextsPage, answer_example=e.CONTEXT_PAGE,
+        answers.ContextPage, query=q.ContextsPage, answer_example=e.CONTEXT_PAGE,
     ),
     Route(
-        "GET", f"{_ONE}/report", h.show_report, s.Report,
+        "GET", f"{_ONE}/report", h.show_report, answers.Report,
         query=q.OfContext, answer_example=e.REPORT,
     ),
     Route(
         "GET", f"{_ONE}/activity", h.show_activity,
-        s.Activity, query=q.ActivityQuery, answer_example=e.ACTIVITY,
+        answers.Activity, query=q.ActivityQuery, answer_example=e.ACTIVITY,
     ),
     Route(
         "GET", f"{_ONE}/impressions", h.list_impressions,
-        s.LoggedImpressions, query=q.LoggedQuery, answer_example=e.LOGGED,
+        answers.LoggedImpressions, query=q.LoggedQuery, answer_example=e.LOGGED,
     ),
     Route("GET", f"{_ONE}/log.parquet", h.export_log, h.PARQUET),
     Route(
-        "GET", "/v1/policies", h.list_policies, s.Policies,
+        "GET", "/v1/policies", h.list_policies, answers.Policies,
         answer_example=e.POLICIES,
     ),
-    Route("GET", "/v1/keys", h.list_keys, s.Keys, answer_example=e.KEYS),
+    Route("GET", "/v1/keys", h.list_keys, answers.Keys, answer_example=e.KEYS),
     Route(
-        "POST", "/v1/keys", h.make_key, s.MadeKey,
-        body=s.NewKey, example=e.NEW_KEY, answer_example=e.MADE_KEY, statuses=(201,),
+        "POST", "/v1/keys", h.make_key, answers.MadeKey,
+        body=requests.NewKey, example=e.NEW_KEY, answer_example=e.MADE_KEY, statuses=(201,),
         refusals=(409,),
     ),
     Route(
-        "DELETE", "/v1/keys/{key}", h.revoke_key, s.Key,
+        "DELETE", "/v1/keys/{key}", h.revoke_key, answers.Key,
         answer_example=msgspec.structs.replace(e.KEY, revoked=e.KEY.created + 60.0),
     ),
     Route(
@@ -146,7 +146,7 @@ ROUTES = (
     ),
     Route(
         "GET", "/readyz", h.show_readiness,
-        s.Readiness, role=None, answer_example=s.Readiness(True), statuses=(200, 503),
+        answers.Readiness, role=None, answer_example=answers.Readiness(True), statuses=(200, 503),
     ),
     Route(
         "GET", "/openapi.json", h.show_description, "application/json",

@@ -14,7 +14,8 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET
 
-from clickrank.service.schemas import messages as s
+from clickrank.service.schemas import answers, fields
+from clickrank.service.schemas import requests as r
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -68,22 +69,22 @@ class Route(Generic[P, T]):
 
 
 class RankerOptions(TypedDict, total=False):
-    """What `create_ranker` may be told; see `clickrank.service.schemas.messages.NewRanker`."""
+    """What `create_ranker` may be told; see `clickrank.service.schemas.requests.NewRanker`."""
 
     policy: str
     settings: dict[str, Any]
     window: int
-    mode: s.Mode
+    mode: fields.Mode
     log_propensities: bool
-    prior: s.Prior | None
-    start: s.Start | None
+    prior: r.Prior | None
+    start: r.Start | None
 
 
 class RankerChanges(TypedDict, total=False):
     """What `change_ranker` may be told."""
 
     window: int
-    mode: s.Mode
+    mode: fields.Mode
     log_propensities: bool
     policy: str
     settings: dict[str, Any]
@@ -96,29 +97,29 @@ class Calls:
     @staticmethod
     def create_ranker(
         name: str, items: Iterable[str], n_positions: int, **options: Unpack[RankerOptions]
-    ) -> Call[s.Ranker]:
+    ) -> Call[answers.Ranker]:
         """Create a ranker. One of the same name that is the same is no error."""
-        new = s.NewRanker(name, list(items), n_positions, **options)
-        return dataclasses.replace(_post("/v1/rankers", new, s.Ranker), long=True)
+        new = r.NewRanker(name, list(items), n_positions, **options)
+        return dataclasses.replace(_post("/v1/rankers", new, answers.Ranker), long=True)
 
     @Route
     @staticmethod
-    def rankers(after: str = "", limit: int = 100) -> Call[s.RankerPage]:
+    def rankers(after: str = "", limit: int = 100) -> Call[answers.RankerPage]:
         """List rankers by name, a page at a time: ask again with ``after=page.next``."""
-        return _get("/v1/rankers", s.RankerPage, after=after, limit=limit)
+        return _get("/v1/rankers", answers.RankerPage, after=after, limit=limit)
 
     @Route
     @staticmethod
-    def ranker(name: str) -> Call[s.Ranker]:
+    def ranker(name: str) -> Call[answers.Ranker]:
         """Return a ranker as it is."""
-        return _get(_ranker(name), s.Ranker)
+        return _get(_ranker(name), answers.Ranker)
 
     @Route
     @staticmethod
-    def change_ranker(name: str, **changes: Unpack[RankerChanges]) -> Call[s.Ranker]:
+    def change_ranker(name: str, **changes: Unpack[RankerChanges]) -> Call[answers.Ranker]:
         """Change a ranker's window, mode, policy or settings; what is left out stays."""
-        body = msgspec.json.encode(s.RankerChange(**changes))
-        return Call("PATCH", _ranker(name), s.Ranker, body, long="policy" in changes)
+        body = msgspec.json.encode(r.RankerChange(**changes))
+        return Call("PATCH", _ranker(name), answers.Ranker, body, long="policy" in changes)
 
     @Route
     @staticmethod
@@ -128,33 +129,35 @@ class Calls:
 
     @Route
     @staticmethod
-    def items(name: str, after: int = 0, limit: int = 1000) -> Call[s.ItemPage]:
+    def items(name: str, after: int = 0, limit: int = 1000) -> Call[answers.ItemPage]:
         """List items in the order they were added: ask again with ``after=page.next``."""
-        return _get(f"{_ranker(name)}/items", s.ItemPage, after=after, limit=limit)
+        return _get(f"{_ranker(name)}/items", answers.ItemPage, after=after, limit=limit)
 
     @Route
     @staticmethod
     def add_items(
         name: str,
         items: Iterable[str],
-        prior: s.Prior | None = None,
+        prior: r.Prior | None = None,
         features: Iterable[Iterable[float]] | None = None,
-    ) -> Call[s.Ranker]:
+    ) -> Call[answers.Ranker]:
         """Add items, with what is known of them; those already there stay as they are."""
         rows = None if features is None else [list(row) for row in features]
-        return _post(f"{_ranker(name)}/items", s.NewItems(list(items), prior, rows), s.Ranker)
+        return _post(f"{_ranker(name)}/items", r.NewItems(list(items), prior, rows), answers.Ranker)
 
     @Route
     @staticmethod
-    def retire_items(name: str, items: Iterable[str]) -> Call[s.Ranker]:
+    def retire_items(name: str, items: Iterable[str]) -> Call[answers.Ranker]:
         """Never show these items again; their history is kept."""
-        return _post(f"{_ranker(name)}/items/retire", s.RetiredItems(list(items)), s.Ranker)
+        return _post(f"{_ranker(name)}/items/retire", r.RetiredItems(list(items)), answers.Ranker)
 
     @Route
     @staticmethod
-    def contexts(name: str, after: str | None = None, limit: int = 100) -> Call[s.ContextPage]:
+    def contexts(
+        name: str, after: str | None = None, limit: int = 100
+    ) -> Call[answers.ContextPage]:
         """List contexts by name: ask again with ``after=page.next``."""
-        return _get(f"{_ranker(name)}/contexts", s.ContextPage, after=after, limit=limit)
+        return _get(f"{_ranker(name)}/contexts", answers.ContextPage, after=after, limit=limit)
 
     @Route
     @staticmethod
@@ -164,61 +167,63 @@ class Calls:
         candidates: Iterable[str] | None = None,
         current: Iterable[str] | None = None,
         id: str | None = None,  # noqa: A002 - the name it has in the API
-    ) -> Call[s.Impression]:
+    ) -> Call[answers.Impression]:
         """Return a list to show, on record.
 
         ``current`` is the page's own list, in shadow mode. The impression's id is chosen here, if
         not given: tries that are repeated get the list of the first.
         """
-        request = s.RankRequest(id or new_id(), context, _list(candidates), _list(current))
-        return _post(f"{_ranker(name)}/rank", request, s.Impression)
+        request = r.RankRequest(id or new_id(), context, _list(candidates), _list(current))
+        return _post(f"{_ranker(name)}/rank", request, answers.Impression)
 
     @Route
     @staticmethod
-    def rank_batch(name: str, requests: Iterable[s.RankRequest]) -> Call[s.ImpressionBatch]:
+    def rank_batch(name: str, requests: Iterable[r.RankRequest]) -> Call[answers.ImpressionBatch]:
         """Return a list to each request, in their order."""
         named = [
             msgspec.structs.replace(request, id=new_id()) if request.id is UNSET else request
             for request in requests
         ]
-        return _post(f"{_ranker(name)}/rank/batch", s.RankBatch(named), s.ImpressionBatch)
+        return _post(f"{_ranker(name)}/rank/batch", r.RankBatch(named), answers.ImpressionBatch)
 
     @Route
     @staticmethod
     def click(
         impression_id: str, clicked: Iterable[str] = (), final: bool = False
-    ) -> Call[s.Feedback]:
+    ) -> Call[answers.Feedback]:
         """Tell which items of an impression were clicked, and whether that is final."""
         path = f"/v1/impressions/{quote(impression_id, safe='')}/clicks"
-        return _post(path, s.Clicks(list(clicked), final), s.Feedback)
+        return _post(path, r.Clicks(list(clicked), final), answers.Feedback)
 
     @Route
     @staticmethod
-    def click_batch(clicks: Iterable[s.ClicksOf]) -> Call[s.FeedbackBatch]:
+    def click_batch(clicks: Iterable[r.ClicksOf]) -> Call[answers.FeedbackBatch]:
         """Tell clicks on many impressions; each has its own answer, or its own error."""
-        return _post("/v1/clicks/batch", s.ClickBatch(list(clicks)), s.FeedbackBatch)
+        return _post("/v1/clicks/batch", r.ClickBatch(list(clicks)), answers.FeedbackBatch)
 
     @Route
     @staticmethod
-    def report(name: str, context: str = "") -> Call[s.Report]:
+    def report(name: str, context: str = "") -> Call[answers.Report]:
         """Return what a ranker has learned in a context."""
-        return _get(f"{_ranker(name)}/report", s.Report, context=context)
+        return _get(f"{_ranker(name)}/report", answers.Report, context=context)
 
     @Route
     @staticmethod
-    def activity(name: str, context: str = "", seconds: int | None = None) -> Call[s.Activity]:
+    def activity(
+        name: str, context: str = "", seconds: int | None = None
+    ) -> Call[answers.Activity]:
         """Return impressions and clicks over time, in steps of some seconds."""
         path = f"{_ranker(name)}/activity"
-        return _get(path, s.Activity, context=context, seconds=seconds)
+        return _get(path, answers.Activity, context=context, seconds=seconds)
 
     @Route
     @staticmethod
     def impressions(
         name: str, context: str | None = None, limit: int = 100
-    ) -> Call[s.LoggedImpressions]:
+    ) -> Call[answers.LoggedImpressions]:
         """Return the last impressions, newest first; those of one context, or of all."""
         path = f"{_ranker(name)}/impressions"
-        return _get(path, s.LoggedImpressions, context=context, limit=limit)
+        return _get(path, answers.LoggedImpressions, context=context, limit=limit)
 
     @Route
     @staticmethod
@@ -228,32 +233,32 @@ class Calls:
 
     @Route
     @staticmethod
-    def policies() -> Call[s.Policies]:
+    def policies() -> Call[answers.Policies]:
         """List the policies to choose from."""
-        return _get("/v1/policies", s.Policies)
+        return _get("/v1/policies", answers.Policies)
 
     @Route
     @staticmethod
-    def keys() -> Call[s.Keys]:
+    def keys() -> Call[answers.Keys]:
         """List keys, without their secrets."""
-        return _get("/v1/keys", s.Keys)
+        return _get("/v1/keys", answers.Keys)
 
     @Route
     @staticmethod
-    def make_key(name: str, role: Literal["rank", "admin"]) -> Call[s.MadeKey]:
+    def make_key(name: str, role: Literal["rank", "admin"]) -> Call[answers.MadeKey]:
         """Make a key; its secret is shown this once.
 
         The one call that is not repeated when an answer is lost, since it would make two: list the
         keys and revoke the lost one.
         """
-        body = msgspec.json.encode(s.NewKey(name, role))
-        return Call("POST", "/v1/keys", s.MadeKey, body, repeatable=False)
+        body = msgspec.json.encode(r.NewKey(name, role))
+        return Call("POST", "/v1/keys", answers.MadeKey, body, repeatable=False)
 
     @Route
     @staticmethod
-    def revoke_key(key_id: int) -> Call[s.Key]:
+    def revoke_key(key_id: int) -> Call[answers.Key]:
         """Revoke a key."""
-        return Call("DELETE", f"/v1/keys/{key_id}", s.Key)
+        return Call("DELETE", f"/v1/keys/{key_id}", answers.Key)
 
 
 class Sync(Calls):

@@ -13,7 +13,7 @@ import msgspec
 
 from clickrank.errors import ClickRankError
 from clickrank.service.client.calls import Call
-from clickrank.service.schemas.messages import ErrorBody
+from clickrank.service.schemas.answers import ErrorBody
 
 T = TypeVar("T")
 

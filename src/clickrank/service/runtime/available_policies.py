@@ -8,7 +8,7 @@ from clickrank.learning import takes_candidates
 from clickrank.policies import POLICIES
 from clickrank.reports.descriptions import policy_entries
 from clickrank.service.runtime.definitions import takes_priors
-from clickrank.service.schemas.messages import PolicyInfo, Setting
+from clickrank.service.schemas.answers import PolicyInfo, Setting
 
 #: What a request gives in fields of their own.
 FIELDS = ("prior", "initial")

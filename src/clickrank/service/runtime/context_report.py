@@ -18,7 +18,7 @@ from scipy.special import betaincinv
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank.fit import PBMPageFit, fit_pbm_page
-from clickrank.service.schemas.messages import ItemReport, PositionReport, Report, ShadowReport
+from clickrank.service.schemas.answers import ItemReport, PositionReport, Report, ShadowReport
 
 Flags = NDArray[np.bool_]
 

@@ -16,12 +16,12 @@ from clickrank.learning.caches import arrays_in
 from clickrank.policies import POLICIES, Policy, policy
 from clickrank.policies.capabilities import HasCautions
 from clickrank.priors import from_ranking
-from clickrank.service.schemas.messages import (
-    MOST_ITEMS,
+from clickrank.service.schemas.answers import Ranker
+from clickrank.service.schemas.fields import MOST_ITEMS
+from clickrank.service.schemas.requests import (
     NewItems,
     NewRanker,
     Prior,
-    Ranker,
     RankerChange,
     RetiredItems,
 )

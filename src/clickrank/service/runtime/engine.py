@@ -21,10 +21,8 @@ from clickrank.service.runtime.ranker_cache import RankerCache, unknown_ranker
 from clickrank.service.runtime.refusals import Refused, Unavailable
 from clickrank.service.runtime.settler import Settler
 from clickrank.service.runtime.streams import LoadedRanker, RankerVersion, Stream
-from clickrank.service.schemas.messages import (
+from clickrank.service.schemas.answers import (
     Activity,
-    ClickBatch,
-    Clicks,
     ContextPage,
     Feedback,
     FeedbackBatch,
@@ -37,18 +35,22 @@ from clickrank.service.schemas.messages import (
     Keys,
     LoggedImpressions,
     MadeKey,
+    Problem,
+    Ranker,
+    RankerPage,
+    Report,
+)
+from clickrank.service.schemas.fields import Role
+from clickrank.service.schemas.requests import (
+    ClickBatch,
+    Clicks,
     NewItems,
     NewKey,
     NewRanker,
-    Problem,
     RankBatch,
-    Ranker,
     RankerChange,
-    RankerPage,
     RankRequest,
-    Report,
     RetiredItems,
-    Role,
 )
 from clickrank.service.store import api_keys as key_store
 from clickrank.service.store import rankers as ranker_store

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from clickrank.service.runtime import context_report as reports
 from clickrank.service.runtime.streams import Stream
-from clickrank.service.schemas.messages import (
+from clickrank.service.schemas.answers import (
     Activity,
     Bucket,
     ContextEntry,
@@ -103,7 +103,7 @@ def impressions(
             entry = LoggedImpression(
                 id=one.id,
                 context=stream.context,
-                at=one.shown_at / 1e6,
+                shown_at=one.shown_at / 1e6,
                 items=[names[number] for number in one.items],
                 clicked=[names[one.items[position]] for position in one.clicked],
                 settled=settled,

@@ -1,1 +1,1 @@
-"""What the service and its clients send to each other."""
+"""Schemas of the HTTP API: field types, bodies of requests and bodies of answers."""

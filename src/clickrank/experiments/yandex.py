@@ -29,7 +29,6 @@ by less than 0.02 in the others. The experiments were run on these files, so the
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import sys
 from pathlib import Path
@@ -39,6 +38,7 @@ import numpy as np
 
 from clickrank import logs
 from clickrank._core.arrays import Floats
+from clickrank._core.compressed_files import open_text
 from clickrank.experiments.listing import DATA
 from clickrank.logs.counts import texts
 
@@ -93,7 +93,7 @@ def published_counts(*, cut: bool = True) -> logs.Counts:
         each display. The published parameters come from the counts as they are.
     """
     path = DATA / "Yandex_filtered_compress.csv.gz"
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+    with open_text(path) as file:
         names = ("query", "url", "pos", "Impression", "Click")
         rows = [[int(row[name]) for name in names] for row in csv.DictReader(file)]
     query, item, position, shown, clicked = np.array(sorted(rows), dtype=np.int64).T
@@ -113,7 +113,7 @@ def published_counts(*, cut: bool = True) -> logs.Counts:
 
 def published_parameters() -> dict[str, dict[str, list[float]]]:
     """Return ``param_Yandex.txt``: thetas and kappas of each query."""
-    with gzip.open(DATA / "param_Yandex.txt.gz", "rt", encoding="utf-8") as file:
+    with open_text(DATA / "param_Yandex.txt.gz") as file:
         found: dict[str, dict[str, list[float]]] = json.load(file)
     return found
 

@@ -28,7 +28,7 @@ from clickrank.learning.item_ids import (
 )
 from clickrank.learning.learner import plain_state
 from clickrank.learning.policy_propensities import ACCURACY
-from clickrank.learning.refold_log import Log
+from clickrank.learning.refold_log import RefoldLog
 from clickrank.policies import Policy
 from clickrank.policies import policy as make_policy
 from clickrank.policies.capabilities import relabelled
@@ -109,7 +109,7 @@ class Ranker:
         self._policy = policy
         self._rng = np.random.default_rng(seed)
         self._contexts: dict[str, ContextState] = {}
-        self._logs: dict[str, Log] = {}
+        self._logs: dict[str, RefoldLog] = {}
         self._pending: OrderedDict[int, Pending] = OrderedDict()
         self._most_waiting = check_int("Ranker", "most_waiting", most_waiting, 0)
         self._queues: dict[str, InOrder] = {}
@@ -239,7 +239,7 @@ class Ranker:
         memos = learned.memos_now([settled.memo], usable)
         learned.learn(settled.ranking[None], memos, clicks[None], usable)
         if learned.memos_travel and not takes_candidates(self._policy):
-            empty = Log(self.n_positions, learned.memo_size)
+            empty = RefoldLog(self.n_positions, learned.memo_size)
             self._logs.setdefault(settled.context, empty).add(settled.ranking, memos[0], clicks)
 
     def add_items(
@@ -329,7 +329,7 @@ class Ranker:
             state = _under(f"{i}.learned.", arrays)
             ranker._contexts[name] = ranker._new().restored(state)
             if label["logs"][i]:
-                ranker._logs[name] = Log.of(_under(f"{i}.log.", arrays))
+                ranker._logs[name] = RefoldLog.of(_under(f"{i}.log.", arrays))
         waits = arrays["pending.waits"].tolist()
         for place, (number, row) in enumerate(unpacked(arrays, names, "pending", clicks=False)):
             ranker._pending[number] = row

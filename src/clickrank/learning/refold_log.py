@@ -1,4 +1,4 @@
-"""The impressions of one context that a policy may have to learn from again."""
+"""Refold log: the impressions of one context that a policy may have to learn from again."""
 
 from __future__ import annotations
 
@@ -8,43 +8,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._core.arrays import Ints
+from clickrank._core.growing_array import GrowingArray
 
 
-class Log:
-    """Settled impressions in order, compact: grows by doubling."""
+class RefoldLog:
+    """Settled impressions in order, in arrays with one row per impression."""
 
     def __init__(self, n_positions: int, memo_size: int) -> None:
-        """Start empty."""
-        self._size = 0
-        self._rankings: NDArray[np.int32] = np.zeros((16, n_positions), dtype=np.int32)
-        self._memos: Ints = np.zeros((16, memo_size), dtype=np.int64)
-        self._clicks: NDArray[np.int8] = np.zeros((16, n_positions), dtype=np.int8)
+        """Start without impressions."""
+        self._rankings = GrowingArray(np.int32, (n_positions,))
+        self._memos = GrowingArray(np.int64, (memo_size,))
+        self._clicks = GrowingArray(np.int8, (n_positions,))
 
     def add(self, ranking: Ints, memo: Ints, clicks: Ints) -> None:
-        """Add one."""
-        if self._size == len(self._rankings):
-            for name in ("_rankings", "_memos", "_clicks"):
-                old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
-        self._rankings[self._size] = ranking
-        self._memos[self._size] = memo
-        self._clicks[self._size] = clicks
-        self._size += 1
+        """Add one impression."""
+        self._rankings.append(ranking)
+        self._memos.append(memo)
+        self._clicks.append(clicks)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return rankings, memos and clicks, one impression a row."""
-        end = self._size
+        """Return copies of rankings, memos and clicks, with one row per impression."""
         return {
-            "rankings": self._rankings[:end],
-            "memos": self._memos[:end],
-            "clicks": self._clicks[:end],
+            "rankings": self._rankings.copy(),
+            "memos": self._memos.copy(),
+            "clicks": self._clicks.copy(),
         }
 
     @classmethod
-    def of(cls, arrays: dict[str, NDArray[Any]]) -> Log:
-        """Return the log that had these arrays."""
+    def of(cls, arrays: dict[str, NDArray[Any]]) -> RefoldLog:
+        """Return the log from which `arrays` returned these arrays."""
         rankings, memos, clicks = (arrays[name] for name in ("rankings", "memos", "clicks"))
-        made = cls(rankings.shape[1], memos.shape[1])
-        for row in zip(rankings, memos, clicks, strict=True):
-            made.add(*row)
-        return made
+        log = cls(rankings.shape[1], memos.shape[1])
+        log._rankings.extend(rankings)
+        log._memos.extend(memos)
+        log._clicks.extend(clicks)
+        return log

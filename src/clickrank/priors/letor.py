@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import io
 import itertools
-import lzma
 import math
 import os
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Ints
+from clickrank._core.compressed_files import DamagedFile, PathLike, line_blocks, open_decompressed
+from clickrank._core.growing_array import GrowingArray
 from clickrank._core.validate import check_int
 from clickrank.errors import InvalidValue, invalid
 from clickrank.priors import letor_lines
-from clickrank.priors.feature_rows import DenseRows, Growing, SparseRows
+from clickrank.priors.feature_rows import DenseRows, SparseRows
 from clickrank.priors.judgements import JudgedQueries, JudgedQuery
-
-PathLike: TypeAlias = str | os.PathLike[str]
 
 # How much text is read at a time.
 _BLOCK = 1 << 20
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _COLON, _NEWLINE = ord(":"), ord("\n")
 
 _RULES = {
@@ -98,7 +92,7 @@ def load_letor(
         With the path, the line and what is wrong there.
     """
     reader = _Reader(path, query_sizes, n_features, sparse, null)
-    grades, sizes, qids = Growing(np.int64), Growing(np.int64), Growing(np.int64)
+    grades, sizes, qids = (GrowingArray(np.int64) for _ in range(3))
     rows: DenseRows | SparseRows | None = None
     for block in reader.blocks():
         if rows is None:
@@ -106,14 +100,14 @@ def load_letor(
         rows.add(reader.width, block.ends, block.columns, block.values)
         grades.extend(block.grades)
         for start, stop in _runs(block.qids):
-            if qids.size and qids.held()[-1] == block.qids[start]:
-                sizes.held()[-1] += stop - start
+            if qids.size and qids.view()[-1] == block.qids[start]:
+                sizes.view()[-1] += stop - start
             else:
-                qids.room(1)[0] = block.qids[start]
-                sizes.room(1)[0] = stop - start
+                qids.append(block.qids[start])
+                sizes.append(stop - start)
     assert rows is not None  # the reader raises if there is no document
     features = rows.finished(reader.width)
-    return JudgedQueries(features, grades.finished(), sizes.finished(), qids.finished())
+    return JudgedQueries(features, grades.finish(), sizes.finish(), qids.finish())
 
 
 class _Block(NamedTuple):
@@ -271,35 +265,12 @@ def _runs(qids: Ints) -> Iterator[tuple[int, int]]:
 
 
 def _texts(path: Path) -> Iterator[NDArray[np.uint8]]:
-    """Yield the file's bytes in blocks of whole lines, each good until the next."""
-    buffer = np.empty(_BLOCK, dtype=np.uint8)
-    held = 0
-    with _opened(path) as stream:
-        while True:
-            if held == buffer.size:  # a line longer than the buffer
-                buffer = np.concatenate((buffer, np.empty_like(buffer)))
-            try:
-                got = stream.readinto(buffer[held:].data)
-            except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
-                raise invalid(str(path), "the file must be readable", str(error)) from error
-            if not got:
-                break
-            # Only what is new can hold the last line's end.
-            ends = np.flatnonzero(buffer[held : held + got] == _NEWLINE)
-            filled = held + got
-            held_from = held + int(ends[-1]) + 1 if ends.size else 0
-            if held_from:
-                yield buffer[:held_from]
-            held = filled - held_from
-            buffer[:held] = buffer[held_from:filled].copy()
-    if held:
-        yield buffer[:held]
-
-
-def _opened(path: Path) -> io.BufferedIOBase:
-    opener: Any = _OPENERS.get(path.suffix, open)
-    stream: io.BufferedIOBase = opener(path, "rb")
-    return stream
+    """Yield the bytes of the file in blocks of whole lines."""
+    try:
+        for block in line_blocks(path, _BLOCK):
+            yield np.frombuffer(block, dtype=np.uint8)
+    except DamagedFile as error:
+        raise invalid(str(path), "the file must be readable", str(error)) from error
 
 
 def _sizes_of(given: PathLike | ArrayLike) -> Ints:
@@ -315,7 +286,7 @@ def _sizes_of(given: PathLike | ArrayLike) -> Ints:
             raise invalid("letor", rule, int(values[where]))
         return values.astype(np.int64)
     sizes = []
-    with _opened(Path(given)) as stream:
+    with open_decompressed(given) as stream:
         for number, line in enumerate(stream, 1):
             text = line.strip()
             if text and (not text.isdigit() or int(text) < 1):

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
 
+from clickrank._core.progress import Tick
 from clickrank.errors import invalid, unknown
 from clickrank.logs.log_report import Report
 from clickrank.logs.readers import csv_file, kdd_2012, open_bandit, yandex_2011, yandex_2013
-from clickrank.logs.readers.text_files import Tick, first_lines
+from clickrank.logs.readers.text_files import first_lines
 
 Reader = Callable[[str, Report, Tick, Mapping[str, str] | None], Iterator[pa.Table]]
 

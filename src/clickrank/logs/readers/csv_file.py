@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
+from clickrank._core.progress import Tick
 from clickrank.errors import invalid
 from clickrank.logs.column_names import map_columns, unused_list_columns
 from clickrank.logs.log_report import Report
 from clickrank.logs.readers.delimited import delimiter_of, fields_of, read_delimited
-from clickrank.logs.readers.text_files import Tick, first_lines
+from clickrank.logs.readers.text_files import first_lines
 from clickrank.logs.schema import kind_of
 
 

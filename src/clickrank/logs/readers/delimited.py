@@ -11,8 +11,9 @@ from typing import Any, Literal
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
+from clickrank._core.progress import Tick
 from clickrank.logs.log_report import Report
-from clickrank.logs.readers.text_files import Tick, blocks, without_bad_lines
+from clickrank.logs.readers.text_files import blocks, without_bad_lines
 from clickrank.logs.row_rules import LARGEST_POSITION
 from clickrank.logs.text_values import typed_rows
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
+from clickrank._core.progress import Tick
 from clickrank.logs.column_names import map_columns
 from clickrank.logs.log_report import Report
 from clickrank.logs.readers.delimited import read_delimited
-from clickrank.logs.readers.text_files import Tick
 from clickrank.logs.schema import kind_of
 
 NAMES = (

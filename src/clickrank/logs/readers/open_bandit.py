@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
+from clickrank._core.progress import Tick
 from clickrank.logs.log_report import Report
 from clickrank.logs.readers.csv_file import read as read_csv
-from clickrank.logs.readers.text_files import Tick
 
 COLUMNS = {
     "position": "position",

@@ -15,10 +15,11 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
+from clickrank._core.progress import Tick
 from clickrank.errors import invalid
 from clickrank.logs.log_report import Report
 from clickrank.logs.readers.session_lists import Gathering, Shown, clicked, good_items
-from clickrank.logs.readers.text_files import Tick, lines
+from clickrank.logs.readers.text_files import lines
 
 
 def recognised(first: list[str]) -> bool:

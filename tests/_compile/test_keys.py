@@ -18,7 +18,7 @@ import clickrank
 import clickrank.fast
 from clickrank._compile import jit
 from clickrank._compile.keys import Unknown, code_key
-from clickrank.clickmodels import base as model_base
+from clickrank.clickmodels import click_model as model_base
 from clickrank.numerics import assignment, kl_indices
 from clickrank.policies import POLICIES, contract
 from clickrank.rankings import selection

@@ -11,8 +11,8 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.assignment import (
     TIE,
     assign,
+    assignment_buffers,
     exchange_cost,
-    no_assignment,
     optimise,
 )
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper, kl_upper_rate
@@ -95,8 +95,8 @@ def test_exploration_budget() -> None:
 
 
 def work(n_items: int, n_positions: int) -> tuple[Floats, Ints, Floats]:
-    fields = no_assignment(n_items, n_positions)
-    return fields["room"], fields["marks"], fields["graph"]
+    fields = assignment_buffers(n_items, n_positions)
+    return fields["float_buffer"], fields["int_buffer"], fields["graph_buffer"]
 
 
 def matrices(seed: int, size: int) -> list[Floats]:

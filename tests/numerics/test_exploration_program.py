@@ -11,12 +11,8 @@ import pytest
 from scipy import optimize
 
 from clickrank._core.arrays import Floats
-from clickrank.numerics.exploration_program import (
-    Workspace,
-    cell_divergence,
-    solve_program,
-    workspace,
-)
+from clickrank.numerics.exploration_program import solve_program
+from clickrank.numerics.exploration_rivals import Workspace, cell_divergence, workspace
 from tests.naive import kl
 
 

@@ -14,7 +14,7 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 from clickrank.numerics.kl_bounds import SLACK
 from clickrank.numerics.kl_indices import divergence, divergence_constant, kl_index, kl_ucb
-from clickrank.numerics.posterior import (
+from clickrank.numerics.posterior_draws import (
     HAT_SIZE,
     build_hat,
     log_density,

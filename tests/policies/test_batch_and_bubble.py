@@ -15,7 +15,7 @@ from scipy import optimize, special
 import clickrank as cr
 from clickrank._core.rng import streams
 from clickrank.clickmodels import PBM, Cascade
-from clickrank.clickmodels.base import ClickModel
+from clickrank.clickmodels.click_model import ClickModel
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
 from clickrank.policies import BatchRank, BubbleRank, Policy

@@ -11,7 +11,7 @@ from clickrank._core.rng import streams
 from clickrank.clickmodels import Cascade, LinearAttraction
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
-from clickrank.numerics.pseudo_inverse import factor_pseudo_inverse
+from clickrank.numerics.jacobi_pseudo_inverse import factor_pseudo_inverse
 from clickrank.policies import CascadeLinTS, CascadeLinUCB, policy
 from clickrank.policies._shared.ridge import fit, invert_factor, perturb
 

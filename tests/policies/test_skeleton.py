@@ -284,7 +284,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank.kernels import kernel, match_by_rank
-from clickrank.clickmodels.base import ClickModel, Kernels, register
+from clickrank.clickmodels.click_model import ClickModel, Kernels, register
 from clickrank._core.arrays import Floats, probabilities
 from clickrank._core.validate import check_float
 

@@ -17,7 +17,8 @@ from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels import PBM, Cascade
 from clickrank.errors import invalid
-from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
+from clickrank.numerics.exploration_program import solve_program
+from clickrank.numerics.exploration_rivals import Workspace, workspace
 
 #: More lists than this are not enumerated: twenty items at five positions are below it.
 MOST_LISTS = 2_000_000

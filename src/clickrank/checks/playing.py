@@ -13,7 +13,7 @@ from clickrank._core.arrays import Ints
 from clickrank._core.rng import streams
 from clickrank.checks.clickmodels import example_parameters
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
-from clickrank.clickmodels.base import code_of as model_code
+from clickrank.clickmodels.click_model import code_of as model_code
 from clickrank.learning import Learner
 from clickrank.learning.rounds import compiled_play
 from clickrank.policies import Policy

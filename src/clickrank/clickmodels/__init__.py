@@ -2,9 +2,9 @@
 
 from clickrank.clickmodels.assumptions import Finding, check_assumptions
 from clickrank.clickmodels.attraction import LinearAttraction
-from clickrank.clickmodels.base import CLICK_MODELS, ClickModel, Kernels, register
 from clickrank.clickmodels.cascade import Cascade
 from clickrank.clickmodels.click_matrix import ClickMatrix
+from clickrank.clickmodels.click_model import CLICK_MODELS, ClickModel, Kernels, register
 from clickrank.clickmodels.dbn import DBN
 from clickrank.clickmodels.dcm import DCM
 from clickrank.clickmodels.dctr import DCTR

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank._core.arrays import Floats, numbers
-from clickrank.clickmodels.base import ClickModel
+from clickrank.clickmodels.click_model import ClickModel
 from clickrank.errors import invalid
 
 #: Values closer than this count as equal.

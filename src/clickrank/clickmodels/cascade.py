@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from clickrank._core.arrays import Floats, Ints, frozen
 from clickrank.clickmodels import dcm
 from clickrank.clickmodels.attraction import LinearAttraction
-from clickrank.clickmodels.base import ClickModel, Kernels, register
+from clickrank.clickmodels.click_model import ClickModel, Kernels, register
 
 
 class CascadeParams(NamedTuple):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from clickrank._core.arrays import Floats, Ints, frozen
 from clickrank._core.validate import check_shape
-from clickrank.clickmodels.base import ClickModel, Kernels, register
+from clickrank.clickmodels.click_model import ClickModel, Kernels, register
 from clickrank.errors import invalid
 from clickrank.numerics.assignment import solve_assignment
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from clickrank._core.arrays import Floats, Ints, frozen
 from clickrank.clickmodels.attraction import LinearAttraction
-from clickrank.clickmodels.base import CLICK_MODELS, ClickModel
+from clickrank.clickmodels.click_model import CLICK_MODELS, ClickModel
 from clickrank.clickmodels.pbm import Params, whatever_was_clicked
 
 

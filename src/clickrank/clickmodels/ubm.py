@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from clickrank._core.arrays import Floats, Ints, frozen, numbers
 from clickrank.clickmodels.attraction import LinearAttraction
-from clickrank.clickmodels.base import ClickModel, Kernels, register
+from clickrank.clickmodels.click_model import ClickModel, Kernels, register
 from clickrank.clickmodels.ubm_search import best_list, expected_clicks
 from clickrank.errors import invalid
 

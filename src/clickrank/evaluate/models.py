@@ -10,7 +10,7 @@ import numpy as np
 from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels import ClickModel
-from clickrank.clickmodels.base import click_probabilities, code_of, log_prob
+from clickrank.clickmodels.click_model import click_probabilities, code_of, log_prob
 from clickrank.errors import invalid
 from clickrank.evaluate.base import Reward
 from clickrank.logs import Counts, Impressions

@@ -19,7 +19,7 @@ from clickrank._compile.jit import fingerprint
 from clickrank._core.arrays import Ints
 from clickrank._core.rng import generator
 from clickrank.clickmodels import ClickModel
-from clickrank.clickmodels.base import source_of as model_source
+from clickrank.clickmodels.click_model import source_of as model_source
 from clickrank.experiments.datasets import data_instances, kind_of
 from clickrank.experiments.models import Instance, draw_instances, draw_linear, models_of
 from clickrank.experiments.sources import Linear

@@ -10,7 +10,7 @@ import numpy as np
 
 from clickrank._core.arrays import Ints
 from clickrank.fast._shared.near_items import Cache, no_near_items, rank_by_score
-from clickrank.numerics.pseudo_inverse import factor_pseudo_inverse
+from clickrank.numerics.jacobi_pseudo_inverse import factor_pseudo_inverse
 from clickrank.policies._shared.ridge import fit, invert_factor, observe
 from clickrank.policies.cascade_lin_ucb import CascadeLinUCB, Params, State
 from clickrank.policies.contract import Request, register_fast

@@ -13,7 +13,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel
 from clickrank._core.arrays import Floats, Ints
-from clickrank.numerics.assignment import assign, no_assignment
+from clickrank.numerics.assignment import assign, assignment_buffers
 from clickrank.policies._shared.rotation import rotate
 from clickrank.policies.comb_ucb1 import UNSEEN, CombUCB1, Params, State
 from clickrank.policies.comb_ucb1 import update as count
@@ -40,16 +40,16 @@ def build(params: Params, state: State) -> Cache:
     """Compute the terms from the counts."""
     views = state.clicks + state.misses
     some = np.maximum(views, 1)
-    work = no_assignment(*views.shape)
+    work = assignment_buffers(*views.shape)
     return Cache(
         unstarted=np.full(1, np.count_nonzero(views[:, 0] == 0), dtype=np.int64),
         mean=state.clicks / some,
         width=np.where(views > 0, 1.0 / np.sqrt(some), UNSEEN),
         best=work["best"],
         bound_buffer=np.zeros(views.shape),
-        room_buffer=work["room"],
-        marks_buffer=work["marks"],
-        graph_buffer=work["graph"],
+        room_buffer=work["float_buffer"],
+        marks_buffer=work["int_buffer"],
+        graph_buffer=work["graph_buffer"],
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from clickrank._compile.jit import inline_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.fast._shared.kept_indices import NEVER, KLIndices, bound, forget, index, no_indices
-from clickrank.numerics.assignment import TIE, no_assignment, optimise, settle
+from clickrank.numerics.assignment import TIE, assignment_buffers, break_ties, optimise
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.rotation import rotate
 from clickrank.policies.contract import Request, register_fast
@@ -41,15 +41,15 @@ def build(params: Params, state: State) -> Cache:
     """Count the rotations to play; indices are computed when they are needed."""
     n_items, n_positions = state.clicks.shape
     unstarted = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
-    work = no_assignment(n_items, n_positions)
+    work = assignment_buffers(n_items, n_positions)
     return Cache(
         unstarted=np.full(1, unstarted, dtype=np.int64),
         kept=no_indices((n_items, n_positions)),
         best=work["best"],
         bounds_buffer=np.zeros((n_items, n_positions)),
-        room_buffer=work["room"],
-        marks_buffer=work["marks"],
-        graph_buffer=work["graph"],
+        room_buffer=work["float_buffer"],
+        marks_buffer=work["int_buffer"],
+        graph_buffer=work["graph_buffer"],
     )
 
 
@@ -89,7 +89,7 @@ def rank(
                 for position in range(n_positions):
                     computed |= _compute(state, cache, item, position, delta)
     if lead <= TIE:
-        settle(bounds, rng, cache.best, cache.room_buffer, cache.marks_buffer)
+        break_ties(bounds, rng, cache.best, cache.room_buffer, cache.marks_buffer)
     copy(cache.best, ranking)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
-from clickrank.numerics.assignment import assign, no_assignment
+from clickrank.numerics.assignment import assign, assignment_buffers
 from clickrank.policies._shared.epochs import ends_epoch, goes_on
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.mnl_bandit import MNLBandit, Params, State
@@ -40,8 +40,8 @@ def build(params: Params, state: State) -> Cache:
     share[seen] = 1.0 / state.epochs[seen]
     mean[seen] = state.clicks[seen] * share[seen]
     width[seen] = np.sqrt(np.minimum(1.0, 2.0 * mean[seen]) * share[seen])
-    work = no_assignment(*cells)
-    buffers = work["room"], work["marks"], work["graph"]
+    work = assignment_buffers(*cells)
+    buffers = work["float_buffer"], work["int_buffer"], work["graph_buffer"]
     return Cache(mean, share, width, np.zeros(cells), work["best"], *buffers)
 
 

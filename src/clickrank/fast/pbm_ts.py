@@ -12,7 +12,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel
 from clickrank._core.arrays import Floats, Ints
-from clickrank.numerics.posterior import HAT_SIZE, build_hat, sample_posterior
+from clickrank.numerics.posterior_draws import HAT_SIZE, build_hat, sample_posterior
 from clickrank.policies.contract import Request, register_fast
 from clickrank.policies.pbm_ts import PBMTS, Params, State
 from clickrank.policies.pbm_ts import update as count
@@ -25,7 +25,7 @@ class Cache(NamedTuple):
     """The samplers of the posteriors."""
 
     stale: Ints  # (n_items,), 1 where the hat is not of these counts
-    hats: Floats  # (n_items, HAT_SIZE), see numerics.posterior
+    hats: Floats  # (n_items, HAT_SIZE), see numerics.posterior_draws
     draws: Floats  # (n_items,), one draw from each posterior
     best: Ints  # (n_positions,), items by decreasing draw
     order: Ints  # (n_positions,), positions by decreasing examination

@@ -13,7 +13,8 @@ import numpy as np
 from clickrank._compile.jit import interpreted, lean_kernel
 from clickrank._core.arrays import Floats, IntParticle, Ints
 from clickrank.numerics.doubly_stochastic import birkhoff, fill_up
-from clickrank.numerics.exploration_program import Workspace, solve_program, workspace
+from clickrank.numerics.exploration_program import solve_program
+from clickrank.numerics.exploration_rivals import Workspace, workspace
 from clickrank.numerics.pbm_likelihood import PBMCells, table_cells
 from clickrank.numerics.pbm_maximum import NewtonBuffers, PBMEstimates, fit_table, newton_buffers
 from clickrank.policies.contract import Request, register_fast

@@ -6,13 +6,13 @@
 for one that everybody likes. It weighs the same in models that have each other as special cases.
 """
 
-from clickrank.fit.base import Fit
 from clickrank.fit.by_name import FITS, fit
 from clickrank.fit.cascade import CascadeFit, fit_cascade
 from clickrank.fit.click_matrix import ClickMatrixFit, fit_click_matrix
 from clickrank.fit.dbn import DBNFit, fit_dbn
 from clickrank.fit.dcm import DCMFit, fit_dcm
 from clickrank.fit.dctr import DCTRFit, fit_dctr
+from clickrank.fit.fitted_model import Fit
 from clickrank.fit.mnl import MNLFit, fit_mnl
 from clickrank.fit.mnl_epochs import MNLEpochFit, mnl_composite, mnl_em
 from clickrank.fit.pbm import PBMFit, fit_pbm

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from clickrank.errors import unknown
-from clickrank.fit.base import Fit
 from clickrank.fit.cascade import fit_cascade
 from clickrank.fit.click_matrix import fit_click_matrix
 from clickrank.fit.dbn import fit_dbn
 from clickrank.fit.dcm import fit_dcm
 from clickrank.fit.dctr import fit_dctr
+from clickrank.fit.fitted_model import Fit
 from clickrank.fit.mnl import fit_mnl
 from clickrank.fit.pbm import fit_pbm
 from clickrank.fit.ubm import fit_ubm

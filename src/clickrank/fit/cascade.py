@@ -9,8 +9,8 @@ import numpy as np
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float
 from clickrank.clickmodels import Cascade
-from clickrank.fit.base import Clicks, Fit, at_edge, by_rows, lists_of
 from clickrank.fit.dctr import likelihood_of, rates_of
+from clickrank.fit.fitted_model import Clicks, Fit, at_edge, by_rows, lists_of
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.cascade_examination import examined_displays, no_click_above
 from clickrank.logs.counts import NOTHING

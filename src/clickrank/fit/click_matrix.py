@@ -10,8 +10,8 @@ from scipy.special import xlog1py, xlogy
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float
 from clickrank.clickmodels import ClickMatrix
-from clickrank.fit.base import Clicks, Fit, by_rows, cells_of, edge_error
 from clickrank.fit.dctr import fit_dctr, of_clicks
+from clickrank.fit.fitted_model import Clicks, Fit, by_rows, cells_of, edge_error
 from clickrank.fit.pbm import fit_pbm, shrunk
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING

@@ -9,10 +9,10 @@ import numpy as np
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import DBN
-from clickrank.fit.base import Clicks, Fit, at_edge, by_rows, edge_error, lists_of
 from clickrank.fit.dbn_problem import Problem
 from clickrank.fit.dcm_problem import last_click
 from clickrank.fit.em import maximise
+from clickrank.fit.fitted_model import Clicks, Fit, at_edge, by_rows, edge_error, lists_of
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
 

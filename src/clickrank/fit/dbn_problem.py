@@ -21,8 +21,8 @@ from scipy.special import xlog1py, xlogy
 
 from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
-from clickrank.fit.base import add_up, typical_rate
 from clickrank.fit.bordered import Blocks
+from clickrank.fit.fitted_model import add_up, typical_rate
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
 

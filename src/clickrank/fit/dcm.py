@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import DCM
-from clickrank.fit.base import Clicks, Fit, at_edge, by_rows, lists_of
 from clickrank.fit.cascade import reached
 from clickrank.fit.dcm_problem import Problem, last_click
+from clickrank.fit.fitted_model import Clicks, Fit, at_edge, by_rows, lists_of
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
 

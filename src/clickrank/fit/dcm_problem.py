@@ -10,9 +10,9 @@ from scipy.special import xlog1py, xlogy
 
 from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
-from clickrank.fit.base import Clicks, add_up, edge_error, typical_rate
 from clickrank.fit.bordered import Blocks
 from clickrank.fit.em import Path, maximise
+from clickrank.fit.fitted_model import Clicks, add_up, edge_error, typical_rate
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.cascade_examination import examined_displays
 from clickrank.logs.counts import NOTHING

@@ -10,7 +10,7 @@ from scipy.special import xlog1py, xlogy
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float
 from clickrank.clickmodels import DCTR
-from clickrank.fit.base import (
+from clickrank.fit.fitted_model import (
     Clicks,
     Fit,
     add_up,

@@ -17,7 +17,9 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import MNL
 from clickrank.errors import invalid
-from clickrank.fit.base import (
+from clickrank.fit.bordered import Blocks
+from clickrank.fit.em import maximise
+from clickrank.fit.fitted_model import (
     Clicks,
     Fit,
     add_up,
@@ -27,8 +29,6 @@ from clickrank.fit.base import (
     lists_of,
     typical_rate,
 )
-from clickrank.fit.bordered import Blocks
-from clickrank.fit.em import maximise
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
 

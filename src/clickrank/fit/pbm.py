@@ -11,7 +11,8 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import PBM
 from clickrank.errors import invalid
-from clickrank.fit.base import (
+from clickrank.fit.dctr import of_clicks
+from clickrank.fit.fitted_model import (
     Clicks,
     Fit,
     add_up,
@@ -21,7 +22,6 @@ from clickrank.fit.base import (
     edge_error,
     typical_rate,
 )
-from clickrank.fit.dctr import of_clicks
 from clickrank.fit.pbm_problem import PBMProblem
 from clickrank.logs import Cells, Counts, Sessions
 from clickrank.logs.counts import NOTHING

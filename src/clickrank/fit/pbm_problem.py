@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
-from clickrank.fit.base import add_up
+from clickrank.fit.fitted_model import add_up
 from clickrank.numerics.pbm_likelihood import (
     PBMCells,
     best_rows,

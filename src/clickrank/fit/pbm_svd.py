@@ -11,8 +11,8 @@ from scipy.special import xlog1py, xlogy
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float
 from clickrank.clickmodels import PBM
-from clickrank.fit.base import Clicks, Fit, by_rows
 from clickrank.fit.dctr import of_clicks
+from clickrank.fit.fitted_model import Clicks, Fit, by_rows
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
 

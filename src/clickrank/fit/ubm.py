@@ -17,7 +17,8 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import UBM
 from clickrank.errors import invalid
-from clickrank.fit.base import (
+from clickrank.fit.dctr import of_clicks
+from clickrank.fit.fitted_model import (
     Clicks,
     Fit,
     add_up,
@@ -27,7 +28,6 @@ from clickrank.fit.base import (
     lists_of,
     typical_rate,
 )
-from clickrank.fit.dctr import of_clicks
 from clickrank.fit.pbm import SOLVERS, shrunk
 from clickrank.fit.pbm_problem import PBMProblem
 from clickrank.logs import Counts, Sessions

@@ -12,7 +12,7 @@ from clickrank._core.arrays import Floats, FloatStatistic, Ints
 from clickrank._core.features import Features
 from clickrank._core.validate import check_float, check_int
 from clickrank.errors import invalid
-from clickrank.numerics.pseudo_inverse import factor_pseudo_inverse
+from clickrank.numerics.jacobi_pseudo_inverse import factor_pseudo_inverse
 from clickrank.policies._shared.grid import on_grid
 from clickrank.policies._shared.ridge import (
     check_regression,

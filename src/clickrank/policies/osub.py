@@ -13,14 +13,14 @@ import numpy as np
 from clickrank._core.arrays import IntParticle, Ints, IntStatistic
 from clickrank._core.validate import check_float
 from clickrank.errors import invalid
-from clickrank.numerics.item_graph import (
+from clickrank.numerics.kl_bounds import kl_upper
+from clickrank.numerics.neighbour_graph import (
     checked_graph,
     line_graph,
     packed_graph,
     peak_besides,
     relabelled_graph,
 )
-from clickrank.numerics.kl_bounds import kl_upper
 from clickrank.policies.base import Assumes, KnownModel, Policy
 from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo, KnowsItems
 from clickrank.policies.contract import Request, register

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._core.arrays import Floats, FloatStatistic, Ints, IntStatistic, Vector
-from clickrank.numerics.posterior import HAT_SIZE, build_hat, sample_posterior
+from clickrank.numerics.posterior_draws import HAT_SIZE, build_hat, sample_posterior
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request, register

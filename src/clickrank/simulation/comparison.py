@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from clickrank.clickmodels.base import ClickModel
+from clickrank.clickmodels.click_model import ClickModel
 from clickrank.errors import invalid
 from clickrank.plots import Curve, regret_figure
 from clickrank.policies.base import Policy

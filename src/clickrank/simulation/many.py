@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from clickrank._core.progress import Tick, progress_bar
 from clickrank._core.validate import check_int
-from clickrank.clickmodels.base import ClickModel
+from clickrank.clickmodels.click_model import ClickModel
 from clickrank.errors import ClickRankError, invalid
 from clickrank.policies.base import Policy
 from clickrank.simulation.many_results import Key, ManyResults, Rows, stacked

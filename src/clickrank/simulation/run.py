@@ -19,8 +19,8 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank._core.progress import Tick, progress_bar
 from clickrank._core.rng import streams
 from clickrank._core.validate import check_int
-from clickrank.clickmodels.base import ClickModel
-from clickrank.clickmodels.base import code_of as model_code
+from clickrank.clickmodels.click_model import ClickModel
+from clickrank.clickmodels.click_model import code_of as model_code
 from clickrank.errors import does_not_apply, invalid
 from clickrank.learning.learner import Learner
 from clickrank.learning.rounds import compiled_play, settled_after

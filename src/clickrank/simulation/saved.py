@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clickrank._compile.jit import fingerprint
-from clickrank.clickmodels.base import source_of as model_source
+from clickrank.clickmodels.click_model import source_of as model_source
 from clickrank.errors import ClickRankError, invalid
 from clickrank.policies.contract import source_of as policy_source
 from clickrank.simulation.many_results import Rows, stacked

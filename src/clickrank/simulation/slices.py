@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._core.progress import Tick
-from clickrank.clickmodels.base import ClickModel
+from clickrank.clickmodels.click_model import ClickModel
 from clickrank.policies.base import Policy
 from clickrank.simulation.many_results import Key, Rows
 from clickrank.simulation.run import LOOK_SECONDS, Job, Plan

@@ -9,7 +9,7 @@ import numpy as np
 from clickrank._compile.callbacks import Callback, Held, callback, data_at, numbers_at
 from clickrank._compile.jit import inline_kernel, tell_apart
 from clickrank._core.arrays import Floats, Ints
-from clickrank.clickmodels.base import ClickModel, code_of, sample, value
+from clickrank.clickmodels.click_model import ClickModel, code_of, sample, value
 
 
 class Users(NamedTuple):

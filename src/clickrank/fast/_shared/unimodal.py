@@ -15,7 +15,7 @@ import numpy as np
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._core.arrays import Floats, IntParticle, Ints
 from clickrank.fast._shared.kept_indices import NEVER, KLIndices, bound, forget, index, no_indices
-from clickrank.numerics.assignment import TIE, assign, no_assignment
+from clickrank.numerics.assignment import TIE, assign, assignment_buffers
 from clickrank.numerics.kl_bounds import SLACK
 from clickrank.policies import grab, s_grab
 from clickrank.policies._shared.unimodal import build as build_bookkeeping
@@ -46,7 +46,7 @@ class Cache(NamedTuple):
 def build(params: grab.Params | s_grab.Params, state: State) -> Cache:
     """Compute the click rates; the leader and the indices are found when they are needed."""
     n_items, n_positions = state.clicks.shape
-    work = no_assignment(n_items, n_positions)
+    work = assignment_buffers(n_items, n_positions)
     return Cache(
         **build_bookkeeping(params, state)._asdict(),
         mean=state.clicks / np.maximum(state.clicks + state.misses, 1),
@@ -57,9 +57,9 @@ def build(params: grab.Params | s_grab.Params, state: State) -> Cache:
         order_buffer=np.zeros(n_positions, dtype=np.int64),
         neighbours_buffer=np.zeros((max(params.degree, 1), 2), dtype=np.int64),
         gain_buffer=np.zeros(max(params.degree, 1)),
-        room_buffer=work["room"],
-        marks_buffer=work["marks"],
-        graph_buffer=work["graph"],
+        room_buffer=work["float_buffer"],
+        marks_buffer=work["int_buffer"],
+        graph_buffer=work["graph_buffer"],
     )
 
 

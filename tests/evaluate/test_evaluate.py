@@ -19,13 +19,13 @@ from clickrank.evaluate import (
     Mixture,
     PositionBasedIPS,
     PseudoInverse,
+    RankingDistribution,
     Replay,
     RewardInteractionIPS,
-    Target,
     WeightingEstimator,
 )
-from clickrank.evaluate.targets import all_lists
 from clickrank.logs import Impressions
+from clickrank.rankings.enumeration import all_rankings
 
 N_ITEMS, N_POSITIONS = 4, 3
 ATTRACTION = [0.5, 0.3, 0.7, 0.2]
@@ -37,7 +37,7 @@ MODELS: dict[str, ClickModel] = {
     "dcm": DCM(ATTRACTION, [0.8, 0.5, 0.3]),
     "mnl": MNL(ATTRACTION, [1.0, 0.5, 0.7]),
 }
-EVERY = all_lists(N_ITEMS, N_POSITIONS)
+EVERY = all_rankings(N_ITEMS, N_POSITIONS)
 CLICKS = np.array(list(itertools.product([0, 1], repeat=N_POSITIONS)), dtype=np.uint8)
 
 
@@ -69,8 +69,8 @@ def everything(model: ClickModel, logging: Mixture = LOGGING) -> tuple[Impressio
     return Impressions(NAMES, lists, clicks, marginal, prefix), chance
 
 
-def true_value(model: ClickModel, target: Target, reward: str = "clicks") -> float:
-    lists = target.as_lists()
+def true_value(model: ClickModel, target: RankingDistribution, reward: str = "clicks") -> float:
+    lists = target.as_mixture()
     values = []
     for ranking in lists.rankings:
         none = np.zeros(N_POSITIONS, dtype=np.int64)
@@ -95,7 +95,9 @@ UNBIASED = [(e, m) for e, good, _ in CASES for m in good]
 BIASED = [(e, m) for e, _, bad in CASES for m in bad]
 
 
-def expectation(estimator: WeightingEstimator, model: ClickModel, target: Target) -> float:
+def expectation(
+    estimator: WeightingEstimator, model: ClickModel, target: RankingDistribution
+) -> float:
     log, chance = everything(model)
     return float(chance @ estimator.terms(log, target).values.sum(axis=1))
 
@@ -175,7 +177,9 @@ def test_doubly_robust_exactly_unbiased_whatever_the_model(model: str, guess: st
             assert found == pytest.approx(true_value(MODELS[model], target, reward), abs=1e-12)
 
 
-def variance(estimator: WeightingEstimator, model: ClickModel, target: Target) -> float:
+def variance(
+    estimator: WeightingEstimator, model: ClickModel, target: RankingDistribution
+) -> float:
     log, chance = everything(model)
     values = estimator.terms(log, target).values.sum(axis=1)
     return float(chance @ values**2 - (chance @ values) ** 2)

@@ -22,20 +22,20 @@ from clickrank.evaluate import (
     Marginals,
     Mixture,
     PositionBasedIPS,
+    RankingDistribution,
     Replay,
     RewardInteractionIPS,
-    Target,
     UniformLists,
     evaluate,
     fixed_list,
     shown_in,
 )
-from clickrank.evaluate.targets import all_lists
 from clickrank.logs import Impressions
+from clickrank.rankings.enumeration import all_rankings
 
 N_ITEMS, N_POSITIONS = 4, 2
 MODEL = PBM([0.6, 0.5, 0.3, 0.1], [0.9, 0.5])
-EVERY = all_lists(N_ITEMS, N_POSITIONS)
+EVERY = all_rankings(N_ITEMS, N_POSITIONS)
 LOGGING = Mixture(EVERY, N_ITEMS, np.random.default_rng(5).dirichlet(np.full(len(EVERY), 3.0)))
 TARGET = Mixture([[0, 1], [1, 0], [0, 2]], N_ITEMS, [0.6, 0.2, 0.2])
 NAMES = np.array(["a", "b", "c", "d"])
@@ -113,7 +113,7 @@ def test_coverage_at_the_nominal_level(estimator: Estimator, n: int) -> None:
     assert found.get("bernstein", 1.0) >= 0.95
 
 
-def refusal(estimator: Estimator, log: Impressions, target: Target) -> str:
+def refusal(estimator: Estimator, log: Impressions, target: RankingDistribution) -> str:
     with pytest.raises(CannotEvaluate) as found:
         estimator.estimate(log, target)
     return str(found.value)
@@ -227,8 +227,8 @@ def test_single_displays_tell_of_items_at_positions() -> None:
     assert only.bernstein is not None
     assert only.bernstein.low < value(TARGET) < only.bernstein.high
     assert "single displays" in refusal(ListIPS(), single, TARGET)
-    with pytest.raises(CannotEvaluate, match="not its lists"):
-        shown_in(single).as_lists()
+    with pytest.raises(CannotEvaluate, match="not which lists"):
+        shown_in(single).as_mixture()
 
 
 def test_several_queries_count_by_their_impressions() -> None:

@@ -24,9 +24,9 @@ from clickrank.evaluate import (
     ListIPS,
     Marginals,
     Mixture,
+    RankingDistribution,
     Replay,
     Settings,
-    Target,
     UniformLists,
     evaluate,
     fixed_list,
@@ -35,9 +35,9 @@ from clickrank.evaluate import (
     shown_in,
 )
 from clickrank.evaluate.evaluation import ALL
-from clickrank.evaluate.targets import all_lists
 from clickrank.evaluate.verdicts import verdict
 from clickrank.logs import Impressions
+from clickrank.rankings.enumeration import all_rankings
 
 TWO = np.array([[0, 1], [1, 0]])
 
@@ -64,7 +64,7 @@ def log_of(
     )
 
 
-def refusal(estimator: Estimator, log: Impressions, target: Target) -> str:
+def refusal(estimator: Estimator, log: Impressions, target: RankingDistribution) -> str:
     with pytest.raises(CannotEvaluate) as found:
         estimator.estimate(log, target)
     return str(found.value)
@@ -99,7 +99,7 @@ def test_direct_method_refuses_items_never_shown() -> None:
 
 def test_bootstrapped_replay_refuses_by_what_the_log_itself_keeps() -> None:
     """One of 24 lists: of 400 some 17, though each log drawn from it keeps 400."""
-    log = log_of(all_lists(4, 3), 400, seed=1, names="abcd")
+    log = log_of(all_rankings(4, 3), 400, seed=1, names="abcd")
     found = refusal(BootstrappedReplay(resamples=5), log, Mixture([[0, 1, 2]], 4))
     assert found.startswith("Too little overlap: of ")
 
@@ -148,7 +148,7 @@ def false_verdicts(runs: int, names: tuple[str, ...]) -> tuple[int, int]:
     first = any_of_them = 0
     settings = Settings(propensities="uniform")
     for seed in range(runs):
-        log = log_of(all_lists(3, 2), 600, seed, rates=[0.3, 0.15], logged=False)
+        log = log_of(all_rankings(3, 2), 600, seed, rates=[0.3, 0.15], logged=False)
         said = evaluate(log, ONE_OF_SIX, names, dataclasses.replace(settings, seed=seed)).verdict
         decided = ["than today's by" in s and "Not told" not in s for s in said]
         first += decided[0]
@@ -171,7 +171,7 @@ def test_false_verdicts_of_all_estimators() -> None:
 
 def test_the_second_opinion_is_fixed_beforehand() -> None:
     """No other estimator gets a word, however decided it is."""
-    log = log_of(all_lists(3, 2), 600, seed=0, rates=[0.3, 0.15], logged=False)
+    log = log_of(all_rankings(3, 2), 600, seed=0, rates=[0.3, 0.15], logged=False)
     undecided = ListIPS(propensities="uniform").estimate(log, ONE_OF_SIX)
     assert undecided.with_clicks >= 10
     decided = dataclasses.replace(undecided, gain_interval=Interval(0.1, 0.2))
@@ -215,7 +215,7 @@ def test_single_displays_are_mapped_by_name_too() -> None:
 
 
 def test_queries_of_different_widths_are_named() -> None:
-    two, three = log_of(TWO, 100, seed=0), log_of(all_lists(3, 3), 100, seed=0)
+    two, three = log_of(TWO, 100, seed=0), log_of(all_rankings(3, 3), 100, seed=0)
     targets = [Mixture([[0, 1]], 3), Mixture([[0, 1, 2]], 3)]
     with pytest.raises(InvalidValue, match=r"as many positions, got \[2, 3\]"):
         evaluate([two, three], targets)
@@ -259,7 +259,7 @@ def test_a_bound_by_draws_is_said() -> None:
 
 
 def test_examination_that_is_fitted_is_said() -> None:
-    log = log_of(all_lists(3, 2), 600, seed=0)
+    log = log_of(all_rankings(3, 2), 600, seed=0)
     found = evaluate(log, ONE_OF_SIX, ["position-based-ips"])
     notes = found.estimates["position-based-ips"].notes
     assert any("Examination was fitted to the same impressions" in note for note in notes)

@@ -16,17 +16,17 @@ from clickrank.evaluate import (
     ItemPositionIPS,
     ListIPS,
     Mixture,
+    RankingDistribution,
     Replay,
     RewardInteractionIPS,
-    Target,
     WeightingEstimator,
     fixed_list,
     frozen,
     learned,
     part,
 )
-from clickrank.evaluate.targets import all_lists
 from clickrank.logs import Impressions, open_log
+from clickrank.rankings.enumeration import all_rankings
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.schemas.requests import Clicks, NewRanker, RankBatch, RankRequest
 from tests.service.runtime.test_engine import folded
@@ -78,9 +78,9 @@ def served(folder: Path, policy: str, n: int, seed: int, **settings: float) -> I
         return opened.impressions()
 
 
-def true_value(target: Target) -> float:
+def true_value(target: RankingDistribution) -> float:
     """What the target earns when it runs: the mean over its lists by the click model."""
-    lists = target.as_lists()
+    lists = target.as_mixture()
     rates = MODEL.attraction[lists.rankings] * MODEL.examination
     return float(lists.probabilities @ rates.sum(axis=1))
 
@@ -147,9 +147,9 @@ def test_coverage_from_the_log_of_a_service_that_learns(tmp_path: Path) -> None:
     assert min(held.values()) >= 34
 
 
-def simulated_value(target: Target) -> float:
+def simulated_value(target: RankingDistribution) -> float:
     """What the target earns in a million simulated rounds: a standard error of under 0.001."""
-    lists = target.as_lists()
+    lists = target.as_mixture()
     rng = np.random.default_rng(1)
     shown = lists.rankings[rng.choice(len(lists.rankings), 1_000_000, p=lists.probabilities)]
     clicks = rng.random(shown.shape) < MODEL.attraction[shown] * MODEL.examination
@@ -159,7 +159,7 @@ def simulated_value(target: Target) -> float:
 @pytest.mark.proof
 def test_replay_of_a_policy_that_learns_is_a_simulation_of_it() -> None:
     """The mean over 300 logs is that of simulated runs, to four standard errors."""
-    lists = Mixture(all_lists(4, 2), 4)
+    lists = Mixture(all_rankings(4, 2), 4)
     policy = cr.policy("thompson", model=MODEL)
     kept, values = [], []
     for seed in range(300):

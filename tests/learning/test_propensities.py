@@ -17,36 +17,39 @@ from clickrank.learning import Learner, Propensities
 from clickrank.learning.context_state import ContextState
 from clickrank.policies import POLICIES, ExactLists
 from clickrank.policies.contract import scores_items
-from clickrank.rankings.lists import (
-    Blocks,
-    Dealt,
-    Drawn,
-    Few,
-    Joined,
-    Led,
-    Lists,
-    Replaced,
-    largest,
-    partition,
+from clickrank.rankings.closed_form import (
+    Concatenation,
+    RandomFirstItem,
+    RandomReplacements,
+    ShuffledBlocks,
+    ShuffledSample,
+)
+from clickrank.rankings.distributions import (
+    DrawnRankings,
+    Mixture,
+    RankingDistribution,
+    UniformLists,
 )
 from tests.paths import DOCS
 from tests.policies.test_policies import MAKE
 
 
-def enumerated(lists: Lists, n_items: int, n_positions: int) -> dict[tuple[int, ...], float]:
+def enumerated(
+    lists: RankingDistribution, n_items: int, n_positions: int
+) -> dict[tuple[int, ...], float]:
     """Return the probability of every list, by the last of its prefixes."""
     every = itertools.permutations(range(n_items), n_positions)
     return {one: float(lists.prefixes(np.array(one))[-1]) for one in every}
 
 
-def assert_consistent(lists: Lists, n_items: int, n_positions: int) -> None:
+def assert_consistent(lists: RankingDistribution, n_items: int, n_positions: int) -> None:
     """All probabilities follow from those of whole lists, which sum to 1."""
     found = enumerated(lists, n_items, n_positions)
     assert sum(found.values()) == pytest.approx(1.0, abs=1e-12)
     marginals = np.zeros((n_items, n_positions))
     for one, chance in found.items():
         marginals[list(one), range(n_positions)] += chance
-    np.testing.assert_allclose(lists.marginals(n_items), marginals, atol=1e-12)
+    np.testing.assert_allclose(lists.marginals(), marginals, atol=1e-12)
     for one in found:
         begins = [
             sum(p for other, p in found.items() if other[: k + 1] == one[: k + 1])
@@ -78,7 +81,7 @@ def test_replaced_lists_are_those_enumerated(
     n_items: int, n_positions: int, epsilon: float
 ) -> None:
     base = np.arange(n_items)[::-1][:n_positions].copy()
-    lists = Replaced(base, epsilon, n_items)
+    lists = RandomReplacements(base, epsilon, n_items)
     assert_consistent(lists, n_items, n_positions)
     expected = by_replacing(base, epsilon, n_items)
     for one, chance in enumerated(lists, n_items, n_positions).items():
@@ -88,20 +91,26 @@ def test_replaced_lists_are_those_enumerated(
 @pytest.mark.parametrize(
     ("lists", "n_items", "n_positions"),
     [
-        (Blocks([range(4)], [0, 0]), 4, 2),
-        (Blocks([[2], [0, 3], [1, 4]], [1, 0, 1, 2]), 5, 4),
-        (partition(np.array([3, 0, 2, 1]), np.array([0, 1, 4]), 3), 4, 3),
-        (largest(np.array([0.5, 0.2, 0.5, 0.2, 0.2]), np.array([2, 0, 1])), 5, 3),
-        (Few([[0, 1, 2], [0, 2, 1]], [0.25, 0.75]), 3, 3),
-        (Joined([(Few([[0, 1], [1, 0]]), 2), (Blocks([[2, 3, 4]], [0, 0]), 2)]), 5, 4),
-        (Drawn(np.array([[0, 1], [0, 2], [0, 1], [2, 1]])), 3, 2),
-        (Dealt(np.array([3, 1]), np.array([0, 2, 4]), 3), 5, 3),
-        (Dealt(np.array([3]), np.array([0, 2, 1]), 4), 4, 4),
-        (Led(np.array([0.25, 0.0, 0.75, 0.0]), 3), 4, 3),
+        (ShuffledBlocks([range(4)], [0, 0], 4), 4, 2),
+        (ShuffledBlocks([[2], [0, 3], [1, 4]], [1, 0, 1, 2], 5), 5, 4),
+        (ShuffledBlocks.of_partition(np.array([3, 0, 2, 1]), np.array([0, 1, 4]), 3), 4, 3),
+        (ShuffledBlocks.of_scores(np.array([0.5, 0.2, 0.5, 0.2, 0.2]), np.array([2, 0, 1])), 5, 3),
+        (Mixture([[0, 1, 2], [0, 2, 1]], 3, [0.25, 0.75]), 3, 3),
+        (Mixture.unchecked([[0, 1, 2], [0, 2, 1]], 3, [0.25, 0.75]), 3, 3),
+        (UniformLists(4, 3), 4, 3),
+        (
+            Concatenation([Mixture([[0, 1], [1, 0]], 5), ShuffledBlocks([[2, 3, 4]], [0, 0], 5)]),
+            5,
+            4,
+        ),
+        (DrawnRankings(np.array([[0, 1], [0, 2], [0, 1], [2, 1]]), 3), 3, 2),
+        (ShuffledSample(np.array([3, 1]), np.array([0, 2, 4]), 3, 5), 5, 3),
+        (ShuffledSample(np.array([3]), np.array([0, 2, 1]), 4, 4), 4, 4),
+        (RandomFirstItem(np.array([0.25, 0.0, 0.75, 0.0]), 3), 4, 3),
     ],
 )
 def test_marginals_and_prefixes_follow_from_whole_lists(
-    lists: Lists, n_items: int, n_positions: int
+    lists: RankingDistribution, n_items: int, n_positions: int
 ) -> None:
     assert_consistent(lists, n_items, n_positions)
 
@@ -161,7 +170,7 @@ def test_propensities_are_the_shares_of_a_long_run(
         learner.rank()  # a list in flight, whose feedback is to come
     found = learner.propensities(seed=3)
     assert found.exact is exact
-    shares = Drawn(drawn_one_by_one(learner, 4000)).marginals(6)
+    shares = DrawnRankings(drawn_one_by_one(learner, 4000), 6).marginals()
     assert_close(found, shares, 4000)
 
 
@@ -192,7 +201,7 @@ def test_no_luck_no_draws() -> None:
 
 
 def test_a_list_that_was_shown_is_never_impossible() -> None:
-    found = Propensities(Drawn(np.array([[0, 1]] * 8 + [[1, 0]])), 3, 2)
+    found = Propensities(DrawnRankings(np.array([[0, 1]] * 8 + [[1, 0]]), 3), 3, 2)
     assert found.of([2, 1])[1].tolist() == [0, 0]
     assert found.of_shown([2, 1])[1].tolist() == [0.1, 0.1]
     assert found.of_shown([2, 1])[0].tolist() == [0.1, 0.9]
@@ -310,7 +319,7 @@ def test_every_policy_states_what_a_long_run_shows(name: str) -> None:
             learner.rank()
         found = learner.propensities(seed=3)
         shown = drawn_one_by_one(learner, 4000)
-        assert_close(found, Drawn(shown).marginals(6), 4000)
+        assert_close(found, DrawnRankings(shown, 6).marginals(), 4000)
         if found.exact:
             lists, counts = np.unique(shown, axis=0, return_counts=True)
             for ranking, count in zip(lists, counts, strict=True):

@@ -14,16 +14,10 @@ from clickrank.evaluate.pseudo_inverse import PseudoInverse
 from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.reward_interaction import RewardInteractionIPS
-from clickrank.evaluate.targets import (
-    Marginals,
-    Mixture,
-    Target,
-    UniformLists,
-    fixed_list,
-    shown_in,
-)
+from clickrank.evaluate.targets import fixed_list, shown_in
 from clickrank.evaluate.terms import Terms
 from clickrank.evaluate.usable_part import part
+from clickrank.rankings.distributions import Marginals, Mixture, RankingDistribution, UniformLists
 from clickrank.stats.intervals import Interval
 
 __all__ = [
@@ -43,11 +37,11 @@ __all__ = [
     "Mixture",
     "PositionBasedIPS",
     "PseudoInverse",
+    "RankingDistribution",
     "Replay",
     "Reward",
     "RewardInteractionIPS",
     "Settings",
-    "Target",
     "Terms",
     "UniformLists",
     "WeightingEstimator",

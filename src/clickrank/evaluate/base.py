@@ -15,10 +15,10 @@ from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.few_clicks import few_clicks_notes, widened_if_few
 from clickrank.evaluate.propensities import Chances, Source, propensities_of
 from clickrank.evaluate.result import Estimate
-from clickrank.evaluate.targets import Target
 from clickrank.evaluate.terms import Terms, joined
 from clickrank.evaluate.usable_part import check_random, check_widths, pairs_of, usable
 from clickrank.logs import Impressions
+from clickrank.rankings.distributions import RankingDistribution
 from clickrank.stats.bootstrap import bootstrap_intervals
 from clickrank.stats.intervals import Interval, empirical_bernstein
 
@@ -66,7 +66,9 @@ class Estimator(abc.ABC):
 
     @abc.abstractmethod
     def estimate(
-        self, log: Impressions | Sequence[Impressions], target: Target | Sequence[Target]
+        self,
+        log: Impressions | Sequence[Impressions],
+        target: RankingDistribution | Sequence[RankingDistribution],
     ) -> Estimate:
         """Return the value of a target with its intervals, or refuse with `CannotEvaluate`.
 
@@ -122,11 +124,13 @@ class WeightingEstimator(Estimator):
             raise invalid(owner, rule, self.reward)
 
     @abc.abstractmethod
-    def terms(self, log: Impressions, target: Target) -> Terms:
+    def terms(self, log: Impressions, target: RankingDistribution) -> Terms:
         """Return the terms of each impression, without a look at whether the log suffices."""
 
     def estimate(
-        self, log: Impressions | Sequence[Impressions], target: Target | Sequence[Target]
+        self,
+        log: Impressions | Sequence[Impressions],
+        target: RankingDistribution | Sequence[RankingDistribution],
     ) -> Estimate:
         """Return the value of a target with its intervals, or refuse with `CannotEvaluate`.
 

@@ -13,9 +13,9 @@ from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.base import rewards_of
 from clickrank.evaluate.replay import Replay, pairs_to_replay
 from clickrank.evaluate.result import Estimate
-from clickrank.evaluate.targets import Target
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
+from clickrank.rankings.distributions import RankingDistribution
 from clickrank.stats.intervals import Interval, student_quantile
 
 
@@ -64,7 +64,7 @@ class BootstrappedReplay(Replay):
     def estimate(
         self,
         log: Impressions | Sequence[Impressions],
-        target: Target | Policy | Sequence[Target | Policy],
+        target: RankingDistribution | Policy | Sequence[RankingDistribution | Policy],
     ) -> Estimate:
         """Return the value of a target, or of a policy that learns for about n rounds."""
         pairs, notes = pairs_to_replay(log, target, self.propensities)

@@ -17,10 +17,11 @@ from clickrank.evaluate.models import (
 )
 from clickrank.evaluate.propensities import known_policy
 from clickrank.evaluate.reward_interaction import largest_prefix_weights
-from clickrank.evaluate.targets import Mixture, Target, prefix_numbers
 from clickrank.evaluate.terms import Terms
 from clickrank.evaluate.usable_part import part
 from clickrank.logs import Impressions
+from clickrank.rankings.distributions import Mixture, RankingDistribution
+from clickrank.rankings.enumeration import number_prefixes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +59,10 @@ class CascadeDR(WeightingEstimator):
     assumes = "Holds if people read from the top down: a click depends on no item below."
     needs = "beginnings of lists"
 
-    def terms(self, log: Impressions, target: Target) -> Terms:
+    def terms(self, log: Impressions, target: RankingDistribution) -> Terms:
         """Return the terms of each impression, without a look at whether the log suffices."""
         owner = type(self).__name__
-        lists = target.as_lists(self.seed)
+        lists = target.as_mixture(self.seed)
         logged = self.propensities_in(log).prefixes()
         full = ratio(lists.prefix_probabilities(log.rankings), logged)
         possible, drawn = None, False
@@ -112,7 +113,7 @@ class CascadeDR(WeightingEstimator):
         rewards = expected_rewards(model, lists.rankings, self.reward)
         rest = np.cumsum(rewards[:, ::-1], axis=1)[:, ::-1]  # from each position on
         chances = lists.probabilities
-        (own, other), sizes = prefix_numbers(lists.n_items, lists.rankings, log.rankings)
+        (own, other), sizes = number_prefixes(lists.n_items, lists.rankings, log.rankings)
         now, ahead = np.empty(other.shape), np.empty(other.shape)
         for k, size in enumerate(sizes):
             now[:, k] = _average(own[:, k], chances, rest[:, k], size)[other[:, k]]

@@ -21,10 +21,10 @@ from clickrank.evaluate.models import (
     model_of,
 )
 from clickrank.evaluate.result import Estimate
-from clickrank.evaluate.targets import Mixture, Target
 from clickrank.evaluate.usable_part import pairs_of, usable
 from clickrank.logs import Impressions
 from clickrank.logs.resampling import resampled
+from clickrank.rankings.distributions import Mixture, RankingDistribution
 from clickrank.stats.intervals import Interval, difference_interval, student_quantile
 
 
@@ -76,7 +76,9 @@ class DirectMethod(Estimator):
         check_int(type(self).__name__, "refits", self.refits, 0)
 
     def estimate(
-        self, log: Impressions | Sequence[Impressions], target: Target | Sequence[Target]
+        self,
+        log: Impressions | Sequence[Impressions],
+        target: RankingDistribution | Sequence[RankingDistribution],
     ) -> Estimate:
         """Return the value of a target by the click model."""
         notes: list[str] = []
@@ -87,7 +89,7 @@ class DirectMethod(Estimator):
             notes += [*wanted.notes, *about]
         own = np.concatenate([rewards_of(one, self.reward).sum(axis=1) for one, _ in pairs])
         sizes = np.array([len(one.rankings) for one, _ in pairs])
-        every = [wanted.as_lists(self.seed) for _, wanted in pairs]
+        every = [wanted.as_mixture(self.seed) for _, wanted in pairs]
         share = sizes / sizes.sum()
         logs = [one for one, _ in pairs]
         notes += self._check_shown(logs, every, share)
@@ -109,7 +111,7 @@ class DirectMethod(Estimator):
             gain_interval = difference_interval(value, interval, own, self.level)
             notes += few_clicks_notes(with_clicks)
             notes.append("The interval does not know whether the click model is right.")
-        if any(lists.drawn for lists in every):
+        if any(not lists.exact for lists in every):
             notes.append("The target has too many lists: its value is by draws of it.")
         return Estimate(
             estimator=f"{self.name}, {self._model_name()}",

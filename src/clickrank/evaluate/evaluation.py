@@ -22,12 +22,12 @@ from clickrank.evaluate.pseudo_inverse import PseudoInverse
 from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.result import Estimate
 from clickrank.evaluate.reward_interaction import RewardInteractionIPS
-from clickrank.evaluate.targets import Target
 from clickrank.evaluate.usable_part import check_widths, has_lists, part
 from clickrank.evaluate.verdicts import verdict
 from clickrank.fit import fit
 from clickrank.logs import Counts, Impressions
 from clickrank.policies import POLICIES, Policy, policy
+from clickrank.rankings.distributions import RankingDistribution
 from clickrank.stats.bootstrap import bootstrap_interval
 from clickrank.stats.intervals import Interval
 
@@ -76,7 +76,7 @@ ALL = (
     "direct",
     "bootstrapped-replay",
 )
-Wanted: TypeAlias = Target | Policy
+Wanted: TypeAlias = RankingDistribution | Policy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +171,7 @@ def evaluate(
     chosen = Settings() if settings is None else settings
     check_float("evaluate", "split", chosen.split, 0.0, 1.0 - 1e-9)
     every = [logs] if isinstance(logs, Impressions) else list(logs)
-    single = isinstance(target, (Target, Policy))
+    single = isinstance(target, (RankingDistribution, Policy))
     wanted: list[Wanted] = [target] * len(every) if single else list(target)  # type: ignore[list-item, arg-type]
     if not every or len(every) != len(wanted):
         rule = f"there must be a log, and a target for each of {len(every)}"
@@ -180,11 +180,13 @@ def evaluate(
     learns = any(isinstance(w, Policy) for w in wanted)
     cut = [round(len(o.rankings) * chosen.split) if learns else 0 for o in every]
     later = [part(o, slice(c, None)) for o, c in zip(every, cut, strict=True)]
-    late_targets: list[Target] = []
+    late_targets: list[RankingDistribution] = []
     why_not_frozen = ""
     try:
         late_targets = [
-            w if isinstance(w, Target) else learned(w, part(o, slice(0, c)), chosen.seed)
+            w
+            if isinstance(w, RankingDistribution)
+            else learned(w, part(o, slice(0, c)), chosen.seed)
             for o, w, c in zip(every, wanted, cut, strict=True)
         ]
     except CannotEvaluate as reason:

@@ -10,54 +10,64 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import CannotEvaluate
-from clickrank.evaluate.targets import MOST_LISTS, Mixture, Target, all_lists
 from clickrank.evaluate.usable_part import usable
 from clickrank.learning import Learner
 from clickrank.learning.chooser import Chooser
-from clickrank.learning.policy_propensities import Propensities, propensities
+from clickrank.learning.policy_propensities import propensities
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
 from clickrank.policies.contract import kernels_of, new_cache
-from clickrank.rankings.lists import Drawn, Few
+from clickrank.rankings.distributions import (
+    MOST_LISTS,
+    DrawnRankings,
+    Mixture,
+    RankingDistribution,
+)
 
 #: Standard error of a target's probabilities where its lists must be drawn: 40,000 draws.
 ACCURACY = 0.0025
 
 
-class Frozen(Target):
-    """A policy whose lists follow a distribution that it can state."""
+class FrozenPolicy(RankingDistribution):
+    """The distribution of a policy's next list, and further lists drawn from the same state.
+
+    Parameters
+    ----------
+    policy, state, cache
+        The policy with its statistics and its cache; None for the cache after a restart.
+    distribution
+        The distribution of the next list.
+    names, notes
+        See `clickrank.evaluate.Mixture`.
+    """
 
     def __init__(
         self,
         policy: Policy,
-        found: Propensities,
+        distribution: RankingDistribution,
         state: Any,
         names: NDArray[Any] | None = None,
         notes: tuple[str, ...] = (),
         cache: Any = None,
     ) -> None:
-        """Keep the policy, its state and cache, and the distribution of its next list."""
-        self.n_items, self.n_positions = found.n_items, found.n_positions
+        """Store the policy and the distribution of its next list."""
+        self.n_items, self.n_positions = distribution.n_items, distribution.n_positions
         self.names, self.notes = names, notes
-        self._policy, self._found, self._state, self._cache = policy, found, state, cache
+        self._policy, self._state, self._cache = policy, state, cache
+        self._distribution = distribution
 
-    def prefix_probabilities(self, rankings: Ints) -> Floats:
-        """Return how likely a list begins as each of these does, down to each position."""
-        different, of = np.unique(rankings, axis=0, return_inverse=True)
-        chances = np.array([self._found.lists.prefixes(ranking) for ranking in different])
-        return np.asarray(chances[of.ravel()])
+    def prefixes(self, ranking: Ints) -> Floats:
+        """Return, for each position, the probability that a list agrees with this one up to it."""
+        return self._distribution.prefixes(ranking)
 
     def marginals(self) -> Floats:
         """Return the probability of each item at each position, (n_items, n_positions)."""
-        return self._found.marginals
+        return self._distribution.marginals()
 
-    def as_lists(self, seed: int = 0) -> Mixture:
-        """Return all lists with their probabilities, or draws if there are too many."""
+    def as_mixture(self, seed: int = 0) -> Mixture:
+        """Return all lists with their probabilities, or drawn lists if there are too many."""
         if math.perm(self.n_items, self.n_positions) <= MOST_LISTS:
-            lists = all_lists(self.n_items, self.n_positions)
-            chances = self.prefix_probabilities(lists)[:, -1]
-            kept = chances > 0.0
-            return Mixture(lists[kept], self.n_items, chances[kept] / chances.sum())
+            return super().as_mixture(seed)
         params = self._policy.params(self.n_items, self.n_positions)
         size = self.n_items, self.n_positions
         cache = self._cache
@@ -65,7 +75,7 @@ class Frozen(Target):
             cache = new_cache(kernels_of(self._policy, self._state), params, self._state, *size)
         chooser = Chooser(self._policy, *size, params, self._state, cache)
         drawn = chooser.draw(np.random.default_rng(seed), MOST_LISTS)
-        return Mixture(drawn, self.n_items, drawn=True)
+        return DrawnRankings(drawn, self.n_items)
 
 
 def frozen(
@@ -76,7 +86,7 @@ def frozen(
     seed: int = 0,
     accuracy: float = ACCURACY,
     cache: Any = None,
-) -> Target:
+) -> RankingDistribution:
     """Return what a policy would show next, as a target; by default before it has learned.
 
     ``state`` and ``cache`` are those of a learner. Without the cache it is what the policy would
@@ -91,26 +101,26 @@ def frozen(
     learner = Learner(policy, n_items, n_positions)
     state = learner.state if state is None else state
     found = propensities(policy, n_items, n_positions, state, seed, accuracy, cache)
-    return _target(policy, state, found, cache=cache)
+    return _target(policy, state, found.distribution, cache=cache)
 
 
 def _target(
     policy: Policy,
     state: Any,
-    found: Propensities,
+    found: RankingDistribution,
     names: NDArray[Any] | None = None,
     notes: tuple[str, ...] = (),
     cache: Any = None,
-) -> Target:
-    lists, n_items = found.lists, found.n_items
-    if isinstance(lists, Few):
-        return Mixture(lists.rankings, n_items, lists.weights, names=names, notes=notes)
-    if isinstance(lists, Drawn):
-        return Mixture(lists.rankings, n_items, drawn=True, names=names, notes=notes)
-    return Frozen(policy, found, state, names, notes, cache)
+) -> RankingDistribution:
+    """Return the distribution of a policy's next list with names and notes."""
+    if isinstance(found, DrawnRankings):
+        return DrawnRankings(found.rankings, found.n_items, names, notes)
+    if isinstance(found, Mixture):
+        return Mixture(found.rankings, found.n_items, found.probabilities, names, notes)
+    return FrozenPolicy(policy, found, state, names, notes, cache)
 
 
-def learned(policy: Policy, log: Impressions, seed: int = 0) -> Target:
+def learned(policy: Policy, log: Impressions, seed: int = 0) -> RankingDistribution:
     """Return what a policy would show once it has learned from a log that another has chosen.
 
     Refused for policies that must remember how they came to a list: they learn from their own only.
@@ -127,4 +137,4 @@ def learned(policy: Policy, log: Impressions, seed: int = 0) -> Target:
         notes = tuple(f"Of what the policy learned from: {note}" for note in about)
     learner.fold(log.rankings, np.zeros((len(log.rankings), 0), dtype=np.int64), log.clicks)
     found = propensities(policy, n_items, n_positions, learner.state, seed, ACCURACY, learner.cache)
-    return _target(policy, learner.state, found, log.items, notes, learner.cache)
+    return _target(policy, learner.state, found.distribution, log.items, notes, learner.cache)

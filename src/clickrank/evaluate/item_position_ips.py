@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
-from clickrank.evaluate.targets import Target
 from clickrank.evaluate.terms import Terms
 from clickrank.logs import Impressions
 from clickrank.logs.counts import NOTHING
+from clickrank.rankings.distributions import RankingDistribution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class ItemPositionIPS(WeightingEstimator):
     needs_lists = False
     knows_any_click = False
 
-    def terms(self, log: Impressions, target: Target) -> Terms:
+    def terms(self, log: Impressions, target: RankingDistribution) -> Terms:
         """Return the terms of each impression, without a look at whether the log suffices."""
         found = self.propensities_in(log)
         table = target.marginals()

@@ -8,9 +8,9 @@ import numpy as np
 
 from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.propensities import known_policy
-from clickrank.evaluate.targets import Target
 from clickrank.evaluate.terms import Terms
 from clickrank.logs import Impressions
+from clickrank.rankings.distributions import RankingDistribution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class ListIPS(WeightingEstimator):
     assumes = "Holds however people click."
     needs = "whole lists"
 
-    def terms(self, log: Impressions, target: Target) -> Terms:
+    def terms(self, log: Impressions, target: RankingDistribution) -> Terms:
         """Return the terms of each impression, without a look at whether the log suffices."""
         logged = self.propensities_in(log).prefixes()[:, -1:]
         full = ratio(target.prefix_probabilities(log.rankings)[:, -1:], logged)
@@ -58,10 +58,10 @@ class ListIPS(WeightingEstimator):
         possible, drawn = None, False
         logging = known_policy(log, self.propensities)
         if logging is not None:
-            lists = target.as_lists(self.seed)
+            lists = target.as_mixture(self.seed)
             ours = target.prefix_probabilities(lists.rankings)[:, -1]
             theirs = logging.prefix_probabilities(lists.rankings)[:, -1]
-            possible, drawn = np.array([ratio(ours, theirs).max()]), lists.drawn
+            possible, drawn = np.array([ratio(ours, theirs).max()]), not lists.exact
         bound = self.bound(full, possible)
         high = float(bound.sum()) * most
         return Terms(weights * rewards, weights, full, 0.0, high, most, drawn=drawn)

@@ -26,7 +26,7 @@ def expected_rewards(model: ClickModel, rankings: Ints, reward: Reward) -> Float
     """
     chances = np.zeros(rankings.shape)
     none = np.zeros(len(rankings))
-    kernel_for(_all_lists, code_of(model))(model.params, rankings, chances, none)
+    kernel_for(_expect_all, code_of(model))(model.params, rankings, chances, none)
     if reward == "clicks":
         return chances
     total = chances.sum(axis=1)
@@ -35,7 +35,7 @@ def expected_rewards(model: ClickModel, rankings: Ints, reward: Reward) -> Float
     return chances
 
 
-def _all_lists(params: Any, rankings: Ints, chances: Floats, none: Floats) -> None:
+def _expect_all(params: Any, rankings: Ints, chances: Floats, none: Floats) -> None:
     clicks = np.zeros(rankings.shape[1], dtype=np.int64)
     for i in range(rankings.shape[0]):
         click_probabilities(params, rankings[i], chances[i])

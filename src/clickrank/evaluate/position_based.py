@@ -11,9 +11,10 @@ from clickrank._core.arrays import Floats, Vector, bounded_vector
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.propensities import known_policy
-from clickrank.evaluate.targets import Target, table_of
 from clickrank.evaluate.terms import Terms
 from clickrank.logs import Impressions
+from clickrank.rankings.distributions import RankingDistribution
+from clickrank.rankings.enumeration import item_shares
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +65,11 @@ class PositionBasedIPS(WeightingEstimator):
         """Whether its propensities are frequencies of the log."""
         return self.propensities in ("logged", "estimated")
 
-    def terms(self, log: Impressions, target: Target) -> Terms:
+    def terms(self, log: Impressions, target: RankingDistribution) -> Terms:
         """Return the terms of each impression, without a look at whether the log suffices."""
         kappa = self._kappa(log.rankings.shape[1])
         source = known_policy(log, self.propensities)
-        shown = table_of(len(log.items), log.rankings) if source is None else source.marginals()
+        shown = item_shares(len(log.items), log.rankings) if source is None else source.marginals()
         by_item = ratio(target.marginals() @ kappa, shown @ kappa)
         full_at = by_item[log.rankings]
         weights_at = self.cut(full_at)

@@ -9,13 +9,15 @@ import numpy as np
 
 from clickrank._core.arrays import Floats
 from clickrank.errors import CannotEvaluate, invalid
-from clickrank.evaluate.targets import Mixture, Target, UniformLists, check_of_log, table_of
+from clickrank.evaluate.targets import check_of_log
 from clickrank.logs import Impressions
 from clickrank.logs.counts import NOTHING
+from clickrank.rankings.distributions import Mixture, RankingDistribution, UniformLists
+from clickrank.rankings.enumeration import item_shares
 
 #: Where propensities come from: the log's own, its frequencies, or all lists were as likely; a
-#: `Target` is the policy that chose the lists, where it is known.
-Source: TypeAlias = Literal["logged", "estimated", "uniform"] | Target
+#: `RankingDistribution` is the policy that chose the lists, where it is known.
+Source: TypeAlias = Literal["logged", "estimated", "uniform"] | RankingDistribution
 
 #: What to do about a log without propensities, in Python and on the command line.
 OTHER_SOURCES = (
@@ -71,18 +73,22 @@ def propensities_of(log: Impressions, source: Source) -> Chances:
     as they did yesterday, and if which list was shown had nothing to do with who saw it.
     """
     n_items = len(log.items)
-    if not isinstance(source, Target) and source not in ("logged", "estimated", "uniform"):
+    if not isinstance(source, RankingDistribution) and source not in (
+        "logged",
+        "estimated",
+        "uniform",
+    ):
         rule = "propensities must be 'logged', 'estimated', 'uniform' or the policy of the log"
         raise invalid("propensities_of", rule, source)
     source = known_policy(log, source) or source
-    if isinstance(source, Target):
+    if isinstance(source, RankingDistribution):
         check_of_log(source, log, "propensities")
         table, prefix = source.marginals(), None
         if (log.rankings != NOTHING).all():
             prefix = source.prefix_probabilities(log.rankings)
         return Chances(_shown(table, log), prefix, table, "known")
     if source == "estimated":
-        table = table_of(n_items, log.rankings)
+        table = item_shares(n_items, log.rankings)
         prefix = None
         if (log.rankings != NOTHING).all():
             prefix = Mixture(log.rankings, n_items).prefix_probabilities(log.rankings)
@@ -100,15 +106,15 @@ def propensities_of(log: Impressions, source: Source) -> Chances:
         if wrong.any():
             rule = f"{name} must be above 0 and at most 1"
             raise invalid("propensities_of", rule, float(array[wrong][0]))
-    table = table_of(n_items, log.rankings)
+    table = item_shares(n_items, log.rankings)
     return Chances(log.propensity, log.prefix_propensity, table, source)
 
 
-def known_policy(log: Impressions, source: Source) -> Target | None:
+def known_policy(log: Impressions, source: Source) -> RankingDistribution | None:
     """Return the policy that chose the lists, if it is known."""
     if source == "uniform":
         return UniformLists(len(log.items), log.rankings.shape[1])
-    return source if isinstance(source, Target) else None
+    return source if isinstance(source, RankingDistribution) else None
 
 
 def _shown(table: Floats, log: Impressions) -> Floats:

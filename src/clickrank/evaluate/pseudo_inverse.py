@@ -10,9 +10,10 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import CannotEvaluate
 from clickrank.evaluate.base import WeightingEstimator, rewards_of
 from clickrank.evaluate.propensities import OTHER_SOURCES, known_policy
-from clickrank.evaluate.targets import Mixture, Target, check_of_log, shown_in
+from clickrank.evaluate.targets import check_of_log, shown_in
 from clickrank.evaluate.terms import Terms
 from clickrank.logs import Impressions
+from clickrank.rankings.distributions import Mixture, RankingDistribution
 
 #: Pairs of item and position, of which a square matrix is inverted.
 MOST_PAIRS = 3000
@@ -62,7 +63,7 @@ class PseudoInverse(WeightingEstimator):
     assumes = "Holds if the reward of a list is a sum over its items at their positions."
     needs = "combinations of items at positions"
 
-    def terms(self, log: Impressions, target: Target) -> Terms:
+    def terms(self, log: Impressions, target: RankingDistribution) -> Terms:
         """Return the terms of each impression, without a look at whether the log suffices."""
         logging = self._logging(log)
         pairs, weight_of_pair = _weights(logging, target)
@@ -80,12 +81,12 @@ class PseudoInverse(WeightingEstimator):
         bound = self.bound(full, possible.max(axis=0))
         low = min(0.0, float(possible.min()) * most)
         high = float(bound.sum()) * most
-        return Terms(weights * rewards, weights, full, low, high, most, drawn=logging.drawn)
+        return Terms(weights * rewards, weights, full, low, high, most, drawn=not logging.exact)
 
     def _logging(self, log: Impressions) -> Mixture:
         """Return the policy that chose the lists, list by list."""
         if self.propensities == "estimated":
-            return shown_in(log).as_lists(self.seed)
+            return shown_in(log).as_mixture(self.seed)
         logging = known_policy(log, self.propensities)
         if logging is None:
             raise CannotEvaluate(
@@ -93,10 +94,10 @@ class PseudoInverse(WeightingEstimator):
                 f"{OTHER_SOURCES} or the policy that chose the lists as propensities in Python."
             )
         check_of_log(logging, log, "propensities")
-        return logging.as_lists(self.seed)
+        return logging.as_mixture(self.seed)
 
 
-def _weights(logging: Mixture, target: Target) -> tuple[Ints, Floats]:
+def _weights(logging: Mixture, target: RankingDistribution) -> tuple[Ints, Floats]:
     """Return the number of each pair of item and position that is shown, -1 for others, and Γ⁺q."""
     marginals = logging.marginals()
     shown = marginals > 0.0

@@ -17,12 +17,12 @@ from clickrank.evaluate.base import COVERED, ERRORS, Estimator, rewards_of
 from clickrank.evaluate.few_clicks import few_clicks_notes, widened_if_few
 from clickrank.evaluate.propensities import Source, known_policy, propensities_of
 from clickrank.evaluate.result import Estimate
-from clickrank.evaluate.targets import Target, UniformLists
 from clickrank.evaluate.usable_part import check_random, pairs_of, usable
 from clickrank.learning import Learner
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
 from clickrank.policies.contract import ANY_ITEMS, Request, code_of, rank, update
+from clickrank.rankings.distributions import RankingDistribution, UniformLists
 from clickrank.stats.bootstrap import bootstrap_interval
 from clickrank.stats.intervals import Interval, difference_interval
 
@@ -77,7 +77,7 @@ class Replay(Estimator):
     def estimate(
         self,
         log: Impressions | Sequence[Impressions],
-        target: Target | Policy | Sequence[Target | Policy],
+        target: RankingDistribution | Policy | Sequence[RankingDistribution | Policy],
     ) -> Estimate:
         """Return the value of a target, or of a policy that learns on its way.
 
@@ -101,7 +101,7 @@ class Replay(Estimator):
         interval: Interval,
         kept: Floats,
         own: Floats,
-        pairs: Sequence[tuple[Impressions, Target | Policy]],
+        pairs: Sequence[tuple[Impressions, RankingDistribution | Policy]],
         notes: list[str],
     ) -> Estimate:
         """Return the result; ``kept`` are the rewards of the impressions kept, ``own`` of all."""
@@ -125,7 +125,9 @@ class Replay(Estimator):
         )
 
     def replayed(
-        self, pairs: Sequence[tuple[Impressions, Target | Policy]], rng: np.random.Generator
+        self,
+        pairs: Sequence[tuple[Impressions, RankingDistribution | Policy]],
+        rng: np.random.Generator,
     ) -> tuple[Floats, Floats]:
         """Return the rewards of what is kept, and of all; refuse if the logs cannot tell."""
         kept: list[Floats] = []
@@ -163,12 +165,16 @@ class Replay(Estimator):
         """Return its draws, apart from those that the same seed may have made a log with."""
         return np.random.default_rng([self.seed, 11])
 
-    def most(self, pairs: Sequence[tuple[Impressions, Target | Policy]]) -> float:
+    def most(self, pairs: Sequence[tuple[Impressions, RankingDistribution | Policy]]) -> float:
         """Return what a list may at most earn."""
         return float(max(o.rankings.shape[1] for o, _ in pairs)) if self.reward == "clicks" else 1.0
 
     def kept(
-        self, log: Impressions, target: Target | Policy, order: Ints, rng: np.random.Generator
+        self,
+        log: Impressions,
+        target: RankingDistribution | Policy,
+        order: Ints,
+        rng: np.random.Generator,
     ) -> Ints:
         """Return which impressions are kept, of those in ``order``, in this order."""
         if isinstance(target, Policy):
@@ -176,7 +182,7 @@ class Replay(Estimator):
             return _played(target, log, order, rng.random(order.size) < chances[order], rng)
         return order[rng.random(order.size) < self.keeping(log, target)[order]]
 
-    def keeping(self, log: Impressions, target: Target) -> Floats:
+    def keeping(self, log: Impressions, target: RankingDistribution) -> Floats:
         """Return with what probability each impression is kept, π(A) c / μ(A)."""
         return self.chances(log)[0] * target.prefix_probabilities(log.rankings)[:, -1]
 
@@ -198,19 +204,19 @@ class Replay(Estimator):
 
 def pairs_to_replay(
     log: Impressions | Sequence[Impressions],
-    target: Target | Policy | Sequence[Target | Policy],
+    target: RankingDistribution | Policy | Sequence[RankingDistribution | Policy],
     source: Source,
-) -> tuple[list[tuple[Impressions, Target | Policy]], list[str]]:
+) -> tuple[list[tuple[Impressions, RankingDistribution | Policy]], list[str]]:
     """Return each query's log with its target or policy, checked; and notes on what is left out."""
     logs = [log] if isinstance(log, Impressions) else list(log)
-    wanted = [target] if isinstance(target, (Target, Policy)) else list(target)
+    wanted = [target] if isinstance(target, (RankingDistribution, Policy)) else list(target)
     stand_in = [
-        w if isinstance(w, Target) else UniformLists(len(o.items), o.rankings.shape[1])
+        w if isinstance(w, RankingDistribution) else UniformLists(len(o.items), o.rankings.shape[1])
         for o, w in zip(logs, wanted, strict=False)
     ]
     if len(logs) != len(wanted):
         raise invalid("estimate", f"there must be a target a log ({len(logs)})", len(wanted))
-    found: list[tuple[Impressions, Target | Policy]] = []
+    found: list[tuple[Impressions, RankingDistribution | Policy]] = []
     notes: list[str] = []
     for (whole_log, other), wish in zip(pairs_of(logs, stand_in), wanted, strict=True):
         one, about = usable(whole_log, source, lists=True)

@@ -9,9 +9,9 @@ import numpy as np
 from clickrank._core.arrays import Floats
 from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
 from clickrank.evaluate.propensities import known_policy
-from clickrank.evaluate.targets import Target
 from clickrank.evaluate.terms import Terms
 from clickrank.logs import Impressions
+from clickrank.rankings.distributions import RankingDistribution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class RewardInteractionIPS(WeightingEstimator):
     assumes = "Holds if people read from the top down: a click depends on no item below."
     needs = "beginnings of lists"
 
-    def terms(self, log: Impressions, target: Target) -> Terms:
+    def terms(self, log: Impressions, target: RankingDistribution) -> Terms:
         """Return the terms of each impression, without a look at whether the log suffices."""
         logged = self.propensities_in(log).prefixes()
         full = ratio(target.prefix_probabilities(log.rankings), logged)
@@ -56,9 +56,11 @@ class RewardInteractionIPS(WeightingEstimator):
         return Terms(values, weights, full, 0.0, high, drawn=drawn)
 
 
-def largest_prefix_weights(target: Target, logging: Target, seed: int) -> tuple[Floats, bool]:
+def largest_prefix_weights(
+    target: RankingDistribution, logging: RankingDistribution, seed: int
+) -> tuple[Floats, bool]:
     """Return the largest weight of beginnings of lists, by position, and if only of draws."""
-    found = target.as_lists(seed)
+    found = target.as_mixture(seed)
     lists = found.rankings
     ours, theirs = target.prefix_probabilities(lists), logging.prefix_probabilities(lists)
-    return np.asarray(ratio(ours, theirs).max(axis=0)), found.drawn
+    return np.asarray(ratio(ours, theirs).max(axis=0)), not found.exact

@@ -9,9 +9,10 @@ import numpy as np
 
 from clickrank.errors import CannotEvaluate, invalid
 from clickrank.evaluate.propensities import Source
-from clickrank.evaluate.targets import Target, check_of_log
+from clickrank.evaluate.targets import check_of_log
 from clickrank.logs import Impressions
 from clickrank.logs.counts import NOTHING
+from clickrank.rankings.distributions import RankingDistribution
 
 
 def has_lists(log: Impressions) -> bool:
@@ -73,11 +74,12 @@ def part(log: Impressions, rows: object) -> Impressions:
 
 
 def pairs_of(
-    log: Impressions | Sequence[Impressions], target: Target | Sequence[Target]
-) -> list[tuple[Impressions, Target]]:
+    log: Impressions | Sequence[Impressions],
+    target: RankingDistribution | Sequence[RankingDistribution],
+) -> list[tuple[Impressions, RankingDistribution]]:
     """Return each query's log with its target, checked."""
     logs = [log] if isinstance(log, Impressions) else list(log)
-    targets = [target] if isinstance(target, Target) else list(target)
+    targets = [target] if isinstance(target, RankingDistribution) else list(target)
     if not logs or len(logs) != len(targets):
         rule = f"there must be a log, and a target a log ({len(logs)})"
         raise invalid("estimate", rule, len(targets))
@@ -86,7 +88,7 @@ def pairs_of(
     return list(zip(logs, targets, strict=True))
 
 
-def check_random(log: Impressions, target: Target, source: Source) -> None:
+def check_random(log: Impressions, target: RankingDistribution, source: Source) -> None:
     """Refuse a log without randomness, unless it shows just what the target shows."""
     if not has_lists(log):
         return  # whether items change places, weights will tell

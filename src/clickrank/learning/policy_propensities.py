@@ -24,7 +24,8 @@ from clickrank.policies._shared.packing import first_state
 from clickrank.policies.base import Policy
 from clickrank.policies.capabilities import ExactLists
 from clickrank.policies.contract import kernels_of, new_cache, scores_items
-from clickrank.rankings.lists import Drawn, Few, Lists, largest
+from clickrank.rankings.closed_form import ShuffledBlocks
+from clickrank.rankings.distributions import DrawnRankings, Mixture, RankingDistribution
 
 #: Standard error of each probability, at most, unless told otherwise.
 ACCURACY = 0.01
@@ -32,87 +33,70 @@ ACCURACY = 0.01
 
 @dataclasses.dataclass(frozen=True)
 class Propensities:
-    """The probability of each item at each position, and of how a list begins.
+    """The probability of each item at each position, and of each prefix of a list.
 
     Parameters
     ----------
-    lists
-        The distribution: exact, or lists drawn from it.
-    n_items
-        Rows of `marginals`.
-    n_positions
-        Its columns.
+    distribution
+        The distribution of the policy's next list: exact, or lists drawn from it.
+    n_items, n_positions
+        Rows and columns of `marginals`.
     numbers
-        What the items of the distribution are called; by default as there.
+        The catalogue's number of each item of the distribution, if they are numbered differently.
+        Items of the catalogue that are not among them cannot be shown.
     """
 
-    lists: Lists
+    distribution: RankingDistribution
     n_items: int
     n_positions: int
     numbers: Ints | None = None
 
     @property
     def exact(self) -> bool:
-        """Whether these are probabilities, not shares of lists that were drawn."""
-        return not isinstance(self.lists, Drawn)
+        """Whether these are exact probabilities, not shares of lists that were drawn."""
+        return self.distribution.exact
 
     @property
     def draws(self) -> int:
-        """How many lists were drawn; 0 if exact."""
-        return self.lists.rankings.shape[0] if isinstance(self.lists, Drawn) else 0
+        """Number of lists that were drawn; 0 if the probabilities are exact."""
+        return self.distribution.n_draws
 
     @property
     def marginals(self) -> Floats:
         """Probability of each item (row) at each position (column); each column sums to 1."""
         if self.numbers is None:
-            return self.lists.marginals(self.n_items)
+            return self.distribution.marginals()
         found = np.zeros((self.n_items, self.n_positions))
-        found[self.numbers] = self.lists.marginals(self.numbers.size)
+        found[self.numbers] = self.distribution.marginals()
         return found
 
     @property
     def error(self) -> float:
-        """The largest standard error of `marginals`; 0 if exact.
-
-        By Laplace's rule, as if each item had been there once more and not there once more: an item
-        never drawn at a position need not have probability 0.
-        """
-        if not isinstance(self.lists, Drawn):
-            return 0.0
-        known = self.n_items if self.numbers is None else self.numbers.size
-        draws = self.draws
-        share = (self.lists.counts(known) + 1.0) / (draws + 2.0)
-        return float(np.sqrt(share * (1.0 - share) / draws).max())
+        """The largest standard error of `marginals`; 0 if the probabilities are exact."""
+        return self.distribution.standard_error()
 
     def of(self, ranking: ArrayLike) -> tuple[Floats, Floats]:
-        """Return the probabilities of a list's items, and that a list begins as it does.
+        """Return the propensities of a list, by item and by prefix.
 
-        The first has the probability of each item at its position; the second, that a list agrees
-        with this one down to the position, and so at the last one that of the whole list.
+        The first array has the probability of each item at its position. The second has, for each
+        position, the probability that a list agrees with this one up to it; its last entry is the
+        probability of the whole list.
         """
         shown = ranking_of("Propensities", ranking, self.n_items, self.n_positions)
-        if self.numbers is not None:
-            known = np.full(self.n_items, -1, dtype=np.int64)
-            known[self.numbers] = np.arange(self.numbers.size)
-            shown = known[shown]
-            if (shown < 0).any():
-                return self._of_strangers(shown)
-        places = np.arange(self.n_positions)
-        if isinstance(self.lists, Drawn):  # which are many: not all cells are needed
-            same = self.lists.rankings == shown
-            return np.count_nonzero(same, axis=0) / self.draws, self.lists.prefixes(shown)
-        size = self.n_items if self.numbers is None else self.numbers.size
-        return self.lists.marginals(size)[shown, places], self.lists.prefixes(shown)
-
-    def _of_strangers(self, shown: Ints) -> tuple[Floats, Floats]:
-        """Return the same of a list with items that cannot be shown, which are called -1."""
-        assert self.numbers is not None
-        first = int(np.argmax(shown < 0))
-        marginals = self.lists.marginals(self.numbers.size)
-        single = np.where(shown < 0, 0.0, marginals[shown, np.arange(self.n_positions)])
-        prefix = self.lists.prefixes(np.where(shown < 0, self.numbers.size, shown))
-        prefix[first:] = 0.0
-        return single, prefix
+        if self.numbers is None:
+            return self.distribution.item_probabilities(shown), self.distribution.prefixes(shown)
+        known = np.full(self.n_items, -1, dtype=np.int64)
+        known[self.numbers] = np.arange(self.numbers.size)
+        shown = known[shown]
+        possible = shown >= 0
+        # Items that cannot be shown are replaced by any other, and their probability is 0.
+        shown = np.where(possible, shown, 0)
+        single, prefix = (
+            self.distribution.item_probabilities(shown),
+            self.distribution.prefixes(shown),
+        )
+        begins = np.logical_and.accumulate(possible)
+        return np.where(possible, single, 0.0), np.where(begins, prefix, 0.0)
 
     def of_shown(self, ranking: ArrayLike) -> tuple[Floats, Floats]:
         """Return the same for the list that was then chosen, for a log: never 0.
@@ -196,7 +180,7 @@ def draws_for(accuracy: float) -> int:
     return math.ceil(0.25 / (least * least) - 1e-9)
 
 
-def lists_of(chooser: Chooser, rng: np.random.Generator, draws: int) -> Lists:
+def lists_of(chooser: Chooser, rng: np.random.Generator, draws: int) -> RankingDistribution:
     """Return the distribution of the next list, or lists drawn from it."""
     if isinstance(chooser.policy, ExactLists):
         known = chooser.policy.lists(chooser)
@@ -204,11 +188,11 @@ def lists_of(chooser: Chooser, rng: np.random.Generator, draws: int) -> Lists:
             return known
     ranking, lucky = chooser.probe()
     if not lucky:
-        return Few(ranking)
-    return _sorted_lists(chooser) or Drawn(chooser.draw(rng, draws))
+        return Mixture.unchecked(ranking, chooser.n_items)
+    return _sorted_lists(chooser) or DrawnRankings(chooser.draw(rng, draws), chooser.n_items)
 
 
-def _sorted_lists(chooser: Chooser) -> Lists | None:
+def _sorted_lists(chooser: Chooser) -> RankingDistribution | None:
     """Return the lists by decreasing score, ties in any order, if the scores are not random."""
     # A particle that happens to stay in both draws is still random.
     if not scores_items(chooser.policy) or chooser.policy.rank_remembers:
@@ -226,4 +210,4 @@ def _sorted_lists(chooser: Chooser) -> Lists | None:
     if plain.request.candidates.size > 0:
         left_out = np.setdiff1d(np.arange(items.size), plain.request.candidates)
         items[left_out] = -np.inf
-    return largest(items, np.argsort(-positions))
+    return ShuffledBlocks.of_scores(items, np.argsort(-positions))

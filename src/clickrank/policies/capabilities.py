@@ -18,7 +18,8 @@ from clickrank._core.arrays import Ints
 from clickrank._core.features import Features
 from clickrank.errors import invalid
 from clickrank.policies.base import BY_POSITION, POLICIES, Policy, settings_of
-from clickrank.rankings.lists import Lists, ListSource
+from clickrank.rankings.closed_form import ListSource
+from clickrank.rankings.distributions import RankingDistribution
 from clickrank.stats.beta_prior import Beta
 
 P = TypeVar("P", bound="Policy")
@@ -102,7 +103,7 @@ class ExactLists(abc.ABC):
     """
 
     @abc.abstractmethod
-    def lists(self, source: ListSource) -> Lists | None:
+    def lists(self, source: ListSource) -> RankingDistribution | None:
         """Return the distribution of the next list; None in a round in which it is not known."""
 
 

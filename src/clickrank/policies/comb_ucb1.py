@@ -14,7 +14,8 @@ from clickrank.policies._shared.rotation import rotate, rotations, rotations_lef
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Lists, ListSource
+from clickrank.rankings.closed_form import ListSource
+from clickrank.rankings.distributions import RankingDistribution
 
 # Stands for 1/√T_ik where item i has no view at position k, far above that of any other. After the
 # rotations there is no such cell, unless an item is new or other lists were shown.
@@ -81,7 +82,7 @@ class CombUCB1(Policy, ItemsComeAndGo, ExactLists):
             misses=np.zeros((n_items, n_positions), dtype=np.int64),
         )
 
-    def lists(self, source: ListSource) -> Lists | None:
+    def lists(self, source: ListSource) -> RankingDistribution | None:
         """Return the rotations left to show; later the lists are not known."""
         return rotations(source.state.clicks, source.state.misses, source.n_positions)
 

@@ -16,7 +16,8 @@ from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Blocks, Lists, ListSource, Replaced
+from clickrank.rankings.closed_form import ListSource, RandomReplacements
+from clickrank.rankings.distributions import RankingDistribution, UniformLists
 from clickrank.rankings.selection import place, top_k
 
 
@@ -100,18 +101,18 @@ class EpsilonGreedy(Policy, ItemsComeAndGo, ExactLists):
             views=np.zeros((n_items, n_positions), dtype=np.int64),
         )
 
-    def lists(self, source: ListSource) -> Lists | None:
+    def lists(self, source: ListSource) -> RankingDistribution | None:
         """Return the best list with positions replaced; None where several are equally good."""
         n_items, n_positions = source.n_items, source.n_positions
         epsilon = self.exploration / (int(source.state.rounds[0]) + 1.0)
         if epsilon >= 1.0:
-            return Blocks([np.arange(n_items)], [0] * n_positions)
+            return UniformLists(n_items, n_positions)
         base, _ = source.probe(source.params._replace(exploration=0.0))
         attraction, examination = np.empty(n_items), np.empty(n_positions)
         fit(source.state.clicks, source.state.views, attraction, examination)
         best = np.sort(attraction)[::-1][: n_positions + 1]
         ties = [*np.diff(best), *np.diff(np.sort(examination))]
-        return None if 0.0 in ties else Replaced(base, epsilon, n_items)
+        return None if 0.0 in ties else RandomReplacements(base, epsilon, n_items)
 
 
 def rank(

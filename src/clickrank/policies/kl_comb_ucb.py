@@ -14,7 +14,8 @@ from clickrank.policies._shared.rotation import rotate, rotations, rotations_lef
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Lists, ListSource
+from clickrank.rankings.closed_form import ListSource
+from clickrank.rankings.distributions import RankingDistribution
 
 
 class State(NamedTuple):
@@ -78,7 +79,7 @@ class KLCombUCB(Policy, ItemsComeAndGo, ExactLists):
             misses=np.zeros((n_items, n_positions), dtype=np.int64),
         )
 
-    def lists(self, source: ListSource) -> Lists | None:
+    def lists(self, source: ListSource) -> RankingDistribution | None:
         """Return the rotations left to show; later the lists are not known."""
         return rotations(source.state.clicks, source.state.misses, source.n_positions)
 

@@ -15,7 +15,8 @@ from clickrank.policies._shared.rotation import rotate, rotations
 from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Lists, ListSource
+from clickrank.rankings.closed_form import ListSource
+from clickrank.rankings.distributions import RankingDistribution
 from clickrank.rankings.selection import place, prominence, top_k
 
 
@@ -114,7 +115,7 @@ class PBMPIE(Policy, ItemsComeAndGo, ExactLists):
             seen=np.zeros(n_items),
         )
 
-    def lists(self, source: ListSource) -> Lists | None:
+    def lists(self, source: ListSource) -> RankingDistribution | None:
         """Return the rotations left to show; later the lists are not known."""
         return rotations(source.state.clicks, source.state.misses, source.n_positions)
 

@@ -12,7 +12,8 @@ from clickrank.numerics.shuffling import swap_at_random
 from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request, register
-from clickrank.rankings.lists import Blocks, Lists, ListSource
+from clickrank.rankings.closed_form import ListSource
+from clickrank.rankings.distributions import RankingDistribution, UniformLists
 
 
 class State(NamedTuple):
@@ -73,9 +74,9 @@ class Uniform(Policy, ItemsComeAndGo, ExactLists):
         """Return the state before the first round."""
         return State(rounds=np.zeros(1, dtype=np.int64))
 
-    def lists(self, source: ListSource) -> Lists:
+    def lists(self, source: ListSource) -> RankingDistribution:
         """Return that all lists are equally likely."""
-        return Blocks([np.arange(source.n_items)], [0] * source.n_positions)
+        return UniformLists(source.n_items, source.n_positions)
 
 
 def build(params: Params, state: State) -> Deck:

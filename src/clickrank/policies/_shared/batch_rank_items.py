@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Ints
 from clickrank.policies.capabilities import DropsItems, ExactLists, HasMemo, ReadsEarlierStates
-from clickrank.rankings.lists import Blocks, Dealt, Joined, Lists, ListSource
+from clickrank.rankings.closed_form import (
+    Concatenation,
+    ListSource,
+    ShuffledBlocks,
+    ShuffledSample,
+)
+from clickrank.rankings.distributions import RankingDistribution
 
 #: Stages of a batch. The last one needs over 2**53 views of an item, so no batch gets past it.
 STAGES = 26
@@ -27,10 +33,10 @@ class BatchRankItems(HasMemo, DropsItems, ExactLists, ReadsEarlierStates):
         """Return the items that were eliminated."""
         return np.setdiff1d(np.arange(state.order.size), state.order)
 
-    def lists(self, source: ListSource) -> Lists:
+    def lists(self, source: ListSource) -> RankingDistribution:
         """Return the lists of batches in random order, the lowest one by its deck."""
         state, cache, n_positions = source.state, source.cache, source.n_positions
-        parts: list[tuple[Lists, int]] = []
+        parts: list[RankingDistribution] = []
         first = 0
         while first < n_positions:
             number = state.number[first]
@@ -45,11 +51,11 @@ class BatchRankItems(HasMemo, DropsItems, ExactLists, ReadsEarlierStates):
                     deck, to_deal = np.append(items[behind], items[~behind]), int(behind.sum())
                 items = deck[:to_deal]
                 if to_deal < size:
-                    parts.append((Dealt(items, deck[to_deal:], size), size))
+                    parts.append(ShuffledSample(items, deck[to_deal:], size, source.n_items))
                     break
-            parts.append((Blocks([items], [0] * size), size))
+            parts.append(ShuffledBlocks([items], [0] * size, source.n_items))
             first = end
-        return Joined(parts)
+        return Concatenation(parts)
 
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return what was saved, with -1 for eliminated items, and with names of now."""

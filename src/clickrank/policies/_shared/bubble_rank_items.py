@@ -20,7 +20,8 @@ from clickrank.policies.capabilities import (
     ReadsEarlierStates,
     refuse_new,
 )
-from clickrank.rankings.lists import Blocks, Few, Joined, Lists, ListSource
+from clickrank.rankings.closed_form import Concatenation, ListSource
+from clickrank.rankings.distributions import Mixture, RankingDistribution, UniformLists
 
 
 class BubbleRankItems(HasMemo, ExactLists, KnowsItems, ReadsEarlierStates):
@@ -45,25 +46,27 @@ class BubbleRankItems(HasMemo, ExactLists, KnowsItems, ReadsEarlierStates):
         found[(left_out > 0) & (found == 0)] = -1
         return np.column_stack([memos[:, :-1], found])
 
-    def lists(self, source: ListSource) -> Lists:
+    def lists(self, source: ListSource) -> RankingDistribution:
         """Return the lists of pairs in random order, each by itself."""
-        state, n_positions = source.state, source.n_positions
+        state, n_items, n_positions = source.state, source.n_items, source.n_positions
         if not source.params.given and state.rounds[0] == 0:
-            return Blocks([np.arange(source.n_items)], [0] * n_positions)
+            return UniformLists(n_items, n_positions)
         offset = int(state.rounds[0] + source.cache.lists_since_feedback[0] + 1) % 2
         base = state.base.tolist()
-        parts: list[tuple[Lists, int]] = [(Few([[base[0]]]), 1)] * offset
+        parts = [Mixture.unchecked([[base[0]]], n_items)] * offset
         for position in range(offset, n_positions - 1, 2):
             pair = base[position : position + 2]
             with interpreted():
                 sure = surely_better(state.wins, source.params.width, *pair)
-            parts.append((Few([pair] if sure else [pair, pair[::-1]]), 2))
+            orders = [pair] if sure else [pair, pair[::-1]]
+            parts.append(Mixture.unchecked(orders, n_items))
         if (n_positions - 1 - offset) % 2 == 0 and n_positions > offset:
             count = count_candidates(source.params, state)
             others = base[n_positions : n_positions + count]
             weights = [0.5] + [0.5 / count] * count if count else [1.0]
-            parts.append((Few([[x] for x in (base[n_positions - 1], *others)], weights), 1))
-        return Joined(parts)
+            last = [[x] for x in (base[n_positions - 1], *others)]
+            parts.append(Mixture.unchecked(last, n_items, weights))
+        return Concatenation(parts)
 
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return what was saved, with a field that once had another name."""

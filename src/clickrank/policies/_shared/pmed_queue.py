@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 from clickrank._compile.jit import interpreted
 from clickrank.numerics.pbm_maximum import estimate_pbm
 from clickrank.policies.capabilities import ExactLists, ReadsEarlierStates
-from clickrank.rankings.lists import Few, Lists, ListSource
+from clickrank.rankings.closed_form import ListSource
+from clickrank.rankings.distributions import Mixture
 
 
 class PMEDQueue(ExactLists, ReadsEarlierStates):
     """The next list is one of the queue, each as likely as the others."""
 
-    def lists(self, source: ListSource) -> Lists | None:
+    def lists(self, source: ListSource) -> Mixture | None:
         """Return the lists of the queue; None if it is empty and items or positions are tied."""
         cache = source.cache
         if cache.size[0] > 0:
-            return Few(cache.queue[: cache.size[0]].copy())
+            return Mixture.unchecked(cache.queue[: cache.size[0]].copy(), source.n_items)
         shown, _ = source.probe()
         estimates = cache  # of the fast kernels, which the probe has left there
         if not hasattr(cache, "log_theta"):
@@ -29,7 +30,8 @@ class PMEDQueue(ExactLists, ReadsEarlierStates):
                 estimates = estimate_pbm(source.state.clicks, source.state.misses)
         values = {*estimates.log_theta.tolist()}, {*estimates.log_kappa.tolist()}
         if (len(values[0]), len(values[1])) == (source.n_items, source.n_positions):
-            return Few(np.concatenate([shown[None], cache.queue[: cache.size[0]]]))
+            lists = np.concatenate([shown[None], cache.queue[: cache.size[0]]])
+            return Mixture.unchecked(lists, source.n_items)
         source.keep("fitted", "x", "y")  # which the estimates, as they are rounded, do not show
         return None
 

@@ -18,7 +18,8 @@ from clickrank.policies.capabilities import (
     HasMemo,
     ReadsEarlierStates,
 )
-from clickrank.rankings.lists import Few, Joined, Led, Lists, ListSource
+from clickrank.rankings.closed_form import Concatenation, ListSource, RandomFirstItem
+from clickrank.rankings.distributions import Mixture, RankingDistribution
 
 #: After this many changes of the catalogue, no list from before is still on its way.
 RESTARTS = 16
@@ -44,27 +45,27 @@ class RecurRankItems(HasMemo, DropsItems, ExactLists, HasFeatures, ReadsEarlierS
         """Return the items that are in no interval any more."""
         return np.setdiff1d(np.arange(state.order.size), state.order)
 
-    def lists(self, source: ListSource) -> Lists:
+    def lists(self, source: ListSource) -> RankingDistribution:
         """Return the lists of intervals, each with what it measures first."""
         shown, _ = source.probe()  # which leaves the decks without the cards of this list
         state, planned = source.state, source.cache.planned.copy()
-        parts: list[tuple[Lists, int]] = []
+        parts: list[RankingDistribution] = []
         for first in np.flatnonzero(state.phase).tolist():
             with interpreted():
                 items, end = interval(state.order, state.phase, first)
             if items.size == 1:
-                parts.append((Few([items]), 1))
+                parts.append(Mixture.unchecked([items], source.n_items))
                 continue
             planned[shown[first]] += 1
             measured = items[planned[items] > 0]
             chances = planned[measured] / planned[measured].sum()
             if state.phase[first] == 1:
                 led = np.bincount(measured, chances, source.n_items).astype(np.float64)
-                parts.append((Led(led, end - first), end - first))
+                parts.append(RandomFirstItem(led, end - first))
                 continue
             rows = [[item, *items[items != item][: end - first - 1]] for item in measured]
-            parts.append((Few(rows, chances), end - first))
-        return Joined(parts)
+            parts.append(Mixture.unchecked(rows, source.n_items, chances))
+        return Concatenation(parts)
 
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return statistics by item.

@@ -6,15 +6,16 @@ import numpy as np
 
 from clickrank._compile.jit import lean_kernel
 from clickrank._core.arrays import Ints
-from clickrank.rankings.lists import Few
+from clickrank.rankings.distributions import Mixture
 
 
-def rotations(clicks: Ints, misses: Ints, n_positions: int) -> Few | None:
+def rotations(clicks: Ints, misses: Ints, n_positions: int) -> Mixture | None:
     """Return the lists that `rotate` draws from; None if all rotations were shown."""
     left = np.flatnonzero(clicks[:, 0] + misses[:, 0] == 0)
     if left.size == 0:
         return None
-    return Few((left[:, None] + np.arange(n_positions)) % clicks.shape[0])
+    n_items = clicks.shape[0]
+    return Mixture.unchecked((left[:, None] + np.arange(n_positions)) % n_items, n_items)
 
 
 @lean_kernel

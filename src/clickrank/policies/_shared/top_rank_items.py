@@ -21,7 +21,7 @@ from clickrank._core.arrays import Ints
 from clickrank.errors import invalid
 from clickrank.policies._shared.ordered_partition import peel
 from clickrank.policies.capabilities import ExactLists, HasMemo, ItemsComeAndGo, ReadsEarlierStates
-from clickrank.rankings.lists import Lists, ListSource, partition
+from clickrank.rankings.closed_form import ListSource, ShuffledBlocks
 
 _RESTARTS = 64  # more than doubling reaches
 
@@ -51,12 +51,12 @@ class TopRankItems(HasMemo, ItemsComeAndGo, ExactLists, ReadsEarlierStates):
         found[:, numbers[there]] = np.where(blocks < min(numbers.size, n_items), blocks, n_items)
         return np.column_stack([found, memos[:, numbers.size :]])
 
-    def lists(self, source: ListSource) -> Lists:
+    def lists(self, source: ListSource) -> ShuffledBlocks:
         """Return the lists that respect the partition, which are equally likely."""
         # The fast kernels keep the partition, and a log of clicks has no matrix that tells it.
         block = peeled(source.state.beats) if source.cache is None else source.cache.block
         order, starts = cut(block)
-        return partition(order, starts, source.n_positions)
+        return ShuffledBlocks.of_partition(order, starts, source.n_positions)
 
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Return what was saved, with wins and all rounds instead of S, N and those of an epoch.

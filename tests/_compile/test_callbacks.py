@@ -150,7 +150,7 @@ def test_a_policy_is_compiled_once(name: str) -> None:
     learner = cr.Learner(spec, 4, 2, seed=0)
     ranking, memo = learner.rank()
     learner.update(ranking, memo, [1, 0])
-    learner.fold([ranking, ranking], [memo, memo], [[0, 1], [1, 0]])
+    learner.update_many([ranking, ranking], [memo, memo], [[0, 1], [1, 0]])
     learner.propensities()
     cr.simulate(spec, pbm, 10, threads=1, delay=2, batch=3)
     cr.simulate(spec, Cascade([0.6, 0.5, 0.4, 0.3], 2), 10, threads=1, allow_mismatch=True)

@@ -30,7 +30,8 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def learner_of(settings: dict[str, Any], n_items: int, n_positions: int, log: int) -> Learner:
     learner = Learner(TopRank(**settings), n_items, n_positions)
-    learner._state = learner.state._replace(log=np.zeros(log, dtype=np.int64))
+    state = learner.state._replace(log=np.zeros(log, dtype=np.int64))
+    learner.fixed = learner.params, state, learner.cache
     return learner
 
 

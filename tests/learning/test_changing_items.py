@@ -13,8 +13,7 @@ from clickrank.checks.catalogues import check_fewer_items, check_more_items
 from clickrank.checks.playing import by_name, rankings_of_run
 from clickrank.clickmodels import PBM
 from clickrank.fast._shared import click_log
-from clickrank.learning import Learner
-from clickrank.learning import context_state as learned
+from clickrank.learning import Learner, subset_learner
 from clickrank.learning.carry_over import carry
 from clickrank.policies import POLICIES, DropsItems, policy
 from clickrank.policies._shared.packing import unpacked
@@ -34,7 +33,7 @@ def ranker_of(name: str, state: Any, n_items: int) -> cr.Ranker:
     """Return a ranker of the first items that has a policy's state."""
     ranker = cr.Ranker(spec(name), list(range(n_items)), KAPPA.size, seed=5)
     ranker.forget(ranker.rank().id)  # which makes the context
-    ranker._contexts[""]._learner.state = state
+    ranker._contexts[""].learner.state = state
     return ranker
 
 
@@ -82,13 +81,13 @@ def test_no_impression_is_folded_again(name: str, monkeypatch: pytest.MonkeyPatc
         shown = ranker.rank()
         ranker.update(shown.id, shown.items[:1])
     folded: list[int] = []
-    fold = Learner.fold
+    fold = Learner.update_many
 
     def counted(self: Learner, rankings: Any, memos: Any, clicks: Any) -> None:
         folded.append(len(rankings))
         fold(self, rankings, memos, clicks)
 
-    monkeypatch.setattr(Learner, "fold", counted)
+    monkeypatch.setattr(Learner, "update_many", counted)
     ranker.add_items([7])
     ranker.retire_items([0])
     ranker.rank()
@@ -127,7 +126,7 @@ def test_lists_on_their_way_count_for_what_was_shown(name: str) -> None:
         assert np.array_equal(found["wins"], wins)
         assert found["times"].sum() == 380
     elif name == "toprank":
-        learner = ranker._contexts[""]._learner
+        learner = ranker._contexts[""].learner
         assert np.array_equal(unpacked(learner.policy, learner.state).won, wins)
         assert found["beats"].sum() > 0
     elif name == "rba-kl-ucb":
@@ -161,7 +160,7 @@ def test_pairs_are_not_copied_for_each_list(name: str, monkeypatch: pytest.Monke
     visits(50)
     late = ranker.rank()
     ranker.retire_items([late.items[0]])
-    monkeypatch.setattr(learned, "carry", counted)
+    monkeypatch.setattr(subset_learner, "carry", counted)
     for copies, waiting in ((1, None), (1, late)):
         copied.clear()
         if waiting is not None:
@@ -169,9 +168,10 @@ def test_pairs_are_not_copied_for_each_list(name: str, monkeypatch: pytest.Monke
         visits(400)
         assert len(copied) == copies + 8  # and once for each list of candidates
         context = ranker._contexts[""]
-        active = context._active_learner
-        assert active is not None
-        again = context._only(context._active)
+        subset = context._for_active
+        assert subset is not None
+        active = subset.learner
+        again = context._subset(context._active).carry(context.learner.state).learner
         for field, array in again.statistics().items():
             assert np.array_equal(active.statistics()[field], array), field
         same = [each.rank(np.random.default_rng(1))[0].tolist() for each in (active, again)]
@@ -219,7 +219,7 @@ def test_items_that_were_dropped_may_leave(name: str, tmp_path: Path) -> None:
     ranker = cr.Ranker(name, list(range(6)), 3, seed=0, **settings)
     dropping(ranker, 600)
     learned = ranker._contexts[""]
-    state = learned._learner.state
+    state = learned.learner.state
     assert isinstance(learned.policy, DropsItems)
     assert set(learned.policy.dropped(state).tolist()) == {3, 4, 5}
     before = learned.statistics()

@@ -35,8 +35,8 @@ def test_many_at_once_are_the_same_as_one_by_one() -> None:
     rounds = log(6, 3, 50)
     for ranking, memo, clicks in zip(*rounds, strict=True):
         one.update(ranking, memo, clicks)
-    many.fold(*rounds)
-    many.fold([], [], [])
+    many.update_many(*rounds)
+    many.update_many([], [], [])
     for name, array in one.statistics().items():
         assert np.array_equal(array, many.statistics()[name])
 
@@ -75,7 +75,7 @@ def test_a_fold_is_all_or_nothing(change: dict[str, Any], message: str) -> None:
     learned = ContextState(DCTR, 6, 3).fold(**good)
     before = learned.statistics()
     with pytest.raises(InvalidValue, match=message):
-        learned.learn(**{**good, **change})
+        learned.update_many(**{**good, **change})
     for name, array in learned.statistics().items():
         assert np.array_equal(array, before[name])
 
@@ -188,7 +188,7 @@ def test_candidates_that_cannot_be() -> None:
         ContextState(DCTR, 3, 2, retired=[3])
     with pytest.raises(InvalidValue, match=r"rng must be a numpy\.random\.Generator, got 3"):
         ContextState(DCTR, 3, 2).rank(3)  # type: ignore[arg-type]
-    with pytest.raises(InvalidValue, match="policy must be a Policy"):
+    with pytest.raises(InvalidValue, match=r"policy must come from clickrank\.policy"):
         ContextState("uniform", 3, 2)  # type: ignore[arg-type]
 
 

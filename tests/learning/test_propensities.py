@@ -245,7 +245,7 @@ def test_candidates_and_retired_items(spec: cr.policies.Policy) -> None:
     learned = ContextState(spec, 6, 2, retired=[1])
     rng = np.random.default_rng(4)
     shown = [learned.rank(rng)[0] for _ in range(8)]
-    learned.learn(shown, np.zeros((8, 0)), [[1, 0]] * 8)
+    learned.update_many(shown, np.zeros((8, 0)), [[1, 0]] * 8)
     for candidates in (None, [0, 2, 5]):
         found = learned.propensities(candidates)
         assert (found.marginals[1] == 0).all()
@@ -263,7 +263,7 @@ def test_candidates_of_a_particle() -> None:
     learned = ContextState(cr.policy("pb-mhb"), 6, 2, retired=[1])
     rng = np.random.default_rng(4)
     shown = [learned.rank(rng)[0] for _ in range(8)]
-    learned.learn(shown, np.zeros((8, 0)), [[1, 0]] * 8)
+    learned.update_many(shown, np.zeros((8, 0)), [[1, 0]] * 8)
     before = learned.everything()
     found = learned.propensities([0, 2, 5], accuracy=0.02)
     after = learned.everything()

@@ -194,7 +194,7 @@ def test_what_fast_kernels_saved_opens_for_the_plain_ones_and_the_other_way_roun
         ranking, memo = saved.rank(rng.policy)
         saved = saved.fold(ranking[None], memo[None], model.sample(ranking, rng.users)[None])
     restored = opened.restored(saved.statistics())
-    states = [unpacked(each.policy, each._learner.state) for each in (saved, restored)]
+    states = [unpacked(each.policy, each.learner.state) for each in (saved, restored)]
     assert states[0].beats.any()
     for name, array in states[0]._asdict().items():
         assert np.array_equal(array, getattr(states[1], name)), name
@@ -245,7 +245,7 @@ def test_top_rank_reads_what_was_saved_as_s_and_n(
     for version, reference in itertools.product((saved, later), (False, True)):
         spec = dataclasses.replace(learner.policy, reference=reference)
         opened = ContextState(spec, 10, 5).restored(version | tally)
-        state = unpacked(spec, opened._learner.state)
+        state = unpacked(spec, opened.learner.state)
         for name, array in want._asdict().items():
             assert np.array_equal(getattr(state, name), array), name
 

@@ -13,6 +13,7 @@ from clickrank.checks.playing import HORIZON, Make, assert_same, matched_model, 
 from clickrank.errors import InvalidValue
 from clickrank.learning import ContextState, Learner
 from clickrank.learning.carry_over import carried, carry
+from clickrank.learning.subset_learner import SubsetLearner
 from clickrank.policies import Policy
 from clickrank.policies._shared.packing import unpacked
 from clickrank.policies.capabilities import ItemsComeAndGo, memos_for, relabelled
@@ -37,13 +38,13 @@ def check_more_items(cls: type[Policy], make: Make) -> None:
         _check_memos(large, memos)
         return
     small = Learner(relabelled(large, keep), _SMALL, model.n_positions)
-    small.fold(shown, memos, clicks)
+    small.update_many(shown, memos, clicks)
     origin = np.append(keep, np.full(_LARGE - _SMALL, -1))
     made = unpacked(large, carried(large, model.n_positions, small.state, _SMALL, origin))
     from_the_start = Learner(large, _LARGE, model.n_positions)
     called = memos_for(large, memos, keep, _LARGE)
     assert called is not None, f"{cls.__name__}: its memos must fit more items"
-    from_the_start.fold(shown, called, clicks)
+    from_the_start.update_many(shown, called, clicks)
     want = unpacked(large, from_the_start.state)
     assert_same(_statistics(want), _statistics(made), f"{cls.__name__}: more items changed")
     first = unpacked(large, small.state)
@@ -70,16 +71,16 @@ def check_fewer_items(cls: type[Policy], make: Make) -> None:
     numbers = numbers_of(left, _LARGE)
     some = relabelled(policy, left)
     alone = Learner(some, left.size, model.n_positions)
-    carry(alone, learned._learner.state, _LARGE, left)
+    carry(alone, learned.learner.state, _LARGE, left)
     rng = streams(17, 0)
     for _ in range(_ROUNDS):
         ranking, memo = learned.rank(rng.policy)
         clicks = model.sample(ranking, rng.users)
-        learned.learn([ranking], [memo], [clicks])
+        learned.update_many([ranking], [memo], [clicks])
         called = memos_for(policy, memo[None], numbers, left.size)
         assert called is not None, f"{cls.__name__}: its memos must fit fewer items"
-        alone.fold([numbers[ranking]], called, [clicks])
-    made = unpacked(some, carried(some, model.n_positions, learned._learner.state, _LARGE, left))
+        alone.update_many([numbers[ranking]], called, [clicks])
+    made = unpacked(some, carried(some, model.n_positions, learned.learner.state, _LARGE, left))
     want = unpacked(some, alone.state)
     rule = f"{cls.__name__}: of fewer items it learned another"
     assert_same(_statistics(want), _statistics(made), rule)
@@ -114,13 +115,16 @@ def check_candidates(cls: type[Policy], make: Make) -> None:
 
 def _check_all_candidates(cls: type[Policy], learned: ContextState) -> None:
     for seed in range(10 if scores_items(cls) else 0):
-        forks = learned._learner.fork(), learned._learner.fork()
+        forks = learned.learner.fork(), learned.learner.fork()
         one, _ = forks[0].rank(np.random.default_rng(seed))
         two, _ = forks[1].rank(np.random.default_rng(seed), Request(np.arange(_SMALL)))
         assert np.array_equal(one, two), f"{cls.__name__}: all items as candidates {two}, not {one}"
     for seed in range(10):
         # Without a cache, as the candidates' learner is.
-        fresh, some = learned.restored(learned.statistics()), learned._only(np.arange(_SMALL))
+        fresh = learned.restored(learned.statistics())
+        items = np.arange(_SMALL)
+        some = SubsetLearner(learned.policy, items, _SMALL, learned.n_positions)
+        some.carry(learned.learner.state)
         one, two = (each.rank(np.random.default_rng(seed))[0] for each in (fresh, some))
         assert np.array_equal(one, two), f"{cls.__name__}: all items as candidates {two}, not {one}"
 

@@ -77,7 +77,7 @@ def _next_lists(policy: Policy, history: list[Shown], positions: Ints, seed: int
     rng = np.random.default_rng(seed)
     pages, clicks = (np.array(part)[:, positions] for part in zip(*history, strict=True))
     if learner.memo_size == 0:
-        learner.fold(pages, np.zeros((len(history), 0), dtype=np.int64), clicks)
+        learner.update_many(pages, np.zeros((len(history), 0), dtype=np.int64), clicks)
     else:
         for row in range(len(history)):
             learner.update(pages[row], learner.rank(rng)[1], clicks[row])

@@ -135,6 +135,6 @@ def learned(policy: Policy, log: Impressions, seed: int = 0) -> RankingDistribut
     if len(log.rankings):
         log, about = usable(log, "estimated", lists=True)
         notes = tuple(f"Of what the policy learned from: {note}" for note in about)
-    learner.fold(log.rankings, np.zeros((len(log.rankings), 0), dtype=np.int64), log.clicks)
+    learner.update_many(log.rankings, np.zeros((len(log.rankings), 0), dtype=np.int64), log.clicks)
     found = propensities(policy, n_items, n_positions, learner.state, seed, ACCURACY, learner.cache)
     return _target(policy, learner.state, found.distribution, log.items, notes, learner.cache)

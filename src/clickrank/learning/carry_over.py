@@ -1,4 +1,4 @@
-"""What was learned, for another catalogue."""
+"""Carry over: moves the statistics of a policy to a catalogue with other items."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from clickrank._core.arrays import Ints, numbers_of, statistic_fields
 from clickrank.learning.learner import Learner
 from clickrank.policies._shared.packing import packed, unpacked
 from clickrank.policies.base import Policy
-from clickrank.policies.capabilities import ItemsComeAndGo
+from clickrank.policies.capabilities import ItemsComeAndGo, Walks, relabelled
 
 
 def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin: Ints) -> Any:
     """Return the state of a policy whose item i is item ``origin[i]`` of the given state.
 
-    ``policy`` is the spec for the new catalogue; its items can come and go. Items that are new (-1)
-    have what they have before the first round. The given state, of ``n_before`` items, stays as it
-    is.
+    ``policy`` is the policy for the new catalogue, and must have `ItemsComeAndGo`. New items, for
+    which ``origin`` is -1, have the statistics of an item before the first round. The given state,
+    of ``n_before`` items, does not change.
     """
     assert isinstance(policy, ItemsComeAndGo), policy
     made = policy.init(origin.size, n_positions)
@@ -27,11 +27,11 @@ def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin:
     columns = slice(new.size) if new.size and new[-1] == new.size - 1 else new
     for name in statistic_fields(type(made)):
         ours, theirs = getattr(made, name), getattr(state, name)
-        if name in policy.by_item:  # one for each item, or some one after the other
+        if name in policy.by_item:  # one row per item, or several consecutive rows
             shape = -1, ours.shape[0] // origin.size, *ours.shape[1:]
             ours.reshape(shape)[new] = theirs.reshape(shape)[old]
         elif name in policy.by_pair:
-            # One row after the other: several times as fast as all pairs at once.
+            # Row by row, which is several times as fast as all pairs at once.
             for i, j in zip(new, old, strict=True):
                 ours[i, columns] = theirs[j].take(old)
         elif ours.shape == theirs.shape:
@@ -41,8 +41,37 @@ def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin:
 
 
 def carry(learner: Learner, state: Any, n_before: int, origin: Ints) -> None:
-    """Let a learner whose item i is item ``origin[i]`` of a state go on from it: see `carried`."""
+    """Give a learner the state that `carried` returns for its policy."""
     policy = learner.policy
     assert isinstance(policy, ItemsComeAndGo), policy
     learner.state = carried(policy, learner.n_positions, state, n_before, origin)
     policy.name_items(learner.cache, numbers_of(origin, n_before))
+
+
+def can_carry(former: Learner, policy: Policy) -> bool:
+    """Return whether a policy of as many items or more can take over a learner's statistics.
+
+    A prior that holds for all items may have become one entry per item, so the parameters that
+    follow from it are compared.
+    """
+    if type(policy) is not type(former.policy):
+        return False
+    size = former.n_items, former.n_positions
+    before = relabelled(policy, np.arange(former.n_items))
+    return _equal(before.params(*size), former.params) and _equal(
+        before.init(*size), former.policy.init(*size)
+    )
+
+
+def _equal(one: Any, two: Any) -> bool:
+    """Compare two NamedTuples of numbers and arrays."""
+    if type(one) is not type(two):
+        return False
+    return all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+
+
+def continue_walk(learner: Learner, former: Learner) -> None:
+    """Let the particle of a learner continue from that of another learner, if it has one."""
+    if isinstance(learner.policy, Walks):
+        # A copy, since the other learner may be ranking in another thread.
+        learner.policy.walk_on(learner, former.fork())

@@ -1,54 +1,35 @@
-"""What one context has learned, of items that come and go."""
+"""ContextState: what a policy has learned in one context, with items that come and go."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clickrank._compile.jit import entry_point
-from clickrank._core.arrays import (
-    Ints,
-    clicks_of_many,
-    memos_of,
-    numbers_of,
-    rankings_of,
-    statistic_fields,
-)
+from clickrank._core.arrays import Ints, clicks_of_many, rankings_of, statistic_fields
 from clickrank._core.validate import check_shape
 from clickrank.errors import invalid
 from clickrank.learning.caches import arrays_in, particle_of
-from clickrank.learning.carry_over import carry
-from clickrank.learning.item_abilities import (
-    allowed_of,
+from clickrank.learning.candidates import (
+    check_candidates,
     drops_items,
     refuse_candidates,
-    same_arrays,
     takes_candidates,
 )
+from clickrank.learning.carry_over import can_carry, carry, continue_walk
 from clickrank.learning.learner import Learner
-from clickrank.learning.policy_propensities import (
-    ACCURACY,
-    Propensities,
-    draws_for,
-    generator,
-    lists_of,
-)
-from clickrank.learning.rounds import compiled_play, to_rank
+from clickrank.learning.policy_propensities import ACCURACY, Propensities, draws_for, generator
+from clickrank.learning.saved_state import check_arrays
+from clickrank.learning.subset_learner import SubsetLearner
 from clickrank.policies import Policy
 from clickrank.policies._shared.packing import first_state, packed
 from clickrank.policies.capabilities import (
     DropsItems,
     ItemsComeAndGo,
     ReadsEarlierStates,
-    Walks,
-    memo_limit,
-    memo_size,
-    memos_for,
-    relabelled,
 )
 from clickrank.policies.contract import ANY_ITEMS, Request, kernels_of, scores_items
 
@@ -58,23 +39,23 @@ VIEWS, CLICKS, BEGAN_WITH = "tally.views", "tally.clicks", "began.with"
 
 
 class ContextState:
-    """What a policy has learned in one context, with a tally of views and clicks.
+    """The state of a policy in one context, and counts of views and clicks.
 
-    Items are numbers, 0, 1, 2, … in the order in which they were added. Retired ones keep theirs
-    and are not shown. Of policies with `ItemsComeAndGo` the statistics are of all items. Of the
-    others they are of those that were not retired at the beginning (``began_without`` those), and
-    other items mean to fold the log again. But items that the policy has dropped for good may be
-    retired: see `going_on_without`.
+    Items are numbered 0, 1, 2, … in the order in which they were added. Retired items keep their
+    numbers and are not shown. A policy with `ItemsComeAndGo` has statistics of all items. Any other
+    policy has statistics of the items that were not retired when it began (``began_without`` lists
+    those that were), and must fold the log again when the items change; an exception is the
+    retirement of items that it has dropped for good, see `going_on_without`.
 
-    One thread may call `rank` while another one calls `fold`, which leaves this object as it is.
+    One thread may call `rank` while another calls `fold`, which returns a new object.
 
     Examples
     --------
     >>> import clickrank as cr
-    >>> learned = ContextState(cr.policy("pb-mhb"), n_items=4, n_positions=2, retired=[1])
-    >>> ranking, memo = learned.rank(np.random.default_rng(0))
-    >>> learned = learned.fold([ranking], [memo], clicks=[[1, 0]])
-    >>> int(learned.clicks.sum())
+    >>> state = ContextState(cr.policy("pb-mhb"), n_items=4, n_positions=2, retired=[1])
+    >>> ranking, memo = state.rank(np.random.default_rng(0))
+    >>> state = state.fold([ranking], [memo], clicks=[[1, 0]])
+    >>> int(state.clicks.sum())
     1
     """
 
@@ -86,11 +67,9 @@ class ContextState:
         retired: Collection[int] = (),
         began_without: Collection[int] | None = None,
     ) -> None:
-        """Start from nothing."""
+        """Start without statistics."""
         if not isinstance(policy, Policy):
-            raise invalid(
-                "ContextState", "policy must be a Policy, as from clickrank.policy", policy
-            )
+            raise invalid("ContextState", "policy must come from clickrank.policy", policy)
         self.policy = policy
         self._owner = type(policy).__name__
         self.n_items, self.n_positions = check_shape(self._owner, n_items, n_positions)
@@ -98,114 +77,80 @@ class ContextState:
         if self.retired and not 0 <= min(self.retired) <= max(self.retired) < self.n_items:
             rule = f"retired must hold items between 0 and {self.n_items - 1}"
             raise invalid(self._owner, rule, sorted(self.retired))
-        there = np.ones(self.n_items, dtype=bool)
-        there[list(self.retired)] = False
-        self._active = np.flatnonzero(there)
+        active = np.ones(self.n_items, dtype=bool)
+        active[list(self.retired)] = False
+        self._active = np.flatnonzero(active)
         if self._active.size < self.n_positions:
             rule = f"at least n_positions ({self.n_positions}) items must not be retired"
             raise invalid(self._owner, rule, self._active.size)
-        # The items that the learner is of, and whether they have other numbers there.
-        self._of = np.arange(self.n_items)
+        items = np.arange(self.n_items)
         if not takes_candidates(policy):
             without = self.retired if began_without is None else set(began_without)
-            self._of = np.setdiff1d(self._of, list(without)).astype(np.int64)
-        self._learner = self._new_learner()
-        self.memo_size = self._learner.memo_size
+            items = np.setdiff1d(items, list(without)).astype(np.int64)
+        self._main = self._subset(items)  # whose statistics these are
+        self._for_active: SubsetLearner | None = None  # made by `rank`, if it needs another one
+        self.memo_size = self._main.learner.memo_size
         cells = (self.n_items, self.n_positions)
         self.views: NDArray[np.int32] = np.zeros(cells, dtype=np.int32)
         self.clicks: NDArray[np.int32] = np.zeros(cells, dtype=np.int32)
-        # Made when first needed, by `rank` alone.
-        self._enter: Callable[..., None] | None = None
-        self._active_learner: Learner | None = None
+
+    def _subset(self, items: Ints) -> SubsetLearner:
+        return SubsetLearner(self.policy, items, self.n_items, self.n_positions)
 
     @property
-    def _renumbered(self) -> bool:
-        return self._of.size < self.n_items
-
-    def _new_learner(self) -> Learner:
-        policy = relabelled(self.policy, self._of) if self._renumbered else self.policy
-        return Learner(policy, self._of.size, self.n_positions)
+    def learner(self) -> Learner:
+        """The learner with the statistics; it may number its items differently."""
+        return self._main.learner
 
     @property
     def memos_travel(self) -> bool:
         """Whether a memo from before items were added or retired can still be learned from."""
-        none = np.zeros((0, self.memo_size), dtype=np.int64)
-        return memos_for(self.policy, none, np.arange(self.n_items), self.n_items) is not None
+        return self._main.memos_travel
 
     @property
     def nbytes(self) -> int:
-        """Bytes that its arrays take."""
-        learner = self._learner
-        arrays = (*learner.state, *arrays_in(learner.cache), self.views, self.clicks)
+        """The number of bytes of all arrays."""
+        arrays = (*self.learner.state, *arrays_in(self.learner.cache), self.views, self.clicks)
         return sum(array.nbytes for array in arrays)
 
     def prepare(self) -> None:
-        """Compile, or find in the cache, what `rank` and `fold` need; this can take seconds."""
-        self._entered(np.random.default_rng(0))
+        """Compile the kernels, or load them from the disk cache; this can take seconds."""
+        self._rank_all(np.random.default_rng(0), 0)
         nothing = np.zeros((0, self.n_positions), dtype=np.int64)
-        self._learner.fold(nothing, nothing[:, :0], nothing)
+        self.learner.update_many(nothing, nothing[:, :0], nothing)
         if scores_items(self.policy) and self.n_items > self.n_positions:
-            some = self._learner.chooser(Request(np.arange(self.n_positions)))
+            some = self.learner.chooser(Request(np.arange(self.n_positions)))
             some.draw(np.random.default_rng(0), 0)
+
+    # Choosing lists
 
     def rank(
         self, rng: np.random.Generator, candidates: ArrayLike | None = None
     ) -> tuple[Ints, Ints]:
-        """Choose a ranking, of the candidates if given, and return it with its memo."""
+        """Choose a ranking, from the candidates if given, and return it with its memo."""
         if candidates is None and not self.retired:
-            return self._rank_all(rng)
-        if not takes_candidates(self.policy):
-            refuse_candidates(self.policy, candidates)
-            return self._rank_renumbered(rng)
-        allowed = self._active if candidates is None else self._among(candidates)
-        if allowed.size == self.n_items:
-            return self._rank_all(rng)
-        if self._requests(candidates):
-            return self._learner.rank(rng, Request(allowed))
-        ranking, memo = self._learner_of(allowed).rank(rng)
-        return allowed[ranking], self._called(memo, allowed)
-
-    def _requests(self, candidates: ArrayLike | None) -> bool:
-        """Return whether the learner of all items can be asked for a list of some of them.
-
-        Where items are retired, and the fast kernels of a policy only rank all items, a learner of
-        the others is faster: its lists are the same.
-        """
-        kernels = kernels_of(self.policy, self._learner.state)
-        return scores_items(self.policy) and (candidates is not None or kernels.honour_candidates)
-
-    def memo_now(self, memo: ArrayLike) -> Ints:
-        """Return the memo of a list that may be from before items were added, for these items.
-
-        Only of a policy whose memos can still be learned from, see `memos_travel`.
-        """
-        found = np.asarray(memo, dtype=np.int64)
-        if found.size == self.memo_size:
-            return found
-        sizes = (memo_size(self.policy, n, self.n_positions) for n in range(1, self.n_items))
-        before = next((n for n, size in enumerate(sizes, 1) if size == found.size), None)
-        if before is None:
-            raise invalid(self._owner, f"memo must hold {self.memo_size} numbers", found.size)
-        return self._called(found, np.arange(before))
-
-    def memos_now(self, memos: Sequence[ArrayLike], usable: Sequence[bool]) -> Ints:
-        """Return memos for the items of now, one per row; zeros for those that are not usable."""
-        found = np.zeros((len(memos), self.memo_size), dtype=np.int64)
-        if self.memo_size:
-            for row, memo in enumerate(memos):
-                if usable[row]:
-                    found[row] = self.memo_now(memo)
-        return found
+            rankings, memos = self._rank_all(rng, 1)
+            return rankings[0], memos[0]
+        subset, request = self._chosen_from(candidates)
+        return subset.rank(rng, request)
 
     def rank_many(self, rng: np.random.Generator, n: int) -> tuple[Ints, Ints]:
-        """Do the same ``n`` times, from all items; returns a row for each.
+        """Choose ``n`` rankings from all items, and return them with their memos, one per row.
 
-        What takes longest of choosing one list is to enter the machine code.
+        This is faster than ``n`` calls of `rank`, most of whose time goes into entering compiled
+        code.
         """
         if not self.retired:
-            return self._rank_many(rng, n)
+            return self._rank_all(rng, n)
         found = [self.rank(rng) for _ in range(n)]
         return np.array([ranking for ranking, _ in found]), np.array([memo for _, memo in found])
+
+    def _rank_all(self, rng: np.random.Generator, n: int) -> tuple[Ints, Ints]:
+        # The service spends most of its time here, so nothing is looked up or checked twice.
+        if not isinstance(rng, np.random.Generator):
+            raise invalid("ContextState", "rng must be a numpy.random.Generator", rng)
+        learner = self._main.learner
+        return learner.loop.rank(learner.fixed, rng, n)
 
     def propensities(
         self,
@@ -213,24 +158,57 @@ class ContextState:
         seed: int | np.random.Generator = 0,
         accuracy: float = ACCURACY,
     ) -> Propensities:
-        """Return the probability of each item at each position, in the list that `rank` would give.
+        """Return the probability of each item at each position in the next ranking.
 
         Items that cannot be shown have probability 0. See `clickrank.learning.propensities`.
         """
         rng, draws = generator(seed), draws_for(accuracy)
-        size = self.n_items, self.n_positions
+        subset, request = self._chosen_from(candidates)
+        return subset.propensities(rng, draws, request)
+
+    def _chosen_from(self, candidates: ArrayLike | None) -> tuple[SubsetLearner, Request]:
+        """Return the learner that chooses the next list, and the request to make of it."""
         if not takes_candidates(self.policy):
             refuse_candidates(self.policy, candidates)
-            learner, called = self._choosing()
-            return Propensities(lists_of(learner.chooser(), rng, draws), *size, called)
-        allowed = self._active if candidates is None else self._among(candidates)
+            return self._without_retired(), ANY_ITEMS
+        allowed = self._active
+        if candidates is not None:
+            size = self.n_items, self.n_positions
+            allowed = check_candidates(self._owner, candidates, *size, self.retired)
         if allowed.size == self.n_items:
-            return Propensities(lists_of(self._learner.chooser(), rng, draws), *size)
-        if self._requests(candidates):
-            chooser = self._learner.chooser(Request(allowed))
-            return Propensities(lists_of(chooser, rng, draws), *size)
-        learner = self._learner_of(allowed)
-        return Propensities(lists_of(learner.chooser(), rng, draws), *size, allowed)
+            return self._main, ANY_ITEMS
+        # If items are retired, and the fast kernels of the policy only rank all items, a learner of
+        # the active items is faster than the plain kernels, and chooses the same lists.
+        honoured = kernels_of(self.policy, self.learner.state).honour_candidates
+        if scores_items(self.policy) and (candidates is not None or honoured):
+            return self._main, Request(allowed)
+        if allowed.size < self._active.size:
+            return self._subset(allowed).carry(self.learner.state), ANY_ITEMS
+        if self._for_active is None:
+            self._for_active = self._subset(self._active).carry(self.learner.state)
+        return self._for_active, ANY_ITEMS
+
+    def _without_retired(self) -> SubsetLearner:
+        """Return the learner that chooses lists for a policy that takes no candidates."""
+        if self._for_active is None:
+            # A new learner has no statistics, and learns in the state that `going_on_without`
+            # returns.
+            shows = self._shows(self.retired)
+            self._for_active = self._subset(self._active) if shows else self._main
+        return self._for_active
+
+    # Learning
+
+    def memos_now(self, memos: Sequence[ArrayLike], usable: Sequence[bool]) -> Ints:
+        """Return memos for the present items, one per row, with zeros for those not usable.
+
+        Memos from before items were added are usable only if `memos_travel`.
+        """
+        found = np.zeros((len(memos), self.memo_size), dtype=np.int64)
+        for row, memo in enumerate(memos if self.memo_size else ()):
+            if usable[row]:
+                found[row] = self._main.memo_now(np.asarray(memo, dtype=np.int64))
+        return found
 
     def fold(
         self,
@@ -239,24 +217,25 @@ class ContextState:
         clicks: ArrayLike,
         own: ArrayLike | None = None,
     ) -> ContextState:
-        """Return what is known after these impressions too, one a row, in the order shown.
+        """Return the state after these impressions, one per row, in the order shown.
 
-        ``own`` is False for lists that the policy did not choose, or whose memo is of no use: those
-        teach only a policy that needs no memo. All count in the tally. Of a policy whose items were
-        numbered anew, lists with a retired item teach nothing.
+        ``own`` is False for rankings that the policy did not choose, or whose memo is not usable. A
+        policy that needs memos does not learn from these. All impressions are counted in ``views``
+        and ``clicks``. A policy that began without some items does not learn from rankings with
+        one of those.
         """
-        other = self._copy(self._learner)
-        other.learn(rankings, memos, clicks, own)
+        other = self._copy(self.learner)
+        other.update_many(rankings, memos, clicks, own)
         return other
 
-    def learn(
+    def update_many(
         self,
         rankings: ArrayLike,
         memos: ArrayLike,
         clicks: ArrayLike,
         own: ArrayLike | None = None,
     ) -> None:
-        """Do the same to this object, which no other thread may use meanwhile."""
+        """Fold impressions into this object, which no other thread may use meanwhile."""
         shown = rankings_of(self._owner, rankings, self.n_items, self.n_positions)
         clicked = clicks_of_many(self._owner, clicks, shown.shape[0], self.n_positions)
         useful = np.ones(shown.shape[0], dtype=bool)
@@ -265,32 +244,47 @@ class ContextState:
             if useful.shape != shown.shape[:1]:
                 rule = f"own must hold {shown.shape[0]} truth values"
                 raise invalid(self._owner, rule, useful.shape)
-        kept = np.zeros((shown.shape[0], 0), dtype=np.int64)
+        given = np.zeros((shown.shape[0], 0), dtype=np.int64)
         if self.memo_size > 0:
-            kept = np.asarray(memos)
-            if kept.ndim == 2 and kept.shape[0] == shown.shape[0]:
-                kept = kept[useful]
-        self._teach(shown[useful], kept, clicked[useful])
-        self._teach_active(shown[useful], kept, clicked[useful])
+            given = np.asarray(memos)
+            if given.ndim == 2 and given.shape[0] == shown.shape[0]:
+                given = given[useful]
+        self._main.update_many(shown[useful], given, clicked[useful])
+        self._update_active(shown[useful], given, clicked[useful])
         place = np.arange(self.n_positions)
         np.add.at(self.views, (shown, place), 1)
         np.add.at(self.clicks, (shown, place), clicked.astype(np.int32))
 
+    def _update_active(self, shown: Ints, memos: Ints, clicks: Ints) -> None:
+        """Let the learner of the active items learn too, if that is faster than a new one.
+
+        To carry counts of pairs of items over to a new learner takes time for each pair. The
+        result is the same, see `clickrank.checks.catalogues`.
+        """
+        active, self._for_active = self._for_active, None
+        if active is None or not isinstance(self.policy, ItemsComeAndGo):
+            return
+        if self.policy.by_pair and active.update_exactly(shown, memos, clicks):
+            self._for_active = active
+
+    # Saving
+
     def statistics(self) -> dict[str, NDArray[Any]]:
-        """Return copies of what was learned, and of the tally."""
-        found = {**self._learner.statistics(), VIEWS: self.views.copy(), CLICKS: self.clicks.copy()}
-        return {**found, BEGAN_WITH: self._of.copy()} if drops_items(self.policy) else found
+        """Return copies of the policy's statistics and of the counts of views and clicks."""
+        counts = {VIEWS: self.views.copy(), CLICKS: self.clicks.copy()}
+        found = {**self.learner.statistics(), **counts}
+        return {**found, BEGAN_WITH: self._main.items.copy()} if drops_items(self.policy) else found
 
     def everything(self) -> dict[str, NDArray[Any]]:
-        """Return the same with the work space, for `restored` to go on as if nothing happened."""
-        self._active_learner = None  # which is work space too, but can be made anew
-        kept = {**self._learner.state._asdict(), **particle_of(self._learner.cache)}
-        return {**{name: array.copy() for name, array in kept.items()}, **self.statistics()}
+        """Return `statistics` with all other arrays, so that `restored` goes on exactly."""
+        self._for_active = None  # it can be made again
+        fields = {**self.learner.state._asdict(), **particle_of(self.learner.cache)}
+        return {**{name: array.copy() for name, array in fields.items()}, **self.statistics()}
 
     def restored(self, arrays: Mapping[str, NDArray[Any]]) -> ContextState:
-        """Return one that goes on from what `statistics` or `everything` returned once.
+        """Return a state that goes on from what `statistics` or `everything` returned.
 
-        Fields that are no longer statistics, in files of earlier versions, are left out.
+        Fields of earlier versions that are no longer statistics are ignored.
         """
         other = self._copy(None)
         arrays = dict(arrays)
@@ -301,28 +295,20 @@ class ContextState:
                 rule = f"the statistics must be those of {self.policy.name}"
                 raise invalid(self._owner, rule, sorted(arrays)) from error
         if BEGAN_WITH in arrays and drops_items(self.policy):
-            other._of = arrays.pop(BEGAN_WITH).astype(np.int64)
-            other._learner = other._new_learner()
-        learner = other._learner
+            other._main = self._subset(arrays.pop(BEGAN_WITH).astype(np.int64))
+        learner = other.learner
         state = learner.state
-        if not set(statistic_fields(type(state))) <= set(
-            arrays
-        ):  # those of the plain kernels, or of an older file
+        if not set(statistic_fields(type(state))) <= set(arrays):
+            # The file has the plain state, or was written by an earlier version.
             state = learner.policy.init(learner.n_items, learner.n_positions)
-        everything = {**state._asdict(), **particle_of(learner.cache)}
-        # With all the work space, or none of it.
-        names = everything if set(everything) <= set(arrays) else statistic_fields(type(state))
-        wanted = {name: everything[name] for name in names}
-        wanted |= {VIEWS: other.views, CLICKS: other.clicks}
-        if not set(wanted) <= set(arrays):
-            rule = f"the statistics must be {', '.join(wanted)}"
-            raise invalid(self._owner, rule, sorted(arrays))
-        for name, own in wanted.items():
-            given = arrays[name]
-            if given.shape != own.shape or given.dtype != own.dtype:
-                rule = f"{name} must be {own.dtype} of shape {own.shape}"
-                raise invalid(self._owner, rule, (str(given.dtype), given.shape))
-            own[...] = given
+        fields = {**state._asdict(), **particle_of(learner.cache)}
+        # All fields, or only the statistics.
+        names = fields if set(fields) <= set(arrays) else statistic_fields(type(state))
+        expected = {name: fields[name] for name in names}
+        expected |= {VIEWS: other.views, CLICKS: other.clicks}
+        check_arrays(self._owner, expected, arrays)
+        for name, array in expected.items():
+            array[...] = arrays[name]
         if state is learner.state:
             learner.drop_cache()
         else:
@@ -330,44 +316,67 @@ class ContextState:
         return other
 
     def with_tally(self, arrays: Mapping[str, NDArray[Any]]) -> ContextState:
-        """Return the same with the tally of `statistics`, of as many items or fewer."""
-        other = self._copy(self._learner)
-        for name, own in ((VIEWS, other.views), (CLICKS, other.clicks)):
-            own[: arrays[name].shape[0]] = arrays[name]
+        """Return this state with the counts in `statistics` of as many items or fewer."""
+        other = self._copy(self.learner)
+        for name, counts in ((VIEWS, other.views), (CLICKS, other.clicks)):
+            counts[: arrays[name].shape[0]] = arrays[name]
         return other
+
+    def _copy(self, former: Learner | None) -> ContextState:
+        """Return a copy with the statistics and the particle of a learner, or with none."""
+        other = copy.copy(self)
+        other._for_active = None
+        other.views, other.clicks = self.views.copy(), self.clicks.copy()
+        learner = copy.copy(self.learner)
+        other._main = self._main.with_learner(learner)
+        made = first_state(learner.policy, learner.n_items, learner.n_positions)
+        if former is not None:
+            for name in statistic_fields(type(made)):
+                getattr(made, name)[...] = getattr(former.state, name)
+        learner.state = made
+        if former is not None:
+            continue_walk(learner, former)
+        return other
+
+    # Items that come and go
 
     def with_items(
         self, policy: Policy, n_items: int, retired: Collection[int] = ()
     ) -> ContextState | None:
-        """Return what is known when items were added or retired, or come back.
+        """Return the state after items were added, retired or brought back.
 
-        ``policy`` is the spec for all ``n_items``. None if the log must be folded anew: the policy
-        cannot add items to its statistics, or something else than its items has changed.
+        ``policy`` is the policy for all ``n_items``. None means that the log must be folded again:
+        the policy cannot add items to its statistics, or more than its items has changed.
         """
         other = ContextState(policy, n_items, self.n_positions, retired)
         if n_items < self.n_items:
             raise invalid(self._owner, f"n_items must be {self.n_items} or more", n_items)
-        if not self._goes_on_as(other):
-            return None
-        origin = np.full(n_items, -1, dtype=np.int64)
-        origin[: self.n_items] = np.arange(self.n_items)
-        if takes_candidates(policy) and n_items > self.n_items:
-            carry(other._learner, self._learner.state, self.n_items, origin)
-            _walk_on(other._learner, self._learner)
-        elif takes_candidates(policy):  # bit for bit: nothing was learned
-            other._learner.state = self._copy(self._learner)._learner.state
-            _walk_on(other._learner, self._learner)
+        if takes_candidates(policy):
+            if not can_carry(self.learner, policy):
+                return None
+            if n_items > self.n_items:
+                origin = np.full(n_items, -1, dtype=np.int64)
+                origin[: self.n_items] = np.arange(self.n_items)
+                carry(other.learner, self.learner.state, self.n_items, origin)
+            else:  # bit for bit
+                other.learner.state = self._copy(self.learner).learner.state
+            continue_walk(other.learner, self.learner)
         else:
-            other._of, other._learner = self._of, self._copy(self._learner)._learner
+            more_retired = drops_items(policy) and self.retired <= other.retired
+            same_items = n_items == self.n_items and (more_retired or other.retired == self.retired)
+            if not same_items or policy != self.policy:
+                return None
+            other._main = self._copy(self.learner)._main
         for ours, theirs in ((other.views, self.views), (other.clicks, self.clicks)):
             ours[: self.n_items] = theirs
         return other
 
     def going_on_without(self, retired: Collection[int]) -> ContextState:
-        """Return what learns from the lists that are chosen while these items are retired.
+        """Return the state that learns from lists chosen while these items are retired.
 
-        This itself if it never shows them: it takes all items (see `ItemsComeAndGo`), or it has
-        dropped these for good. Else it starts from nothing, but for the tally.
+        This is the object itself if it never shows them, because the policy has `ItemsComeAndGo` or
+        has dropped these items for good. Otherwise it is a state without statistics that keeps the
+        counts of views and clicks.
         """
         if not self._shows(retired):
             return self
@@ -375,154 +384,14 @@ class ContextState:
         return began.with_tally({VIEWS: self.views, CLICKS: self.clicks})
 
     def _shows(self, retired: Collection[int]) -> bool:
-        """Say whether lists may hold one of these items, which are or will be retired."""
+        """Return whether a list may hold one of these items, which are or will be retired."""
         if takes_candidates(self.policy):
             return False
-        gone = np.intersect1d(self._of, list(retired))
+        items = self._main.items
+        gone = np.intersect1d(items, list(retired))
         if gone.size == 0:
             return False
-        policy = self._learner.policy
+        policy = self.learner.policy
         if not isinstance(policy, DropsItems):
             return True
-        dropped = policy.dropped(self._learner.state)
-        return not np.isin(gone, self._of[dropped]).all()
-
-    def _choosing(self) -> tuple[Learner, Ints]:
-        """Return what lists are chosen by and its items, for a policy without candidates."""
-        if self._active_learner is None:
-            if not self._shows(self.retired):
-                self._active_learner = self._learner
-            else:  # its lists are learned from by `going_on_without`
-                policy = relabelled(self.policy, self._active)
-                self._active_learner = Learner(policy, self._active.size, self.n_positions)
-        own = self._active_learner is self._learner
-        return self._active_learner, self._of if own else self._active
-
-    def _goes_on_as(self, other: ContextState) -> bool:
-        """Say whether another one, of as many items or more, can take over the statistics."""
-        policy = other.policy
-        if type(policy) is not type(self.policy):
-            return False
-        if not takes_candidates(policy):
-            left = self.retired <= other.retired if drops_items(policy) else False
-            same = other.n_items == self.n_items and (left or other.retired == self.retired)
-            return same and policy == self.policy
-        before = relabelled(policy, np.arange(self.n_items))
-        learner = self._learner
-        size = (self.n_items, self.n_positions)
-        # A prior that holds for all items may have become one entry an item: compare what they are.
-        return same_arrays(before.params(*size), learner.params) and same_arrays(
-            before.init(*size), learner.policy.init(*size)
-        )
-
-    def _entered(self, rng: np.random.Generator) -> Callable[..., None]:
-        """Return the machine code that ranks."""
-        learner = self._learner
-        empty = np.zeros((0, 0), dtype=np.int64)
-        fixed = learner.params, learner.state, learner.cache
-        rest = to_rank(ANY_ITEMS, learner.held(rng), empty, empty)
-        found = entry_point(compiled_play(learner.policy), *fixed, *rest)
-        self._enter = found
-        return found
-
-    def _rank_all(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        rankings, memos = self._rank_many(rng, 1)
-        return rankings[0], memos[0]
-
-    def _rank_many(self, rng: np.random.Generator, n: int) -> tuple[Ints, Ints]:
-        # The service is about as fast as this: nothing is looked up or checked twice.
-        if not isinstance(rng, np.random.Generator):
-            raise invalid("ContextState", "rng must be a numpy.random.Generator", rng)
-        learner = self._learner
-        rankings = np.empty((n, self.n_positions), dtype=np.int64)
-        memos = np.zeros((n, self.memo_size), dtype=np.int64)
-        enter = self._enter or self._entered(rng)
-        held = learner.held(rng)  # which another thread may replace meanwhile: this keeps it alive
-        rest = to_rank(ANY_ITEMS, held, rankings, memos)
-        enter(learner.params, learner._state, learner._cache, *rest)
-        return rankings, memos
-
-    def _rank_renumbered(self, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        learner, items = self._choosing()
-        ranking, memo = self._rank_all(rng) if learner is self._learner else learner.rank(rng)
-        return items[ranking], self._called(memo, items)
-
-    def _called(self, memo: Ints, numbers: Ints) -> Ints:
-        """Return a memo with the items called by these numbers, if it can be."""
-        if self.memo_size == 0:
-            return memo
-        called = memos_for(self.policy, memo[None], numbers, self.n_items)
-        return memo if called is None else called[0]
-
-    def _among(self, candidates: ArrayLike) -> Ints:
-        return allowed_of(self._owner, candidates, self.n_items, self.n_positions, self.retired)
-
-    def _learner_of(self, allowed: Ints) -> Learner:
-        """Return a learner of some items, the same each time if of all that are not retired."""
-        if allowed.size < self._active.size:
-            return self._only(allowed)
-        if self._active_learner is None:
-            self._active_learner = self._only(self._active)
-        return self._active_learner
-
-    def _only(self, allowed: Ints) -> Learner:
-        """Return a learner of some items, as it is now."""
-        policy = relabelled(self.policy, allowed)
-        learner = Learner(policy, allowed.size, self.n_positions)
-        carry(learner, self._learner.state, self.n_items, allowed)
-        return learner
-
-    def _copy(self, former: Learner | None) -> ContextState:
-        """Return another one with the same tally, and the statistics and the walk of a learner."""
-        other = copy.copy(self)
-        other._active_learner = None
-        other.views, other.clicks = self.views.copy(), self.clicks.copy()
-        other._learner = learner = copy.copy(self._learner)
-        made = first_state(learner.policy, learner.n_items, learner.n_positions)
-        if former is not None:
-            for name in statistic_fields(type(made)):
-                getattr(made, name)[...] = getattr(former.state, name)
-        learner.state = made
-        if former is not None:
-            _walk_on(learner, former)
-        return other
-
-    def _teach(self, shown: Ints, memos: Ints, clicks: Ints) -> None:
-        if not self._renumbered:
-            self._learner.fold(shown, memos, clicks)
-            return
-        # A memo's numbers come from outside too.
-        numbers = numbers_of(self._of, self.n_items)
-        called = None
-        if self.memos_travel:
-            limit = memo_limit(self.policy, self.n_items)
-            kept = memos_of(self._owner, memos, shown.shape[0], self.memo_size, limit)
-            called = memos_for(self.policy, kept, numbers, self._of.size)
-        memos = memos if called is None else called
-        shown = numbers[shown]
-        there = (shown >= 0).all(axis=1) & (memos >= 0).all(axis=1)
-        self._learner.fold(shown[there], memos[there], clicks[there])
-
-    def _teach_active(self, shown: Ints, memos: Ints, clicks: Ints) -> None:
-        """Let the learner of the items that are not retired learn too, or be made again.
-
-        To make it again takes time for each pair of items, if there are counts of pairs. It learns
-        from these lists what it would then have, see `clickrank.checks.catalogues`.
-        """
-        active, self._active_learner = self._active_learner, None
-        if active is None or not isinstance(self.policy, ItemsComeAndGo):
-            return
-        if not self.policy.by_pair:
-            return
-        numbers = numbers_of(self._active, self.n_items)
-        called = memos_for(self.policy, memos, numbers, self._active.size)
-        if called is not None and (numbers[shown] >= 0).all():
-            active.fold(numbers[shown], called, clicks)
-            self._active_learner = active
-
-
-def _walk_on(learner: Learner, former: Learner) -> None:
-    """Let the particle of a learner go on where that of a former one is, if there is a walk."""
-    if isinstance(learner.policy, Walks):
-        # A copy: the former one may be ranking in another thread, and its walk just beginning.
-        learner.policy.walk_on(learner, former.fork())
+        return not np.isin(gone, items[policy.dropped(self.learner.state)]).all()

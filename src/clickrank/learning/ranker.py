@@ -16,9 +16,9 @@ from clickrank._core.features import Features
 from clickrank._core.validate import check_int, check_shape
 from clickrank.errors import invalid
 from clickrank.learning import ranker_file as saved
+from clickrank.learning.candidates import takes_candidates
 from clickrank.learning.context_state import ContextState
 from clickrank.learning.in_order import MOST_WAITING, InOrder, Pending, packed, unpacked
-from clickrank.learning.item_abilities import takes_candidates
 from clickrank.learning.item_ids import (
     Item,
     ItemPropensities,
@@ -26,9 +26,9 @@ from clickrank.learning.item_ids import (
     distinct_items,
     told_of,
 )
-from clickrank.learning.learner import plain_state
 from clickrank.learning.policy_propensities import ACCURACY
 from clickrank.learning.refold_log import RefoldLog
+from clickrank.learning.saved_state import generator_from, generator_state
 from clickrank.policies import Policy
 from clickrank.policies import policy as make_policy
 from clickrank.policies.capabilities import relabelled
@@ -237,7 +237,7 @@ class Ranker:
         began = self._began.get(settled.context, 0)
         usable = [settled.version >= began or learned.memos_travel]
         memos = learned.memos_now([settled.memo], usable)
-        learned.learn(settled.ranking[None], memos, clicks[None], usable)
+        learned.update_many(settled.ranking[None], memos, clicks[None], usable)
         if learned.memos_travel and not takes_candidates(self._policy):
             empty = RefoldLog(self.n_positions, learned.memo_size)
             self._logs.setdefault(settled.context, empty).add(settled.ranking, memos[0], clicks)
@@ -294,7 +294,7 @@ class Ranker:
                 "n_positions": self.n_positions,
                 "contexts": list(names),
                 "logs": [name in self._logs for name in names],
-                "generator": plain_state(self._rng.bit_generator.state),
+                "generator": generator_state(self._rng),
                 "salt": self._salt,
                 "shown": self._shown,
                 "version": self._version,
@@ -321,7 +321,7 @@ class Ranker:
         policy = saved.policy_from(label["policy"], arrays)
         ranker = cls(policy, label["items"], label["n_positions"])
         ranker._retired = frozenset(label["retired"])
-        ranker._rng = _generator(label["generator"])
+        ranker._rng = generator_from(label["generator"])
         for key in ("salt", "shown", "version", "began", "most_waiting"):
             setattr(ranker, f"_{key}", label[key])
         names = label["contexts"]
@@ -379,7 +379,7 @@ class Ranker:
             if other is None:
                 other = ContextState(policy, count, self.n_positions, retired)
                 if context in self._logs:
-                    other.learn(**self._logs[context].arrays())
+                    other.update_many(**self._logs[context].arrays())
                 other = other.with_tally(learned.statistics())
             if other is not carried:
                 began[context] = self._version + 1
@@ -395,9 +395,3 @@ class Ranker:
 
 def _under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {key.removeprefix(prefix): a for key, a in arrays.items() if key.startswith(prefix)}
-
-
-def _generator(state: dict[str, Any]) -> np.random.Generator:
-    rng = np.random.default_rng(0)
-    rng.bit_generator.state = state
-    return rng

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 
 from clickrank.service.runtime.clock import Clock
+from clickrank.service.runtime.ranker_cache import Stream
 from clickrank.service.runtime.refusals import Unavailable
-from clickrank.service.runtime.streams import Stream
 from clickrank.service.runtime.writer import Writer
 from clickrank.service.store.database import Database, StoreUnavailable
 from clickrank.service.store.frontier import lagging, move_frontier, moved_since, settled_after
@@ -66,7 +66,7 @@ class Settler:
         self._thread = threading.Thread(target=self._work, name="clickrank-settler", daemon=True)
         self._thread.start()
 
-    def news(self, stream_id: int) -> None:
+    def notify(self, stream_id: int) -> None:
         """Say that an impression of a stream has become final."""
         with self._lock:
             self._news.add(stream_id)

@@ -8,7 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from clickrank.service.runtime import context_report as reports
-from clickrank.service.runtime.streams import Stream
+from clickrank.service.runtime.ranker_cache import Stream
 from clickrank.service.schemas.answers import (
     Activity,
     Bucket,

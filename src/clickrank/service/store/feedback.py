@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
+from clickrank.service.store.database import PreparedInsert, PreparedList
 from clickrank.service.store.impression_log import NewImpression, lock_rankers, lock_streams
-from clickrank.service.store.prepared import PreparedInsert, PreparedList
 from clickrank.service.store.tables import clicks, finals, impressions, rankers, streams
 
 _numbers = msgspec.json.Decoder(list[int])

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import sqlalchemy as sa
 
-from clickrank.service.store.database import Database
-from clickrank.service.store.prepared import Prepared, PreparedInsert, PreparedList
+from clickrank.service.store.database import Database, Prepared, PreparedInsert, PreparedList
 from clickrank.service.store.tables import (
     clicks,
     finals,

@@ -1,9 +1,8 @@
-"""What policies can do with other items than they began with, and the checks of candidates."""
+"""Candidates: which policies can choose from some of their items, and checks of the candidates."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +20,7 @@ def takes_candidates(policy: Policy | type[Policy]) -> bool:
 
 
 def drops_items(policy: Policy | type[Policy]) -> bool:
-    """Return whether the policy drops items for good, and goes on without those."""
+    """Return whether the policy drops items for good, and can go on when these are retired."""
     cls = policy if isinstance(policy, type) else type(policy)
     return issubclass(cls, DropsItems)
 
@@ -32,7 +31,7 @@ def candidate_policies() -> list[str]:
 
 
 def refuse_candidates(policy: Policy, candidates: ArrayLike | None) -> None:
-    """Raise if there are candidates, for a policy that cannot choose from them."""
+    """Raise if candidates are given to a policy that cannot choose from them."""
     if candidates is not None:
         names = ", ".join(candidate_policies())
         raise InvalidValue(
@@ -41,10 +40,10 @@ def refuse_candidates(policy: Policy, candidates: ArrayLike | None) -> None:
         )
 
 
-def allowed_of(
+def check_candidates(
     owner: str, candidates: ArrayLike, n_items: int, n_positions: int, retired: Collection[int]
 ) -> Ints:
-    """Check candidates and sort them."""
+    """Check candidates and return them in increasing order."""
     found = np.asarray(candidates)
     rule = f"candidates must be distinct items between 0 and {n_items - 1}"
     if found.ndim != 1 or found.dtype.kind not in "iu":
@@ -59,10 +58,3 @@ def allowed_of(
     if gone:
         raise invalid(owner, "candidates must not be retired", sorted(gone))
     return allowed
-
-
-def same_arrays(one: Any, two: Any) -> bool:
-    """Compare two NamedTuples of numbers and arrays."""
-    if type(one) is not type(two):
-        return False
-    return all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))

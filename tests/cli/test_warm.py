@@ -39,7 +39,7 @@ def run(cache: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_what_was_compiled_ahead_is_not_compiled_again(tmp_path: Path) -> None:
+def test_what_was_compiling_in_background_is_not_compiled_again(tmp_path: Path) -> None:
     said = run(tmp_path, "-m", "clickrank", "warm", "uniform", "--model", "dctr", "--json")
     assert json.loads(said)[0]["policy"] == "uniform"
     assert json.loads(said)[0]["models"] == ["dctr"]

@@ -11,7 +11,7 @@ import clickrank as cr
 from clickrank.clickmodels import MNL, PBM, Cascade, ClickMatrix, ClickModel
 from clickrank.clickmodels.assumptions import check_assumptions
 from clickrank.errors import InvalidValue
-from clickrank.experiments.listing import list_experiments
+from clickrank.experiments.paper_files import list_experiments
 
 SORTED = PBM([0.6, 0.5, 0.3, 0.1], [0.9, 0.6, 0.2])
 

@@ -11,10 +11,8 @@ import pytest
 
 from clickrank._core.arrays import Floats
 from clickrank.clickmodels import PBM
-from clickrank.experiments.claims import judge, rounds_of
-from clickrank.experiments.evidence import Evidence, last_decade_slopes, last_half_rates
-from clickrank.experiments.sources import Point, Sweep
-from clickrank.experiments.statements import (
+from clickrank.experiments.claim_evidence import Evidence, last_decade_slopes, last_half_rates
+from clickrank.experiments.claim_kinds import (
     AnyClaim,
     AnyRatio,
     BelowBound,
@@ -43,6 +41,8 @@ from clickrank.experiments.statements import (
     TimeRatio,
     Value,
 )
+from clickrank.experiments.claims import judge, rounds_of
+from clickrank.experiments.model_sources import Point, Sweep
 from clickrank.simulation import Result
 
 T = np.array([1, 10, 100, 200, 500, 1000])

@@ -15,16 +15,16 @@ from clickrank._core.rng import streams
 from clickrank.bounds import linear_lower_bound, linear_upper_bound
 from clickrank.clickmodels import DCM, PBM, LinearAttraction
 from clickrank.errors import InvalidValue, MissingExtra
-from clickrank.experiments import Experiment, Scale, judged, list_experiments, reproduce
-from clickrank.experiments.bound_curves import upper_bounds
-from clickrank.experiments.cell import ManyCell, cells, played_on
-from clickrank.experiments.cost import estimate, like_mslr
-from clickrank.experiments.judged import instance
-from clickrank.experiments.listing import select
-from clickrank.experiments.models import DRAWINGS, draw_instances, draw_linear, drawing
-from clickrank.experiments.references import reference_lines
+from clickrank.experiments import Experiment, Scale, judged_queries, list_experiments, reproduce
+from clickrank.experiments.bound_lines import reference_lines
+from clickrank.experiments.cost_estimate import estimate, like_mslr
+from clickrank.experiments.figure_models import DRAWINGS, draw_instances, draw_linear, drawing
+from clickrank.experiments.horizon_bounds import upper_bounds
+from clickrank.experiments.judged_queries import instance
+from clickrank.experiments.model_sources import Drawn, Judged, Linear
+from clickrank.experiments.paper_files import select
 from clickrank.experiments.runner import by_model
-from clickrank.experiments.sources import Drawn, Judged, Linear
+from clickrank.experiments.simulation_plan import ManyCell, cells, played_on
 from clickrank.policies import ThompsonSampling
 from clickrank.priors import JudgedQueries
 from clickrank.simulation import Result
@@ -362,17 +362,19 @@ def test_ndcg_by_hand() -> None:
     grades = np.array([0, 2, 1, 4])
     best = 15 + 3 / math.log2(3) + 1 / 2
     shown = 3 + 0 + 15 / 2  # items 1, 0, 3
-    found = judged.ndcg(grades, np.array([0.8, 0.9, 0.1, 0.5]), 3)
+    found = judged_queries.ndcg(grades, np.array([0.8, 0.9, 0.1, 0.5]), 3)
     assert found == pytest.approx(shown / best)
-    assert judged.ndcg(grades, grades.astype(np.float64), 3) == 1.0
-    assert judged.ndcg(grades, grades.astype(np.float64), 9) == 1.0  # a list of all documents
-    assert math.isnan(judged.ndcg(np.zeros(3, np.int64), np.zeros(3), 2))
+    assert judged_queries.ndcg(grades, grades.astype(np.float64), 3) == 1.0
+    assert (
+        judged_queries.ndcg(grades, grades.astype(np.float64), 9) == 1.0
+    )  # a list of all documents
+    assert math.isnan(judged_queries.ndcg(np.zeros(3, np.int64), np.zeros(3), 2))
     good = instance(JUDGED, grades, np.array([[0.1, 0.6, 0.3, 0.9]] * 10))
     nothing = instance(JUDGED, np.zeros(4, np.int64), np.full((10, 4), 0.5))
-    text = judged.rankers_quality({"1": good, "2": nothing})
+    text = judged_queries.rankers_quality({"1": good, "2": nothing})
     assert "over 1 queries" in text
     assert "1.000 for their mean score" in text
-    assert judged.rankers_quality({"2": nothing}) == ""
+    assert judged_queries.rankers_quality({"2": nothing}) == ""
 
 
 def test_what_is_drawn_shares_no_numbers_with_runs() -> None:
@@ -399,7 +401,7 @@ def test_scores_are_kept_by_all_that_decides_them() -> None:
     def key(columns: list[int], sizes: list[int], rankers: int = 10, sparse: bool = True) -> str:
         matrix = dense[:, columns]
         queries = JudgedQueries(csr_matrix(matrix) if sparse else matrix, [0] * 6, sizes)
-        return judged._key(replace(JUDGED, rankers=rankers), queries, queries, 0)
+        return judged_queries.scores_key(replace(JUDGED, rankers=rankers), queries, queries, 0)
 
     same = key([0, 1, 2], [3, 3])
     assert same == key([0, 1, 2], [3, 3])
@@ -408,7 +410,7 @@ def test_scores_are_kept_by_all_that_decides_them() -> None:
     plain = csr_matrix((dense.ravel(), np.tile([0, 1, 2], 6), np.arange(0, 19, 3)), shape=(6, 4))
     for matrix in (shifted, plain):
         queries = JudgedQueries(matrix, [0] * 6, [3, 3])
-        others.append(judged._key(JUDGED, queries, queries, 0))
+        others.append(judged_queries.scores_key(JUDGED, queries, queries, 0))
     assert len({same, *others}) == 6
 
 
@@ -470,7 +472,7 @@ def test_judged_queries_of_a_folder_take_the_place_of_the_example(tmp_path: Path
     with np.load(scores) as file:
         assert file["scores"].shape == (10, 180)
         assert np.corrcoef(file["scores"].mean(axis=0), truth)[0, 1] > 0.5
-    judged._instances.cache_clear()
+    judged_queries.cached_instances.cache_clear()
     reproduce(
         scale=Scale(horizon=100, runs=2), out=out, experiments=[small], data=tmp_path / "MSLR",
         progress=False,
@@ -489,7 +491,7 @@ def test_without_the_extra_the_rest_is_reproduced(
 ) -> None:
     (shipped,) = select("004/figure-4-cascade", list_experiments())
     said: list[str] = []
-    judged._instances.cache_clear()
+    judged_queries.cached_instances.cache_clear()
     monkeypatch.setitem(sys.modules, "lightgbm", None)  # as if it were not installed
     done = reproduce(
         out=tmp_path / "out", experiments=[experiments[0], shipped], progress=False,

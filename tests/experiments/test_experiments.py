@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import threading
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,23 +12,22 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from clickrank.clickmodels import PBM, Cascade, ClickModel
+from clickrank.clickmodels import PBM, ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.experiments import Experiment, Scale, list_experiments, reproduce
-from clickrank.experiments import ahead as ahead_module
-from clickrank.experiments import cell as cells_module
 from clickrank.experiments import movielens as movielens_module
 from clickrank.experiments import runner as runner_module
-from clickrank.experiments.across import judged_across
-from clickrank.experiments.ahead import compiled_ahead
-from clickrank.experiments.cell import Cell, ManyCell, cells, runs_by_model
-from clickrank.experiments.evidence import Decision, Evidence, Verdict
-from clickrank.experiments.listing import DATA, PAPERS, read, select
-from clickrank.experiments.models import build_model, load_model, models_of
+from clickrank.experiments import simulation_plan as plan_module
+from clickrank.experiments.claim_evidence import Evidence
+from clickrank.experiments.cross_figure_claims import judged_across
+from clickrank.experiments.figure_models import build_model, load_model, models_of
+from clickrank.experiments.figure_spec import Figure, PolicySpec
+from clickrank.experiments.model_sources import ModelSet
+from clickrank.experiments.paper_files import DATA, PAPERS, read, select
 from clickrank.experiments.runner import Outcome, collect, joined
-from clickrank.experiments.sources import ModelSet
-from clickrank.experiments.spec import Figure, PolicySpec
-from clickrank.policies import POLICIES, Oracle, Policy, TopRank
+from clickrank.experiments.simulation_plan import Cell, ManyCell, cells, runs_by_model
+from clickrank.experiments.verdicts import Decision, Verdict
+from clickrank.policies import POLICIES, TopRank
 from clickrank.simulation import Result, simulate
 
 TINY = Scale(horizon=200, runs=4)
@@ -349,7 +347,7 @@ def test_a_new_setting_or_code_is_a_new_result(
     assert len(paths(list_experiments(papers), TINY) & base) == 1
     file.write_text(FIGURE.replace("0.5, 0.3, 0.1", "0.5, 0.3, 0.2"))
     assert not paths(list_experiments(papers), TINY) & base
-    monkeypatch.setattr(cells_module, "fingerprint", lambda *keys: "other code")
+    monkeypatch.setattr(plan_module, "fingerprint", lambda *keys: "other code")
     assert not paths(tiny, TINY) & base
 
 
@@ -793,43 +791,6 @@ def test_a_policy_can_be_told_another_horizon(papers: Path, tmp_path: Path) -> N
     (cell,) = cells(experiment, TINY, tmp_path)["eager"]
     assert isinstance(cell, Cell)
     assert cell.policy == TopRank(horizon=1_000_000)
-
-
-# Compiling ahead.
-
-
-def test_loops_are_compiled_ahead_each_once_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[str, str]] = []
-
-    def watched(policy: Policy, model: ClickModel, *args: Any, **options: Any) -> None:
-        seen.append((policy.name, model.name))
-        if policy.name == "uniform":
-            raise InvalidValue("fails again where somebody looks")
-
-    monkeypatch.setattr(ahead_module, "simulate", watched)
-    pbm, cascade = PBM([0.5, 0.4], [1.0]), Cascade([0.5, 0.4], 1)
-    uniform, oracle = POLICIES["uniform"](), Oracle([0])
-    pairs = [(uniform, pbm), (oracle, pbm), (uniform, pbm), (uniform, cascade), (oracle, pbm)]
-    with compiled_ahead(pairs) as compiled:
-        assert compiled.wait(60)
-    assert seen == [("uniform", "pbm"), ("oracle", "pbm"), ("uniform", "cascade")]
-
-
-def test_compiling_stops_when_the_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-    seen = []
-
-    def slow(policy: Policy, *args: Any, **options: Any) -> None:
-        seen.append(policy.name)
-        begun.set()
-        assert go_on.wait(60)
-
-    monkeypatch.setattr(ahead_module, "simulate", slow)
-    pbm = PBM([0.5, 0.4], [1.0])
-    with compiled_ahead([(POLICIES["uniform"](), pbm), (Oracle([0]), pbm)]):
-        assert begun.wait(60)
-        threading.Timer(0.2, go_on.set).start()  # after the work is done and the stop is asked for
-    assert seen == ["uniform"]
 
 
 def test_times_are_measured_last_and_alone(

@@ -8,11 +8,11 @@ import pytest
 from clickrank._core.arrays import Floats
 from clickrank.errors import InvalidValue, MissingData
 from clickrank.experiments import list_experiments, reproduce
-from clickrank.experiments.cost import estimate
-from clickrank.experiments.listing import select
+from clickrank.experiments.cost_estimate import estimate
+from clickrank.experiments.figure_spec import Scale
+from clickrank.experiments.model_sources import MovieLens
 from clickrank.experiments.movielens import most_rated, movie_attraction, movie_instances
-from clickrank.experiments.sources import MovieLens
-from clickrank.experiments.spec import Scale
+from clickrank.experiments.paper_files import select
 
 
 def rated(users: int, movies: int, seed: int) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from clickrank import fit
-from clickrank.experiments.listing import DATA, PAPERS
+from clickrank.experiments.paper_files import DATA, PAPERS
 from clickrank.experiments.yandex import (
     Counts,
     cascade_attraction,

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from clickrank.cli.app import app
 from clickrank.errors import InvalidValue
-from clickrank.experiments.listing import DATA as EXPERIMENTS
+from clickrank.experiments.paper_files import DATA as EXPERIMENTS
 from clickrank.logs import open_log
 from clickrank.logs.log_report import Malformed
 from clickrank.logs.readers import recognise

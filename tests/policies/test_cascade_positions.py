@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from clickrank.clickmodels import Cascade
-from clickrank.experiments.listing import list_experiments, select
-from clickrank.experiments.models import models_of
+from clickrank.experiments.figure_models import models_of
+from clickrank.experiments.paper_files import list_experiments, select
 from clickrank.learning.learner import Learner
 from clickrank.policies import POLICIES
 

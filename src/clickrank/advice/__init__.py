@@ -1,4 +1,4 @@
-"""From a log of clicks to a choice: how people click, and which policy would earn most."""
+"""Advice from a click log: how people click (`diagnose`), and which policy to use (`whatif`)."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from clickrank._core.lazy import imported
 if TYPE_CHECKING:
     from clickrank.advice.diagnosis import Diagnosis, diagnose
     from clickrank.advice.play import Plan
-    from clickrank.advice.queries import Protocol
-    from clickrank.advice.what_if import WhatIf, whatif
+    from clickrank.advice.played_queries import Protocol
+    from clickrank.advice.whatif_analysis import WhatIf, whatif
 
 __all__ = ["Diagnosis", "Plan", "Protocol", "WhatIf", "diagnose", "whatif"]
 
 _LATER = {
     "Diagnosis": "diagnosis",
     "Plan": "play",
-    "Protocol": "queries",
-    "WhatIf": "what_if",
+    "Protocol": "played_queries",
+    "WhatIf": "whatif_analysis",
     "diagnose": "diagnosis",
-    "whatif": "what_if",
+    "whatif": "whatif_analysis",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import what the simulator needs when it is asked for: the command line's help comes first."""
+    """Import a public name when it is first used: the help of the command line needs none."""
     return imported(__name__, _LATER, name)

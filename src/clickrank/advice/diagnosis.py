@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clickrank._core.validate import check_float, check_int
-from clickrank.advice.identifiability import always_one_order, limits_of
-from clickrank.advice.nested import ruled_out
-from clickrank.advice.scores import (
+from clickrank.advice.held_out_scores import (
     LEVEL,
     STRAY,
     HeldOut,
@@ -24,6 +22,8 @@ from clickrank.advice.scores import (
     score,
     score_positions,
 )
+from clickrank.advice.identifiability import always_one_order, limits_of
+from clickrank.advice.nested_models import ruled_out
 from clickrank.errors import DoesNotApply, invalid, unknown
 from clickrank.fit import FITS, Fit, PBMFit
 from clickrank.logs import Counts

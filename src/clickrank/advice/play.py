@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from clickrank._core.arrays import Floats, Ints
-from clickrank.advice.queries import Query
+from clickrank.advice.played_queries import Query
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue
-from clickrank.experiments.ahead import compiled_ahead
 from clickrank.policies import POLICIES, Policy
 from clickrank.policies import policy as make_policy
 from clickrank.simulation import ManyResults, PartialResults, simulate, simulate_many
+from clickrank.simulation.background_compilation import compiling_in_background
 from clickrank.simulation.many_results import Key
 from clickrank.simulation.run import check_applies, default_threads
 from clickrank.stats.intervals import NORMAL_95, MeanInterval, pooled_interval, standard_error
@@ -196,7 +196,7 @@ def play_policies(group: Group, field: Sequence[Player], plan: Plan, say: Say) -
     too_slow: dict[str, str] = {}
     first = group.queries[0]
     ahead = ((_playing(player.name, first, plan.horizon)[0], first.model) for player in field)
-    with compiled_ahead(ahead):
+    with compiling_in_background(ahead):
         for i, player in enumerate(field, 1):
             results = None
             with contextlib.suppress(KeyboardInterrupt):

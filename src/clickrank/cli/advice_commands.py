@@ -33,7 +33,7 @@ from clickrank.errors import invalid
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from clickrank.advice.tables import Grid
+    from clickrank.advice.advice_tables import Grid
     from clickrank.logs import Counts
 
 PATIENCE = 60.0  # seconds for a policy that was not asked for by name
@@ -84,9 +84,9 @@ def diagnose(
     """
     _check_files("diagnose", plot, out)
     require("diagnose needs", "logs", *(["plots"] if plot is not None or out is not None else []))
+    from clickrank.advice.advice_report import diagnosis_page, perplexity_figure, write_page
+    from clickrank.advice.advice_tables import effect_grid, perplexity_grid, score_grid, without
     from clickrank.advice.diagnosis import diagnose as run
-    from clickrank.advice.report import diagnosis_page, perplexity_figure, write_page
-    from clickrank.advice.tables import effect_grid, perplexity_grid, score_grid, without
 
     given = (log, format, column, strict, first_position, engine, memory)
     counts = _counts(given, positions, min_displays, min_items, top_queries)
@@ -165,11 +165,11 @@ def whatif(
     _check_files("whatif", plot, None)
     require("whatif needs", "logs", "plots")  # now, not after the simulations
     from clickrank._core.validate import check_int
+    from clickrank.advice.advice_report import whatif_figure, whatif_page, write_page
+    from clickrank.advice.advice_tables import earning_grid, query_grid, remarks
     from clickrank.advice.play import Plan
-    from clickrank.advice.queries import Protocol
-    from clickrank.advice.report import whatif_figure, whatif_page, write_page
-    from clickrank.advice.tables import earning_grid, query_grid, remarks
-    from clickrank.advice.what_if import whatif as run
+    from clickrank.advice.played_queries import Protocol
+    from clickrank.advice.whatif_analysis import whatif as run
 
     out.mkdir(parents=True, exist_ok=True)
     chosen = None if policies.strip() == "all" else _names(policies)

@@ -134,7 +134,7 @@ def compare(
 
 def _model(name: str, file: Path | None, parameters: dict[str, Any]) -> ClickModel:
     """Return the click model that the options describe; options that were not given are None."""
-    from clickrank.experiments.models import build_model, load_model, parameters_of
+    from clickrank.experiments.figure_models import build_model, load_model, parameters_of
 
     given = {key: value for key, value in parameters.items() if value is not None}
     if file is not None:

@@ -56,9 +56,9 @@ def reproduce(
     """
     from clickrank.experiments import list_experiments
     from clickrank.experiments import reproduce as run
-    from clickrank.experiments.cost import estimate
-    from clickrank.experiments.datasets import with_data
-    from clickrank.experiments.listing import select
+    from clickrank.experiments.cost_estimate import estimate
+    from clickrank.experiments.paper_files import select
+    from clickrank.experiments.user_datasets import with_data
 
     console = terminal()
     if list_only:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from clickrank.experiments.decisions import (
+from clickrank.experiments.claim_evidence import Evidence, paired
+from clickrank.experiments.claim_kinds import AnyRatio, NearBest, PanelRatio, Rank, Spread
+from clickrank.experiments.verdicts import (
+    Verdict,
     allowed_text,
     any_of,
     inside,
@@ -12,8 +15,6 @@ from clickrank.experiments.decisions import (
     shared_level,
     worst_of,
 )
-from clickrank.experiments.evidence import Evidence, Verdict, paired
-from clickrank.experiments.statements import AnyRatio, NearBest, PanelRatio, Rank, Spread
 from clickrank.stats.intervals import mean_interval, ratio_interval
 
 

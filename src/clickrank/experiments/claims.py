@@ -28,27 +28,15 @@ from clickrank.experiments.choice_claims import (
     rank,
     spread,
 )
-from clickrank.experiments.decisions import (
-    LEVEL,
-    allowed_text,
-    inside,
-    interval_text,
-    mean_text,
-    ratio_within,
-    shared_level,
-    worst_of,
-)
-from clickrank.experiments.evidence import (
+from clickrank.experiments.claim_evidence import (
     Evidence,
-    Verdict,
     gained,
     last_decade_slopes,
     last_half_rates,
     paired,
     regret_at,
 )
-from clickrank.experiments.listing import DATA
-from clickrank.experiments.statements import (
+from clickrank.experiments.claim_kinds import (
     AnyClaim,
     BelowBound,
     Best,
@@ -67,8 +55,20 @@ from clickrank.experiments.statements import (
     Value,
     curves_of,
 )
+from clickrank.experiments.paper_files import DATA
 from clickrank.experiments.sweep_claims import bound_follows, bound_ratio, falls, level
-from clickrank.experiments.windows import HALF_WAY_TO_TEN
+from clickrank.experiments.tolerance_windows import HALF_WAY_TO_TEN
+from clickrank.experiments.verdicts import (
+    LEVEL,
+    Verdict,
+    allowed_text,
+    inside,
+    interval_text,
+    mean_text,
+    ratio_within,
+    shared_level,
+    worst_of,
+)
 from clickrank.simulation.comparison import regret_text
 from clickrank.stats.intervals import MeanInterval, mean_interval, ratio_interval, share_interval
 

@@ -11,8 +11,8 @@ import numpy as np
 from clickrank._core.arrays import Floats
 from clickrank.clickmodels import LinearAttraction
 from clickrank.errors import InvalidValue, MissingData, invalid
-from clickrank.experiments.models import Instance, build_model, drawing
-from clickrank.experiments.sources import MovieLens
+from clickrank.experiments.figure_models import Instance, build_model, drawing
+from clickrank.experiments.model_sources import MovieLens
 
 #: Where the ratings are looked for when no folder is given.
 FOLDERS = ("data/movielens_latest_small", "../shared/data/movielens_latest_small")
@@ -25,11 +25,12 @@ NOWHERE = (
 def movie_instances(source: MovieLens, seed: int) -> dict[str, Instance]:
     """Split the users several times, and return the click model of each, by label."""
     # Where the ratings are depends on the current folder: it is found anew each time.
-    return _instances(msgspec.json.encode(source), seed, _folder(source.path).resolve())
+    return cached_instances(msgspec.json.encode(source), seed, _folder(source.path).resolve())
 
 
 @functools.lru_cache(maxsize=2)  # asked for when planning, and again for the report
-def _instances(encoded: bytes, seed: int, folder: Path) -> dict[str, Instance]:
+def cached_instances(encoded: bytes, seed: int, folder: Path) -> dict[str, Instance]:
+    """Return the models of an encoded `MovieLens`, which can be the key of a cache."""
     source = msgspec.json.decode(encoded, type=MovieLens)
     ratings = most_rated(folder / "ratings.csv", source)
     found = {}

@@ -9,15 +9,15 @@ from typing import NamedTuple
 from rich.table import Table
 
 from clickrank.errors import MissingData, MissingExtra, invalid
-from clickrank.experiments.across import judged_across
-from clickrank.experiments.ahead import compiled_ahead
-from clickrank.experiments.cell import AnyCell, Say, cells, folder_of, pair
-from clickrank.experiments.datasets import remember, remembered, with_data
-from clickrank.experiments.listing import list_experiments, select
-from clickrank.experiments.report import claim_facts, write_report
+from clickrank.experiments.cross_figure_claims import judged_across
+from clickrank.experiments.figure_spec import Experiment, Figure, Scale
+from clickrank.experiments.paper_files import list_experiments, select
+from clickrank.experiments.reproduction_report import claim_facts, write_report
 from clickrank.experiments.runner import Outcome, Work, collect, run, work_left
-from clickrank.experiments.spec import Experiment, Figure, Scale
+from clickrank.experiments.simulation_plan import AnyCell, Say, cells, folder_of, pair
+from clickrank.experiments.user_datasets import remember, remembered, with_data
 from clickrank.plots import require_matplotlib
+from clickrank.simulation.background_compilation import compiling_in_background
 
 BADGES = {"holds": "green", "fails": "red", "undecided": "yellow", "history": "blue"}
 
@@ -162,7 +162,7 @@ def _run(
     total = sum(len(curves) for curves in left.values())
     count = 0
     waiting = [work for curves in left.values() for works in curves.values() for work in works]
-    with compiled_ahead(pair(work.cell) for work in waiting) as compiled:
+    with compiling_in_background(pair(work.cell) for work in waiting) as compiled:
         for name, curves in left.items():
             for curve, works in curves.items():
                 count += 1

@@ -16,15 +16,16 @@ import numpy as np
 from clickrank.bounds import pbm_lower_bound
 from clickrank.clickmodels import PBM
 from clickrank.errors import ClickRankError, MissingData, MissingExtra
-from clickrank.experiments.bound_curves import upper_bounds
-from clickrank.experiments.cell import AnyCell, Cell, ManyCell, Say, cells, played_on
+from clickrank.experiments.claim_evidence import Evidence
+from clickrank.experiments.claim_kinds import AnyClaim
 from clickrank.experiments.claims import judge
-from clickrank.experiments.evidence import Evidence, Verdict
-from clickrank.experiments.judged import rankers_quality
-from clickrank.experiments.kdd import fitted_queries, log_notes
-from clickrank.experiments.models import Instance
-from clickrank.experiments.spec import Experiment, Figure, Scale
-from clickrank.experiments.statements import AnyClaim
+from clickrank.experiments.figure_models import Instance
+from clickrank.experiments.figure_spec import Experiment, Figure, Scale
+from clickrank.experiments.horizon_bounds import upper_bounds
+from clickrank.experiments.judged_queries import rankers_quality
+from clickrank.experiments.kdd_queries import fitted_queries, log_notes
+from clickrank.experiments.simulation_plan import AnyCell, Cell, ManyCell, Say, cells, played_on
+from clickrank.experiments.verdicts import Verdict
 from clickrank.simulation import PartialResults, Result, simulate, simulate_many
 from clickrank.simulation.result import load_results, save_results
 

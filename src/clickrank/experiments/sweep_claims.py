@@ -5,15 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 
-from clickrank.experiments.decisions import (
+from clickrank.experiments.claim_evidence import Evidence, paired
+from clickrank.experiments.claim_kinds import BoundFollows, BoundRatio, Falls, Level
+from clickrank.experiments.verdicts import (
+    Verdict,
     allowed_text,
     inside,
     interval_text,
     shared_level,
     worst_of,
 )
-from clickrank.experiments.evidence import Evidence, Verdict, paired
-from clickrank.experiments.statements import BoundFollows, BoundRatio, Falls, Level
 from clickrank.stats.intervals import MeanInterval, mean_interval, ratio_interval
 
 

@@ -39,7 +39,7 @@ import numpy as np
 from clickrank import logs
 from clickrank._core.arrays import Floats
 from clickrank._core.compressed_files import open_text
-from clickrank.experiments.listing import DATA
+from clickrank.experiments.paper_files import DATA
 from clickrank.logs.counts import texts
 
 N_QUERIES = 10

@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from clickrank.advice.advice_tables import effect_grid, score_grid
 from clickrank.advice.diagnosis import diagnose
+from clickrank.advice.held_out_scores import STRAY, fitted, held_out, ranked, score, score_positions
 from clickrank.advice.identifiability import limits_of
-from clickrank.advice.nested import ruled_out
-from clickrank.advice.scores import STRAY, fitted, held_out, ranked, score, score_positions
-from clickrank.advice.tables import effect_grid, score_grid
+from clickrank.advice.nested_models import ruled_out
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.fit import FITS
 from clickrank.logs import Counts, Sessions

@@ -11,8 +11,8 @@ from collections.abc import Collection
 import numpy as np
 
 from clickrank._core.arrays import Floats
+from clickrank.advice.held_out_scores import LEVEL, fitted, simplicity
 from clickrank.advice.identifiability import always_one_order
-from clickrank.advice.scores import LEVEL, fitted, simplicity
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.logs import Counts
 from clickrank.stats.intervals import normal_quantile

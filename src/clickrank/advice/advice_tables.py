@@ -10,8 +10,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from clickrank.advice.diagnosis import Diagnosis
-from clickrank.advice.scores import Score
-from clickrank.advice.what_if import Outcome, WhatIf
+from clickrank.advice.held_out_scores import Score
+from clickrank.advice.whatif_analysis import Outcome, WhatIf
 
 
 class Grid(NamedTuple):

@@ -17,9 +17,9 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank._core.rng import generator
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
 from clickrank.errors import InvalidValue, unknown
-from clickrank.experiments.listing import DATA
-from clickrank.experiments.sources import Drawn, Linear
-from clickrank.experiments.spec import Figure
+from clickrank.experiments.figure_spec import Figure
+from clickrank.experiments.model_sources import Drawn, Linear
+from clickrank.experiments.paper_files import DATA
 from clickrank.stats.beta_prior import Beta
 
 

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clickrank.advice.diagnosis import Diagnosis
-from clickrank.advice.play import Earning
-from clickrank.advice.tables import (
+from clickrank.advice.advice_tables import (
     Grid,
     earning_grid,
     effect_grid,
@@ -21,7 +19,9 @@ from clickrank.advice.tables import (
     score_grid,
     without,
 )
-from clickrank.advice.what_if import Outcome, WhatIf
+from clickrank.advice.diagnosis import Diagnosis
+from clickrank.advice.play import Earning
+from clickrank.advice.whatif_analysis import Outcome, WhatIf
 from clickrank.experiments.markup import (
     definitions,
     drawing,

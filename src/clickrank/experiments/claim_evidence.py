@@ -1,20 +1,18 @@
-"""What claims are judged on, the verdicts, and the numbers taken from results."""
+"""Evidence that claims are judged on: results by curve, and the numbers taken from them."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from clickrank._core.arrays import Floats
 from clickrank.clickmodels import ClickModel
-from clickrank.experiments.sources import Sweep
+from clickrank.experiments.model_sources import Sweep
 from clickrank.simulation import Result
-
-Decision = Literal["holds", "fails", "undecided"]
 
 
 class Evidence(NamedTuple):
@@ -56,22 +54,6 @@ class Evidence(NamedTuple):
         """Return the evidence of the first rounds only."""
         elsewhere = {f: _cut(results, rounds) for f, results in self.elsewhere.items()}
         return self._replace(results=_cut(self.results, rounds), elsewhere=elsewhere)
-
-
-class Verdict(NamedTuple):
-    """What came out, the numbers it rests on, and whether fewer rounds than meant were played.
-
-    "history" is the outcome of what is shown and not judged.
-    """
-
-    outcome: Literal["holds", "fails", "undecided", "history"]
-    measured: str
-    so_far: bool = False
-
-    @property
-    def words(self) -> str:
-        """The outcome as it is written, as in "holds so far"."""
-        return f"{self.outcome} so far" if self.so_far else self.outcome
 
 
 def _cut(results: Mapping[str, Result], rounds: int) -> dict[str, Result]:

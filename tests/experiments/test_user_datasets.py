@@ -9,12 +9,19 @@ import pytest
 from msgspec.structs import replace
 
 from clickrank.errors import InvalidValue
-from clickrank.experiments import Experiment, Scale, judged, list_experiments, movielens, reproduce
-from clickrank.experiments.cell import cells
-from clickrank.experiments.datasets import with_data
-from clickrank.experiments.listing import select
+from clickrank.experiments import (
+    Experiment,
+    Scale,
+    judged_queries,
+    list_experiments,
+    movielens,
+    reproduce,
+)
+from clickrank.experiments.figure_spec import PolicySpec
+from clickrank.experiments.paper_files import select
 from clickrank.experiments.reproduction import Reproduction
-from clickrank.experiments.spec import PolicySpec
+from clickrank.experiments.simulation_plan import cells
+from clickrank.experiments.user_datasets import with_data
 from tests.experiments.test_drawn_experiments import write_fold
 from tests.experiments.test_movielens import rated, write
 
@@ -49,8 +56,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def forget() -> None:
     """Read data from disk again."""
-    judged._instances.cache_clear()
-    movielens._instances.cache_clear()
+    judged_queries.cached_instances.cache_clear()
+    movielens.cached_instances.cache_clear()
 
 
 def run(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+from clickrank.experiments.claim_kinds import AnyClaim, PanelRatio, Panels
 from clickrank.experiments.claims import judge
-from clickrank.experiments.evidence import Decision, Verdict
+from clickrank.experiments.figure_spec import Experiment
 from clickrank.experiments.runner import Outcome
-from clickrank.experiments.spec import Experiment
-from clickrank.experiments.statements import AnyClaim, PanelRatio, Panels
+from clickrank.experiments.verdicts import Decision, Verdict
 
 
 def judged_across(outcomes: list[Outcome], known: list[Experiment]) -> list[Outcome]:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._core.arrays import Floats, Ints
-from clickrank.advice.nested import ruled_out
-from clickrank.advice.scores import fitted, held_out, ranked, score
+from clickrank.advice.held_out_scores import fitted, held_out, ranked, score
+from clickrank.advice.nested_models import ruled_out
 from clickrank.clickmodels import MNL, ClickModel
 from clickrank.errors import ClickRankError, DoesNotApply
 from clickrank.fit import Fit

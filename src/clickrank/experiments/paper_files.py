@@ -9,8 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from clickrank.errors import InvalidValue, unknown
-from clickrank.experiments.spec import Expected, Experiment, Figure, Setting
-from clickrank.experiments.statements import (
+from clickrank.experiments.claim_kinds import (
     AnyClaim,
     BelowBound,
     BoundFollows,
@@ -25,6 +24,7 @@ from clickrank.experiments.statements import (
     TimeRatio,
     curves_of,
 )
+from clickrank.experiments.figure_spec import Expected, Experiment, Figure, Setting
 
 PAPERS = Path(__file__).parent / "papers"
 DATA = Path(__file__).parent / "data"

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import MissingData, invalid
-from clickrank.experiments.models import Instance, build_model
-from clickrank.experiments.sources import Judged
+from clickrank.experiments.figure_models import Instance, build_model
+from clickrank.experiments.model_sources import Judged
 from clickrank.priors import (
     JudgedQueries,
     effective_votes,
@@ -35,11 +35,12 @@ from clickrank.priors.ranker_prior import ranker_description, require_rankers
 
 def judged_instances(judged: Judged, seed: int, cache: Path) -> dict[str, Instance]:
     """Return the test queries by number; what the rankers say is kept in a folder."""
-    return _instances(msgspec.json.encode(judged), seed, cache)
+    return cached_instances(msgspec.json.encode(judged), seed, cache)
 
 
 @functools.lru_cache(maxsize=2)  # asked for when planning, and again for the report
-def _instances(encoded: bytes, seed: int, cache: Path) -> dict[str, Instance]:
+def cached_instances(encoded: bytes, seed: int, cache: Path) -> dict[str, Instance]:
+    """Return the test queries of an encoded `Judged`, which can be the key of a cache."""
     judged = msgspec.json.decode(encoded, type=Judged)
     train, test = load_queries(judged.path)
     scores = _scores(judged, train, test, seed, cache)
@@ -156,7 +157,7 @@ def _scores(
 ) -> Floats:
     """Return what each ranker says of each document, from disk if it was asked before."""
     require_rankers()
-    path = cache / f"scores-{_key(judged, train, test, seed)}.npz"
+    path = cache / f"scores-{scores_key(judged, train, test, seed)}.npz"
     try:
         with np.load(path, allow_pickle=False) as file:
             kept: Floats = file["scores"]
@@ -175,7 +176,7 @@ def _scores(
     return scores
 
 
-def _key(judged: Judged, train: JudgedQueries, test: JudgedQueries, seed: int) -> str:
+def scores_key(judged: Judged, train: JudgedQueries, test: JudgedQueries, seed: int) -> str:
     """Hash all that decides the scores."""
     facts = (judged.rankers, judged.share, judged.targets, seed, ranker_description())
     digest = hashlib.sha256(repr(facts).encode())

@@ -10,7 +10,7 @@ import pytest
 from clickrank import bounds
 from clickrank.clickmodels import PBM, Cascade
 from clickrank.experiments import list_experiments
-from clickrank.experiments.references import LINES, reference_lines
+from clickrank.experiments.bound_lines import LINES, reference_lines
 
 PAGE = PBM([0.9, 0.6, 0.3], [1.0, 0.5])
 ROUNDS = np.geomspace(1, 1e6, 13)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from clickrank.experiments.windows import AS_STATED, ROUNDS_TO, limits_of
+from clickrank.experiments.tolerance_windows import AS_STATED, ROUNDS_TO, limits_of
 
 
 class Panels(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from clickrank.clickmodels import PBM
 from clickrank.errors import InvalidValue, MissingData
 from clickrank.experiments import Scale, list_experiments, reproduce
-from clickrank.experiments.kdd import fitted_queries, log_file, log_notes
-from clickrank.experiments.listing import select
+from clickrank.experiments.kdd_queries import fitted_queries, log_file, log_notes
+from clickrank.experiments.paper_files import select
 from clickrank.experiments.reproduction import Reproduction
 
 EXAMINATION = [1.0, 0.55, 0.35]

@@ -15,9 +15,12 @@ from typer.testing import CliRunner
 import clickrank as cr
 from clickrank._core.arrays import Ints
 from clickrank.advice import play as earnings
+from clickrank.advice.advice_report import whatif_page
+from clickrank.advice.advice_tables import remarks, without
 from clickrank.advice.diagnosis import diagnose
+from clickrank.advice.held_out_scores import fitted
 from clickrank.advice.play import Plan, equals, grouped, players
-from clickrank.advice.queries import (
+from clickrank.advice.played_queries import (
     Protocol,
     clicks_per_list,
     cut,
@@ -25,10 +28,7 @@ from clickrank.advice.queries import (
     prepare,
     today_value,
 )
-from clickrank.advice.report import whatif_page
-from clickrank.advice.scores import fitted
-from clickrank.advice.tables import remarks, without
-from clickrank.advice.what_if import WhatIf, recommended, whatif
+from clickrank.advice.whatif_analysis import WhatIf, recommended, whatif
 from clickrank.cli.app import app
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
 from clickrank.fit import FITS
@@ -341,7 +341,7 @@ def test_commands_on_a_log_of_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (tmp_path / "earned.svg").stat().st_size > 1_000
     check_page(tmp_path / "whatif" / "index.html", "What to do")
     # Nothing is left to simulate; the answer is the same.
-    monkeypatch.setattr(earnings, "compiled_ahead", _no_compiling)
+    monkeypatch.setattr(earnings, "compiling_in_background", _no_compiling)
     again = run("whatif", "log.csv", *OPTIONS, "--models", "pbm")
     assert again.stdout == out.stdout
     assert "3 of 3 runs were there from before" in again.stderr

@@ -12,10 +12,10 @@ from clickrank.bounds import (
 )
 from clickrank.clickmodels import DCM, DCTR, Cascade, ClickModel
 from clickrank.errors import DoesNotApply
-from clickrank.experiments.cell import last_round
-from clickrank.experiments.models import Instance
-from clickrank.experiments.sources import Linear
-from clickrank.experiments.spec import AtPoint, PolicySpec, Scale
+from clickrank.experiments.figure_models import Instance
+from clickrank.experiments.figure_spec import AtPoint, PolicySpec, Scale
+from clickrank.experiments.model_sources import Linear
+from clickrank.experiments.simulation_plan import last_round
 from clickrank.stats.beta_prior import Beta
 
 

@@ -13,8 +13,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from clickrank.experiments.references import LINES
-from clickrank.experiments.sources import (
+from clickrank.experiments.bound_lines import LINES
+from clickrank.experiments.claim_kinds import AnyClaim
+from clickrank.experiments.model_sources import (
     Drawn,
     Judged,
     Linear,
@@ -25,7 +26,6 @@ from clickrank.experiments.sources import (
     Spec,
     Sweep,
 )
-from clickrank.experiments.statements import AnyClaim
 
 
 class KnownPrior(Spec, frozen=True, kw_only=True):

@@ -1,17 +1,35 @@
-"""From confidence intervals to verdicts, and the words for both."""
+"""Verdicts on claims: how a confidence interval decides, and how both are written."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 from clickrank._core.arrays import Floats
-from clickrank.experiments.evidence import Decision, Evidence, Verdict, paired
-from clickrank.experiments.statements import Windowed
+from clickrank.experiments.claim_evidence import Evidence, paired
+from clickrank.experiments.claim_kinds import Windowed
 from clickrank.simulation.comparison import regret_text
 from clickrank.stats.intervals import MeanInterval, ratio_interval
 
 LEVEL = 0.99
+Decision = Literal["holds", "fails", "undecided"]
+
+
+class Verdict(NamedTuple):
+    """What came out, the numbers it rests on, and whether fewer rounds than meant were played.
+
+    "history" is the outcome of what is shown and not judged.
+    """
+
+    outcome: Literal["holds", "fails", "undecided", "history"]
+    measured: str
+    so_far: bool = False
+
+    @property
+    def words(self) -> str:
+        """The outcome as it is written, as in "holds so far"."""
+        return f"{self.outcome} so far" if self.so_far else self.outcome
 
 
 def shared_level(count: int) -> float:

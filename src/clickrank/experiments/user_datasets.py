@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from clickrank._core.features import Features
 from clickrank.clickmodels import PBM
 from clickrank.errors import ClickRankError, InvalidValue, MissingData, MissingExtra, invalid
-from clickrank.experiments.judged import holds_queries, instance, judged_instances
-from clickrank.experiments.kdd import fitted_queries, holds_log
-from clickrank.experiments.models import Instance, build_model, models_of
+from clickrank.experiments.claim_kinds import Parameters
+from clickrank.experiments.figure_models import Instance, build_model, models_of
+from clickrank.experiments.figure_spec import Experiment, Figure
+from clickrank.experiments.judged_queries import holds_queries, instance, judged_instances
+from clickrank.experiments.kdd_queries import fitted_queries, holds_log
 from clickrank.experiments.movielens import holds_ratings, movie_instances
-from clickrank.experiments.spec import Experiment, Figure
-from clickrank.experiments.statements import Parameters
 from clickrank.priors import effective_votes
 from clickrank.simulation.result import read_file, write_file
 

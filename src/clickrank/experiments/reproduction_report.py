@@ -11,8 +11,10 @@ from string import Template
 import msgspec
 import numpy as np
 
+from clickrank.experiments.bound_lines import reference_lines
+from clickrank.experiments.claim_kinds import AnyClaim, Windowed
 from clickrank.experiments.claims import rounds_of
-from clickrank.experiments.evidence import Verdict
+from clickrank.experiments.figure_spec import Grid, KnownPrior, PolicySpec
 from clickrank.experiments.markup import (
     badge,
     definitions,
@@ -24,12 +26,10 @@ from clickrank.experiments.markup import (
     versions,
     words_table,
 )
-from clickrank.experiments.references import reference_lines
+from clickrank.experiments.model_sources import Sweep
 from clickrank.experiments.runner import Outcome
-from clickrank.experiments.sources import Sweep
-from clickrank.experiments.spec import Grid, KnownPrior, PolicySpec
-from clickrank.experiments.statements import AnyClaim, Windowed
-from clickrank.experiments.windows import WINDOWS
+from clickrank.experiments.tolerance_windows import WINDOWS
+from clickrank.experiments.verdicts import Verdict
 from clickrank.plots import (
     Curve,
     Reference,

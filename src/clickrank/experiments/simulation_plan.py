@@ -20,10 +20,17 @@ from clickrank._core.arrays import Ints
 from clickrank._core.rng import generator
 from clickrank.clickmodels import ClickModel
 from clickrank.clickmodels.click_model import source_of as model_source
-from clickrank.experiments.datasets import data_instances, kind_of
-from clickrank.experiments.models import Instance, draw_instances, draw_linear, models_of
-from clickrank.experiments.sources import Linear
-from clickrank.experiments.spec import AtPoint, Experiment, Figure, KnownPrior, PolicySpec, Scale
+from clickrank.experiments.figure_models import Instance, draw_instances, draw_linear, models_of
+from clickrank.experiments.figure_spec import (
+    AtPoint,
+    Experiment,
+    Figure,
+    KnownPrior,
+    PolicySpec,
+    Scale,
+)
+from clickrank.experiments.model_sources import Linear
+from clickrank.experiments.user_datasets import data_instances, kind_of
 from clickrank.policies import Policy, policy
 from clickrank.policies.contract import source_of as policy_source
 from clickrank.simulation.many_results import Key

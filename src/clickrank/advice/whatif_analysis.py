@@ -21,7 +21,7 @@ from clickrank.advice.play import (
     play_policies,
     players,
 )
-from clickrank.advice.queries import Protocol, Query, most_frequent, prepare
+from clickrank.advice.played_queries import Protocol, Query, most_frequent, prepare
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.logs import Counts
 from clickrank.policies import POLICIES

@@ -10,9 +10,17 @@ from typing import Any
 import pytest
 
 from clickrank.experiments import list_experiments
-from clickrank.experiments.listing import PAPERS
-from clickrank.experiments.statements import Best, CatchUp, Order, Ratio, Value, Windowed, curves_of
-from clickrank.experiments.windows import WINDOWS, limits_of, printed
+from clickrank.experiments.claim_kinds import (
+    Best,
+    CatchUp,
+    Order,
+    Ratio,
+    Value,
+    Windowed,
+    curves_of,
+)
+from clickrank.experiments.paper_files import PAPERS
+from clickrank.experiments.tolerance_windows import WINDOWS, limits_of, printed
 from tests.paths import DOCS
 
 DOCS = DOCS / "developer" / "adding-an-experiment.md"

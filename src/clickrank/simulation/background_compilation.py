@@ -1,7 +1,7 @@
-"""Compiles what comes later while the simulations before it run.
+"""Compilation in the background: loops needed later are compiled while simulations run.
 
-Compiling the loop of a policy and a click model takes seconds, and keeps one core busy; simulations
-need no interpreter. On two cores or more the one hides behind the other.
+Compiling the loop of one policy and one click model takes seconds on one core, and a simulation
+does not hold the interpreter's lock. On two cores or more, both go on at the same time.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from contextlib import contextmanager
 
 from clickrank.clickmodels import ClickModel
 from clickrank.policies import Policy
-from clickrank.simulation import simulate
+from clickrank.simulation.run import simulate
 
 Pair = tuple[Policy, ClickModel]
 
 
 @contextmanager
-def compiled_ahead(pairs: Iterable[Pair]) -> Iterator[threading.Event]:
-    """Compile loops in the order given beside what is done meanwhile, and stop when it is done.
+def compiling_in_background(pairs: Iterable[Pair]) -> Iterator[threading.Event]:
+    """Compile loops in the order given, in a thread that stops when the block is left.
 
     The event is set once all are compiled.
     """
@@ -32,7 +32,7 @@ def compiled_ahead(pairs: Iterable[Pair]) -> Iterator[threading.Event]:
         for policy, model in kinds.values():
             if stop.is_set():
                 break
-            # One round; a policy that fails will fail again where somebody looks.
+            # One round. A policy that fails here fails again in its simulation, which reports it.
             try:
                 simulate(policy, model, 1, threads=1, progress=False, allow_mismatch=True)
             except Exception:

@@ -13,12 +13,12 @@ from rich.table import Table
 from clickrank._core.arrays import Ints
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import MissingData
-from clickrank.experiments.cell import AnyCell, ManyCell, cells, many_cell
-from clickrank.experiments.judged import instance, load_test_queries
-from clickrank.experiments.models import Instance, drawing
+from clickrank.experiments.figure_models import Instance, drawing
+from clickrank.experiments.figure_spec import Experiment, Scale
+from clickrank.experiments.judged_queries import instance, load_test_queries
+from clickrank.experiments.model_sources import Judged
 from clickrank.experiments.reproduction import scale_of
-from clickrank.experiments.sources import Judged
-from clickrank.experiments.spec import Experiment, Scale
+from clickrank.experiments.simulation_plan import AnyCell, ManyCell, cells, many_cell
 from clickrank.policies import Policy
 from clickrank.simulation import simulate
 

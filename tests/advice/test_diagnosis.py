@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from clickrank.advice.advice_tables import effect_grid, score_grid
+from clickrank.advice.advice_tables import effect_table, score_table
 from clickrank.advice.diagnosis import diagnose
 from clickrank.advice.held_out_scores import STRAY, fitted, held_out, ranked, score, score_positions
 from clickrank.advice.identifiability import limits_of
@@ -137,9 +137,9 @@ def test_a_log_in_one_order_cannot_tell_positions_from_items() -> None:
 
     assert "cannot tell how people click" in found.verdict()[0]
     assert all(math.isnan(e.value) and math.isnan(e.low) for e in found.effects)
-    assert {row[1] for row in effect_grid(found).rows} == {"not known"}
+    assert {row[1] for row in effect_table(found).rows} == {"not known"}
     assert not found.ranking.ruled_out
-    assert "chosen" not in {row[-1] for row in score_grid(found).rows}
+    assert "chosen" not in {row[-1] for row in score_table(found).rows}
 
 
 def test_a_simple_model_that_the_whole_log_excludes_is_not_chosen() -> None:
@@ -153,7 +153,7 @@ def test_a_simple_model_that_the_whole_log_excludes_is_not_chosen() -> None:
     assert found.ranking.ruled_out == {"dctr": "pbm"}
     assert found.winner == "pbm"
     assert any("dctr foretells about as well, but is ruled out" in s for s in found.verdict())
-    assert "ruled out" in {row[-1] for row in score_grid(found).rows}
+    assert "ruled out" in {row[-1] for row in score_table(found).rows}
 
 
 @pytest.mark.parametrize("rich", ["pbm", "ubm", "dcm", "dbn"])

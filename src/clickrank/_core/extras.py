@@ -9,7 +9,7 @@ from clickrank.errors import MissingExtra
 
 #: The modules that each extra of pyproject.toml installs.
 EXTRAS: dict[str, tuple[str, ...]] = {
-    "plots": ("matplotlib",),
+    "plots": ("jinja2", "matplotlib"),
     "ltr": ("lightgbm", "sklearn"),
     "dask": ("dask", "distributed"),
     "ray": ("ray",),

@@ -4,34 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
-
-from rich.markup import escape
-from rich.table import Table
 
 from clickrank.advice.diagnosis import Diagnosis
 from clickrank.advice.held_out_scores import Score
 from clickrank.advice.whatif_analysis import Outcome, WhatIf
+from clickrank.reports.text_tables import TextTable
 
 
-class Grid(NamedTuple):
-    """A table: what it shows, the heads of its columns, and rows whose first cell is a name."""
-
-    caption: str
-    heads: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-
-    def rich(self) -> Table:
-        """Return it for the terminal, without the caption, which may be wider."""
-        table = Table()
-        for i, head in enumerate(self.heads):
-            table.add_column(escape(head), justify="left" if i == 0 else "right", no_wrap=i == 0)
-        for row in self.rows:
-            table.add_row(*(escape(cell) for cell in row))
-        return table
-
-
-def score_grid(found: Diagnosis) -> Grid:
+def score_table(found: Diagnosis) -> TextTable:
     """Return the log-likelihood of each model, the best first, and how far it is behind."""
     row = found.held.row
     rows = []
@@ -56,19 +36,19 @@ def score_grid(found: Diagnosis) -> Grid:
             )
         )
     heads = ("model", f"log-likelihood a {row}", "behind the best", "perplexity", "impossible", "")
-    return Grid(f"On {found.held.n:,} {row}s held out", heads, rows)
+    return TextTable(f"On {found.held.n:,} {row}s held out", heads, rows)
 
 
-def perplexity_grid(found: Diagnosis) -> Grid:
+def perplexity_table(found: Diagnosis) -> TextTable:
     """Return the perplexity at each position."""
     scores: Sequence[Score] = (*found.ranking.scores, found.baseline)
     positions = range(found.counts.n_positions)
     rows = [(s.name, *(_number(float(s.perplexity[k])) for k in positions)) for s in scores]
     heads = ("model", *(str(k + 1) for k in positions))
-    return Grid("Perplexity by position (1 is perfect, 2 a coin)", heads, rows)
+    return TextTable("Perplexity by position (1 is perfect, 2 a coin)", heads, rows)
 
 
-def effect_grid(found: Diagnosis) -> Grid:
+def effect_table(found: Diagnosis) -> TextTable:
     """Return what positions do, with intervals."""
     rows: dict[tuple[str, str], dict[int, str]] = {}
     for effect in found.effects:
@@ -82,10 +62,10 @@ def effect_grid(found: Diagnosis) -> Grid:
     last = max((effect.position for effect in found.effects), default=0)
     heads = ("position", *(f"{model}: {name.replace('_', ' ')}" for model, name in rows))
     lines = [(str(k), *(each.get(k, "") for each in rows.values())) for k in range(1, last + 1)]
-    return Grid("What positions do, with 95 % intervals", heads, lines)
+    return TextTable("What positions do, with 95 % intervals", heads, lines)
 
 
-def earning_grid(found: WhatIf, outcome: Outcome) -> Grid:
+def earning_table(found: WhatIf, outcome: Outcome) -> TextTable:
     """Return what each policy earns, the best first."""
     group, unit, horizon = outcome.group, outcome.unit, found.plan.horizon
     room = group.headroom
@@ -109,7 +89,7 @@ def earning_grid(found: WhatIf, outcome: Outcome) -> Grid:
         "policy", f"{unit} a list", "above today", "%", "in all, a query", "cost of learning",
         "overtakes after", "told",
     )  # fmt: skip
-    return Grid(caption, heads, rows)
+    return TextTable(caption, heads, rows)
 
 
 def _gains(outcome: Outcome, gain: tuple[float, float, float], horizon: int) -> tuple[str, ...]:
@@ -121,7 +101,7 @@ def _gains(outcome: Outcome, gain: tuple[float, float, float], horizon: int) -> 
     )
 
 
-def query_grid(found: WhatIf, outcome: Outcome) -> Grid:
+def query_table(found: WhatIf, outcome: Outcome) -> TextTable:
     """Return what was taken of each query, and which policy does best there."""
     rows = []
     for q in outcome.group.queries:
@@ -145,7 +125,7 @@ def query_grid(found: WhatIf, outcome: Outcome) -> Grid:
         "query", f"{found.diagnosis.held.row}s", "items × positions", "clicks counted",
         "today, fitted", "best list", "its items seen there", "lowered by", "error", "best policy",
     )  # fmt: skip
-    return Grid(f"Queries played on with {outcome.group.fit}", heads, rows)
+    return TextTable(f"Queries played on with {outcome.group.fit}", heads, rows)
 
 
 def remarks(outcome: Outcome) -> list[str]:

@@ -33,8 +33,8 @@ from clickrank.errors import invalid
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from clickrank.advice.advice_tables import Grid
     from clickrank.logs import Counts
+    from clickrank.reports.text_tables import TextTable
 
 PATIENCE = 60.0  # seconds for a policy that was not asked for by name
 
@@ -84,9 +84,11 @@ def diagnose(
     """
     _check_files("diagnose", plot, out)
     require("diagnose needs", "logs", *(["plots"] if plot is not None or out is not None else []))
-    from clickrank.advice.advice_report import diagnosis_page, perplexity_figure, write_page
-    from clickrank.advice.advice_tables import effect_grid, perplexity_grid, score_grid, without
+    from clickrank.advice.advice_figures import perplexity_figure
+    from clickrank.advice.advice_report import diagnosis_page
+    from clickrank.advice.advice_tables import effect_table, perplexity_table, score_table, without
     from clickrank.advice.diagnosis import diagnose as run
+    from clickrank.reports.html_pages import write_page
 
     given = (log, format, column, strict, first_position, engine, memory)
     counts = _counts(given, positions, min_displays, min_items, top_queries)
@@ -102,8 +104,8 @@ def diagnose(
     sure = found.tells_positions and found.tells_items
     if not sure:
         _print_all(console, "", found.verdict()[:1])
-    for grid in (score_grid(found), perplexity_grid(found), effect_grid(found)):
-        _print_grid(console, grid)
+    for table in (score_table(found), perplexity_table(found), effect_table(found)):
+        _print_table(console, table)
     if sure:
         _print_all(console, "The log speaks for", found.verdict())
     else:
@@ -165,11 +167,13 @@ def whatif(
     _check_files("whatif", plot, None)
     require("whatif needs", "logs", "plots")  # now, not after the simulations
     from clickrank._core.validate import check_int
-    from clickrank.advice.advice_report import whatif_figure, whatif_page, write_page
-    from clickrank.advice.advice_tables import earning_grid, query_grid, remarks
+    from clickrank.advice.advice_figures import whatif_figure
+    from clickrank.advice.advice_report import whatif_page
+    from clickrank.advice.advice_tables import earning_table, query_table, remarks
     from clickrank.advice.play import Plan
     from clickrank.advice.played_queries import Protocol
     from clickrank.advice.whatif_analysis import whatif as run
+    from clickrank.reports.html_pages import write_page
 
     out.mkdir(parents=True, exist_ok=True)
     chosen = None if policies.strip() == "all" else _names(policies)
@@ -196,8 +200,8 @@ def whatif(
     else:
         console = terminal(width=150)
         for outcome in found.outcomes:
-            _print_grid(console, earning_grid(found, outcome))
-            _print_grid(console, query_grid(found, outcome))
+            _print_table(console, earning_table(found, outcome))
+            _print_table(console, query_table(found, outcome))
             _print_all(console, "", remarks(outcome))
         left_out = [f"query {name!r} left out: {why}" for name, why in found.left_out.items()]
         _print_all(console, "", left_out)
@@ -252,10 +256,10 @@ def _say(text: str) -> None:
     terminal(stderr=True, width=150).print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def _print_grid(console: Console, grid: Grid) -> None:
-    if grid.rows:
-        console.print(grid.caption, style="bold", highlight=False, markup=False, soft_wrap=True)
-        console.print(grid.rich())
+def _print_table(console: Console, table: TextTable) -> None:
+    if table.rows:
+        console.print(table.caption, style="bold", highlight=False, markup=False, soft_wrap=True)
+        console.print(table.rich())
 
 
 def _print_all(console: Console, title: str, sentences: Sequence[str]) -> None:

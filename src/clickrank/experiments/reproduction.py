@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from rich.table import Table
 
+from clickrank._core.extras import require
 from clickrank.errors import MissingData, MissingExtra, invalid
 from clickrank.experiments.cross_figure_claims import judged_across
 from clickrank.experiments.figure_spec import Experiment, Figure, Scale
@@ -16,7 +17,6 @@ from clickrank.experiments.reproduction_report import claim_facts, write_report
 from clickrank.experiments.runner import Outcome, Work, collect, run, work_left
 from clickrank.experiments.simulation_plan import AnyCell, Say, cells, folder_of, pair
 from clickrank.experiments.user_datasets import remember, remembered, with_data
-from clickrank.plots import require_matplotlib
 from clickrank.simulation.background_compilation import compiling_in_background
 
 BADGES = {"holds": "green", "fails": "red", "undecided": "yellow", "history": "blue"}
@@ -82,7 +82,7 @@ def reproduce(
         those of MSLR-WEB30K, or with MovieLens's ratings; or the log of KDD Cup 2012, or its
         folder. Experiments that take other data, or none, are run without it.
     """
-    require_matplotlib()  # now, not after the simulations
+    require("reproduce needs", "plots")  # now, not after the simulations
     out = Path(out)
     known = list_experiments() if experiments is None else experiments
     chosen = with_data(select(target, known), data)

@@ -39,7 +39,7 @@ def look(i: int) -> Look:
 
 def require_matplotlib() -> None:
     """Raise, with the command that installs it, if matplotlib is missing."""
-    require("Figures need", "plots")
+    require("Figures need", "plots", but=("jinja2",))
 
 
 def new_axes(title: str, xlabel: str, ylabel: str) -> tuple[Figure, Axes]:

@@ -1,1 +1,1 @@
-"""What is shown to people: descriptions, tables, figures and pages."""
+"""Reports: HTML pages from templates, tables of text, and descriptions of policies and models."""

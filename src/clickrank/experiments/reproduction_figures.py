@@ -1,0 +1,107 @@
+"""Figures of the report of `reproduce`: regret over time, along a sweep, on a grid, over runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from clickrank.experiments.bound_lines import reference_lines
+from clickrank.experiments.figure_spec import Grid
+from clickrank.experiments.model_sources import Sweep
+from clickrank.experiments.runner import Outcome
+from clickrank.plots import (
+    Curve,
+    Reference,
+    Sample,
+    grid_figure,
+    regret_figure,
+    survival_figure,
+)
+from clickrank.reports.html_pages import Drawing, drawing_of
+from clickrank.simulation import Comparison
+
+
+def main_drawing(outcome: Outcome) -> tuple[Drawing | None, list[str]]:
+    """Return the drawing of an experiment, and notes on bounds that are left out of it.
+
+    There is none without results, and none of an experiment that measures computation time.
+    """
+    figure = outcome.experiment.figure
+    if not outcome.results:
+        return None, []
+    if figure.grid is not None:
+        return _grid(outcome, figure.grid), []
+    if figure.sweep is not None:
+        return _sweep(outcome, figure.sweep), []
+    return (None, []) if figure.timed else _regret(outcome)
+
+
+def spread_drawing(outcome: Outcome) -> Drawing | None:
+    """Return the drawing of how the regret at the horizon varies over runs, if it is wanted."""
+    if not outcome.results or not outcome.experiment.figure.survival:
+        return None
+    samples = [Sample(name, r.regret[:, -1]) for name, r in outcome.results.items()]
+    label = "How the regret at the horizon is spread over runs"
+    return drawing_of(survival_figure(samples), f"{outcome.experiment.place}/tail", label)
+
+
+def _regret(outcome: Outcome) -> tuple[Drawing, list[str]]:
+    curves = Comparison(outcome.results).curves()
+    spec = outcome.experiment.figure
+    x = curves[0].x.astype(np.float64)
+    bounds: list[Reference] = []
+    notes: list[str] = []
+    if spec.counted_positions is None:
+        bounds, notes = reference_lines(spec.references, outcome.evidence.models, x)
+    elif spec.references:
+        notes = [
+            "No bound is drawn: bounds are for the regret of whole lists, and this is the regret "
+            f"on the first {spec.counted_positions} positions."
+        ]
+    if np.isfinite(outcome.evidence.bound):
+        bounds.append(Reference("lower bound", x, outcome.evidence.bound * np.log(x)))
+    figure = regret_figure(curves, yscale=spec.yscale, bounds=bounds)
+    label = f"Mean regret over time of {', '.join(outcome.results)}"
+    return drawing_of(figure, f"{outcome.experiment.place}/regret", label), notes
+
+
+def _sweep(outcome: Outcome, sweep: Sweep) -> Drawing | None:
+    """Draw the regret at the horizon along the axis, with the upper bound."""
+    curves: list[Curve] = []
+    bounds: list[Reference] = []
+    for spec in outcome.experiment.figure.policies:
+        names = outcome.evidence.along(spec.curve)
+        if not all(name in outcome.results for name in names):
+            continue  # interrupted
+        x = np.array([point.at for point in sweep.points])
+        ends = np.array([[part[-1] for part in outcome.results[n].interval()] for n in names])
+        curves.append(Curve(spec.curve, x, *ends.T))
+        if not bounds and outcome.experiment.figure.bound == "bayes":
+            upper = np.array([outcome.evidence.upper[name] for name in names])
+            bounds.append(Reference("upper bound", x, upper))
+    if not curves:
+        return None
+    figure = regret_figure(
+        curves,
+        xscale=sweep.xscale,
+        yscale=outcome.experiment.figure.yscale,
+        bounds=bounds,
+        xlabel=sweep.label,
+        ylabel=f"regret after {outcome.scale.horizon:,} rounds",
+    )
+    label = f"Mean regret of {', '.join(c.label for c in curves)} over {sweep.label}"
+    return drawing_of(figure, f"{outcome.experiment.place}/sweep", label)
+
+
+def _grid(outcome: Outcome, grid: Grid) -> Drawing | None:
+    thin = outcome.scale.thin
+    x, y = grid.x.values[::thin], grid.y.values[::thin]
+    means = np.full((len(y), len(x)), np.nan)
+    for j, i in np.ndindex(means.shape):
+        result = outcome.results.get(grid.label(x[i], y[j]))
+        if result is not None:
+            means[j, i] = result.regret[:, -1].mean()
+    if not np.isfinite(means).any():
+        return None
+    figure = grid_figure(x, y, means, xlabel=grid.x.parameter, ylabel=grid.y.parameter)
+    label = f"Mean regret of {grid.name} at the horizon"
+    return drawing_of(figure, f"{outcome.experiment.place}/grid", label)

@@ -89,7 +89,7 @@ def loaded_by(code: str) -> set[str]:
 
 
 HEAVY = {
-    "duckdb", "ibis", "matplotlib", "numba", "numpy", "pyarrow", "scipy", "sqlalchemy", "starlette",
+    "duckdb", "ibis", "matplotlib", "numba", "numpy", "pyarrow", "scipy", "sqlalchemy", "uvicorn",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""A client of the service, sync and async.
+"""Clients of the service, synchronous and asynchronous.
 
 >>> from clickrank.client import Client
 >>> with Client("http://127.0.0.1:8765") as client:  # doctest: +SKIP

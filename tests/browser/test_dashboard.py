@@ -215,7 +215,7 @@ def test_a_ranker_is_made_and_deleted_by_keyboard(visit: Open, service: str) -> 
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.get_by_label("Items")).to_be_focused()
-    expect(page.locator(".field-error:visible").first).to_have_text("“a” is there twice.")
+    expect(page.locator(".field-error:visible").first).to_have_text("“a” is listed twice.")
     page.keyboard.press("ControlOrMeta+A")
     page.keyboard.type("a\nb\nc\nd")
     page.keyboard.press("Tab")
@@ -314,7 +314,7 @@ def test_a_ranker_starts_in_shadow_from_the_order_of_the_page(visit: Open, servi
     page.get_by_label("Items").fill("\n".join(ATTRACTION))
     page.get_by_label("Shadow", exact=True).check()
     page.get_by_label("Start from this order").check()
-    page.get_by_label("Worth of that order").fill("25")
+    page.get_by_label("Weight of this order").fill("25")
     page.get_by_role("button", name="Create ranker").click()
     expect(page.locator(".badges .badge").first).to_have_text("shadow")
     url = f"{service}/v1/rankers/beside/rank"
@@ -322,7 +322,7 @@ def test_a_ranker_starts_in_shadow_from_the_order_of_the_page(visit: Open, servi
         httpx.post(
             url, json={"current": ["pear", "fig", "kiwi"]}, trust_env=False
         ).raise_for_status()
-    expect(page.get_by_role("heading", name="In shadow")).to_be_visible()
+    expect(page.get_by_role("heading", name="Shadow mode")).to_be_visible()
     expect(page.locator(".would").first).to_contain_text("apple")
 
 
@@ -472,7 +472,7 @@ def test_a_service_with_keys_is_asked_with_one(visit: Open, tmp_path: Path) -> N
         dialog = page.get_by_role("dialog")
         dialog.get_by_label("Key").fill("wrong")
         dialog.get_by_role("button", name="Continue").click()
-        expect(dialog).to_contain_text("does not know this key")
+        expect(dialog).to_contain_text("This key is unknown")
         dialog.get_by_label("Key").fill(secret)
         dialog.get_by_role("button", name="Continue").click()
         expect(page.get_by_role("heading", name="No ranker yet")).to_be_visible()
@@ -491,5 +491,5 @@ def test_a_service_with_keys_is_asked_with_one(visit: Open, tmp_path: Path) -> N
         page.get_by_role("button", name="Forget key").click()
         expect(dialog).to_be_visible()
         page.keyboard.press("Escape")
-        expect(page.get_by_role("alert")).to_contain_text("wants a key")
+        expect(page.get_by_role("alert")).to_contain_text("requires a key")
         page.context.close()

@@ -80,7 +80,7 @@ def test_the_service_compiles_its_default_ahead(
 
     async def start() -> None:
         service = Service(not_there, keys_required=False)
-        async with service.lifespan(None):
+        async with service.lifespan():
             reply = await show_readiness(service, {}, None, None)
             assert msgspec.json.decode(reply.body)["compiling"] == [DEFAULT_POLICY]
             may_end.set()

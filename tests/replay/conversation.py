@@ -172,6 +172,7 @@ def _error(step: dict[str, Any], body: Any) -> dict[str, Any]:
     assert message
     text = re.sub(r"^[\w/.-]+: ", "", message)  # whose error it is
     body_words = _words(step.get("body", {}))
+    text = re.sub(r'"([^"]*)"', r"'\1'", text)  # errors quoted in Python's way, once
     values = [word for word in body_words[1] if word in text]
     marked = [word for word in body_words[0] if re.search(rf"[$`'.]{word}[`'.]|^{word} must", text)]
     path, _, query = step["call"].partition(" ")[2].partition("?")

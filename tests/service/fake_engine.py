@@ -166,7 +166,7 @@ class Client:
     def __init__(self, app: Any) -> None:
         self._runner = asyncio.Runner()
         self._app = app
-        self._lifespan = app.lifespan_context(app)
+        self._lifespan = app.lifespan()
         self._client = httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url="http://localhost"
         )

@@ -22,7 +22,6 @@ EXTRAS: dict[str, tuple[str, ...]] = {
         "psycopg",
         "pyarrow",
         "sqlalchemy",
-        "starlette",
         "uvicorn",
     ),
     "logs": ("duckdb", "ibis", "pyarrow"),

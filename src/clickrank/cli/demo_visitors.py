@@ -1,4 +1,4 @@
-"""Simulated visitors for a first look: ``clickrank serve --demo``."""
+"""Simulated visitors that click on the lists of a ranker, for ``clickrank serve --demo``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from clickrank.service.schemas.answers import Impression
 from clickrank.service.schemas.requests import ClicksOf, RankRequest
 
 NAME = "demo"
-#: What there is to eat, and the probability that someone who looks at it clicks on it.
+#: The items and their attractions: the probability of a click by a visitor who looks at one.
 ATTRACTION = {
     "boiled rice": 0.005,
     "plain porridge": 0.005,
@@ -40,21 +40,21 @@ ATTRACTION = {
     "prune juice": 0.005,
     "boiled egg": 0.01,
 }
-UNKNOWN = 0.03  # attraction of items that someone adds
+UNKNOWN = 0.03  # attraction of items that were added later
 EXAMINATION = (1.0, 0.75, 0.6, 0.5, 0.4)
 WINDOW = 60
-#: Visitors come in small groups, so that they cost few requests: 40 a second, about.
+#: Visitors come in groups, which saves requests: about 8 every 0.2 seconds, 40 per second.
 GROUP, PAUSE = 8.0, 0.2
 SEED = 1
 
 
 def run_demo(url: str) -> None:
-    """Send visitors to a ranker named "demo" until the service or the ranker is gone."""
+    """Send visitors to a ranker named "demo" until the service stops or the ranker is deleted."""
     rng = np.random.default_rng(SEED)
     with Client(url) as client:
         try:
             _create(client)
-            typer.echo(f"Simulated visitors come. See it learn: {url}/#/rankers/{NAME}")
+            typer.echo(f"Simulated visitors arrive. Watch the ranker learn: {url}/#/rankers/{NAME}")
             while True:
                 began = time.monotonic()
                 count = int(rng.poisson(GROUP))
@@ -62,7 +62,9 @@ def run_demo(url: str) -> None:
                     _visit(client, count, rng)
                 time.sleep(max(PAUSE - (time.monotonic() - began), 0.01))
         except ServiceError as error:
-            if error.status is not None:  # else the service has stopped, and says so itself
+            if (
+                error.status is not None
+            ):  # otherwise the service has stopped, which it reports itself
                 typer.echo(f"No more simulated visitors: {error}", err=True)
 
 
@@ -70,7 +72,7 @@ def _create(client: Client) -> None:
     try:
         client.create_ranker(NAME, ATTRACTION, len(EXAMINATION), policy="pb-mhb", window=WINDOW)
     except ServiceError as error:
-        if error.code != "name_taken":  # one of an earlier start that was changed since will do
+        if error.code != "name_taken":  # a demo ranker of an earlier start may have been changed
             raise
 
 
@@ -82,9 +84,9 @@ def _visit(client: Client, count: int, rng: np.random.Generator) -> None:
 
 
 def clicks_on(shown: Impression, rng: np.random.Generator) -> list[str]:
-    """Draw what a visitor clicks on."""
+    """Draw the items that a visitor clicks on."""
     attraction = [ATTRACTION.get(item, UNKNOWN) for item in shown.items]
-    # Far down every place is looked at as much as at the last that is known.
+    # Positions after the last known one have its examination.
     examination = [EXAMINATION[min(k, len(EXAMINATION) - 1)] for k in range(len(attraction))]
     clicked = PBM(attraction, examination).sample(range(len(attraction)), rng)
     return [item for item, click in zip(shown.items, clicked, strict=True) if click]

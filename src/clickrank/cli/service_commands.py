@@ -1,40 +1,47 @@
-"""The commands about the service. Each imports what it needs when it runs."""
+"""Commands of the service: serve, keys, compact, verify, export and loadtest.
+
+Each command imports what it needs when it runs, which keeps ``clickrank --help`` fast.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
+import importlib
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from clickrank._core.extras import require
-from clickrank.errors import InvalidValue, invalid
+from clickrank.errors import ClickRankError, InvalidValue, invalid
 
 if TYPE_CHECKING:
     from clickrank.service.store.database import Database
 
 START_SECONDS = 120.0
+#: The folder of a checkout, if the package runs from one.
+CHECKOUT = Path(__file__).resolve().parents[3]
 
 Store = Annotated[
     str,
     typer.Option(
-        help="Where rankers and their log are kept: sqlite:///FILE or postgresql://USER@HOST/NAME.",
+        help="Database of rankers and their log: sqlite:///FILE or postgresql://USER@HOST/NAME.",
         envvar="CLICKRANK_STORE",
     ),
 ]
 DEFAULT_STORE = "sqlite:///clickrank.db"
 
-keys = typer.Typer(no_args_is_help=True, help="Make, list and revoke the service's keys.")
+keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke API keys of the service.")
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add all of them to the command line."""
+    """Add these commands to the command line."""
     for command in (serve, compact, verify, export, loadtest):
         app.command()(command)
     app.add_typer(keys, name="keys")
@@ -51,7 +58,7 @@ def _database(store: str, make: bool = False) -> Iterator[Database]:
 
     database = Database(store)
     if database.is_sqlite and not make and not Path(str(database.url.database)).exists():
-        raise invalid("store", "the file must exist", str(database.url.database))
+        raise invalid("store", "--store must name an existing file", str(database.url.database))
     try:
         database.upgrade()
         yield database
@@ -62,18 +69,21 @@ def _database(store: str, make: bool = False) -> Iterator[Database]:
 def serve(
     store: Store = DEFAULT_STORE,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any but a loopback one needs keys.")
+        str, typer.Option(help="Address to listen on. Addresses other than loopback require keys.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(help="Port; 0 for any that is free.", min=0, max=65535)
+        int, typer.Option(help="Port to listen on; 0 chooses a free one.", min=0, max=65535)
     ] = 8765,
     workers: Annotated[
-        int, typer.Option(help="Processes; more than one needs PostgreSQL.", min=1, max=256)
+        int,
+        typer.Option(help="Number of processes. More than one needs PostgreSQL.", min=1, max=256),
     ] = 1,
     require_keys: Annotated[
-        bool, typer.Option("--require-keys", help="Ask for keys on a loopback address too.")
+        bool, typer.Option("--require-keys", help="Require keys on a loopback address too.")
     ] = False,
-    demo: Annotated[bool, typer.Option("--demo", help="Send simulated visitors.")] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Send simulated visitors to a ranker named demo.")
+    ] = False,
 ) -> None:
     """Serve rankers over HTTP, with a dashboard."""
     _check_installed()
@@ -82,7 +92,7 @@ def serve(
     def announce(address: str, keys_required: bool) -> None:
         if demo and keys_required:
             raise InvalidValue(
-                "serve: --demo has no key; it needs a loopback address without keys."
+                "serve: --demo sends no key, so it needs a loopback address without --require-keys."
             )
         thread = threading.Thread(target=_when_ready, args=(address, demo), daemon=True)
         thread.start()
@@ -91,7 +101,7 @@ def serve(
 
 
 def _when_ready(address: str, demo: bool) -> None:
-    """Say where the service is once it answers, and begin the demo."""
+    """Print the address of the service once it answers, and start the demo."""
     import httpx
 
     deadline = time.monotonic() + START_SECONDS
@@ -113,17 +123,21 @@ def _when_ready(address: str, demo: bool) -> None:
 
 @keys.command("add")
 def add_key(
-    name: Annotated[str, typer.Argument(help="Whose it is.")],
-    role: Annotated[str, typer.Option(help="'rank' (rank and click) or 'admin' (everything).")],
+    name: Annotated[
+        str, typer.Argument(help="Name of the key, for example of the program that uses it.")
+    ],
+    role: Annotated[
+        str, typer.Option(help="'rank' (request lists and report clicks) or 'admin' (everything).")
+    ],
     store: Store = DEFAULT_STORE,
 ) -> None:
-    """Make a key and print its secret, which is shown this once."""
+    """Create a key and print its secret, which is shown only once."""
     with _database(store, make=True) as database:
         from clickrank.service.store.api_keys import make_key
 
         with database.writing() as connection:
             key, secret = make_key(connection, name, role)
-    typer.echo(f"Key {key.id} ({key.name}, {key.role}). Its secret, shown this once:", err=True)
+    typer.echo(f"Key {key.id} ({key.name}, {key.role}). Its secret, shown only once:", err=True)
     typer.echo(secret)
 
 
@@ -142,32 +156,40 @@ def list_keys(store: Store = DEFAULT_STORE) -> None:
 
 @keys.command("revoke")
 def revoke_key(
-    key: Annotated[int, typer.Argument(help="The key's number, as 'keys list' shows it.")],
+    key: Annotated[
+        int, typer.Argument(help="Number of the key, as `clickrank keys list` shows it.")
+    ],
     store: Store = DEFAULT_STORE,
 ) -> None:
-    """Revoke a key for good; a running service knows within two seconds."""
+    """Revoke a key for ever. A running service refuses it within two seconds."""
     with _database(store) as database:
         from clickrank.service.store.api_keys import revoke_key as revoke
 
         with database.writing() as connection:
             found = revoke(connection, key)
     if found is None:
-        raise invalid("keys", "the number must be of a key in the store", key)
+        raise invalid("keys", "the number must be that of a key in the store", key)
     typer.echo(f"Key {found.id} ({found.name}, {found.role}) is revoked.")
 
 
 def compact(
     store: Store = DEFAULT_STORE,
     before: Annotated[
-        str | None, typer.Option(help="Day (UTC) as in 2026-10-01.", metavar="DATE")
+        str | None,
+        typer.Option(
+            help="Drop impressions before this day (UTC), for example 2026-10-01.", metavar="DATE"
+        ),
     ] = None,
     older_than: Annotated[
-        str | None, typer.Option(help="Age as in 30d or 12h.", metavar="AGE")
+        str | None,
+        typer.Option(
+            help="Drop impressions older than this, for example 30d or 12h.", metavar="AGE"
+        ),
     ] = None,
 ) -> None:
-    """Drop settled impressions that are old and that a snapshot covers."""
+    """Drop old impressions that have settled and are part of a snapshot."""
     if (before is None) == (older_than is None):
-        raise InvalidValue("compact: give either --before or --older-than.")
+        raise InvalidValue("compact: give either --before or --older-than, not both.")
     limit = _start_of(before) if before is not None else time.time() - _age(older_than or "")
     with _database(store) as database:
         from clickrank.service.runtime.compaction import compact as run
@@ -177,7 +199,7 @@ def compact(
 
 
 def verify(store: Store = DEFAULT_STORE) -> None:
-    """Check that folding the log from its beginning gives every snapshot, bit for bit."""
+    """Check that folding the log from its beginning reproduces every snapshot, bit for bit."""
     with _database(store) as database:
         from clickrank.service.runtime.verification import verify as run
 
@@ -193,8 +215,8 @@ def verify(store: Store = DEFAULT_STORE) -> None:
 
 
 def export(
-    name: Annotated[str, typer.Argument(help="The ranker.")],
-    out: Annotated[Path, typer.Option(help="File to write.")],
+    name: Annotated[str, typer.Argument(help="Name of the ranker.")],
+    out: Annotated[Path, typer.Option(help="Parquet file to write.")],
     store: Store = DEFAULT_STORE,
 ) -> None:
     """Write a ranker's log to a Parquet file."""
@@ -205,8 +227,10 @@ def export(
         with database.reading() as connection:
             row = find_ranker(connection, name)
         if row is None:
-            raise invalid("export", "name must be of a ranker in the store", name)
-        part = out.with_name(out.name + ".part")  # half a file must not look like a whole one
+            raise invalid("export", "name must be that of a ranker in the store", name)
+        part = out.with_name(
+            out.name + ".part"
+        )  # an incomplete file must not look like a complete one
         with part.open("wb") as file:
             for chunk in chunks_of(database, row, time.time_ns() // 1000):
                 file.write(chunk)
@@ -216,54 +240,71 @@ def export(
 
 def loadtest(
     policy: Annotated[str, typer.Option(help="Policy of the ranker.")] = "pb-mhb",
-    items: Annotated[int, typer.Option(help="Items of a ranker.", min=1, max=100_000)] = 20,
-    positions: Annotated[int, typer.Option(help="Positions of a list.", min=1, max=100)] = 5,
+    items: Annotated[
+        int, typer.Option(help="Number of items of a ranker.", min=1, max=100_000)
+    ] = 20,
+    positions: Annotated[
+        int, typer.Option(help="Number of positions of a list.", min=1, max=100)
+    ] = 5,
     connections: Annotated[
-        int, typer.Option(help="Connections that are kept busy.", min=1, max=256)
+        int,
+        typer.Option(
+            help="Number of connections that send requests at the same time.", min=1, max=256
+        ),
     ] = 16,
-    seconds: Annotated[float, typer.Option(help="Length of a round.", min=0.1, max=60)] = 3.0,
-    rounds: Annotated[int, typer.Option(help="Rounds; the best counts.", min=1, max=100)] = 3,
+    seconds: Annotated[
+        float, typer.Option(help="Length of a round in seconds.", min=0.1, max=60)
+    ] = 3.0,
+    rounds: Annotated[
+        int, typer.Option(help="Number of rounds, of which the best counts.", min=1, max=100)
+    ] = 3,
     folder: Annotated[
-        Path | None, typer.Option(help="Folder on the disk to measure; by default /var/tmp.")
+        Path | None,
+        typer.Option(help="Folder for the store, on the disk to measure; by default /var/tmp."),
     ] = None,
     many: Annotated[
-        int, typer.Option(help="Measure so many rankers of 1,000 items instead.", max=100_000)
+        int,
+        typer.Option(
+            help="Measure a service with this many rankers of 1,000 items instead.", max=100_000
+        ),
     ] = 0,
-    out: Annotated[Path | None, typer.Option(help="File for the numbers, as JSON.")] = None,
+    out: Annotated[Path | None, typer.Option(help="JSON file for the numbers.")] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Fail too if it is slower than promised.")
+        bool, typer.Option("--strict", help="Also fail if a target for speed or memory is missed.")
     ] = False,
 ) -> None:
-    """Measure the service on this machine, and check that all it promised is on record."""
+    """Measure the service on this machine, and check that it stored all acknowledged lists."""
     _check_installed()
     import msgspec
 
-    from clickrank.cli import loadtest_many as several
-    from clickrank.cli import loadtest_one as one
-
+    common = {"folder": folder, "policy": policy, "connections": connections, "say": typer.echo}
     if many:
-        size = {"n_rankers": many, "connections": connections, "policy": policy}
-        found = several.many_rankers(folder=folder, say=typer.echo, **size)  # type: ignore[arg-type]
-        lines, correct, fast = several.summary(found), found.errors == 0, found.met
-        numbers = msgspec.json.encode(found)
+        test = _benchmark("many_rankers")
+        report = test.measure_many_rankers(n_rankers=many, **common)
     else:
-        report = one.loadtest(
-            folder=folder,
-            policy=policy,
-            n_items=items,
-            n_positions=positions,
-            connections=connections,
-            seconds=seconds,
-            rounds=rounds,
-            say=typer.echo,
-        )
-        lines, correct, fast = one.summary(report), report.correct, report.fast
-        numbers = msgspec.json.encode(report)
-    typer.echo("\n".join(lines))
+        test = _benchmark("load")
+        size = {"n_items": items, "n_positions": positions, "seconds": seconds, "rounds": rounds}
+        report = test.run_load_test(**size, **common)
+    typer.echo("\n".join(test.summary(report)))
     if out is not None:
-        out.write_bytes(msgspec.json.format(numbers) + b"\n")
-    if not correct or (strict and not fast):
+        out.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+    if not report.correct or (strict and not report.fast):
         raise typer.Exit(1)
+
+
+def _benchmark(name: str) -> Any:
+    """Import a module of ``benchmarks``, which is part of a checkout but not of the package."""
+    if not (CHECKOUT / "benchmarks" / f"{name}.py").is_file():
+        raise ClickRankError(
+            f"The load test is benchmarks/{name}.py in a checkout of clickrank; the installed "
+            "package does not contain it. Run `pip install -e '.[serve]'` in a checkout, and then "
+            "`clickrank loadtest`."
+        )
+    sys.path.insert(0, str(CHECKOUT))
+    try:
+        return importlib.import_module(f"benchmarks.{name}")
+    finally:
+        sys.path.remove(str(CHECKOUT))
 
 
 def _start_of(day: str) -> float:
@@ -275,7 +316,7 @@ def _start_of(day: str) -> float:
     try:
         found = datetime.datetime.strptime(day, "%Y-%m-%d")
     except ValueError:
-        raise invalid("compact", "--before must be a day as in 2026-10-01", day) from None
+        raise invalid("compact", "--before must be a day such as 2026-10-01", day) from None
     return found.replace(tzinfo=datetime.UTC).timestamp()
 
 
@@ -287,7 +328,7 @@ def _age(text: str) -> float:
     """
     found = re.fullmatch(r"([0-9]{1,6})([dh])", text)
     if found is None:
-        raise invalid("compact", "--older-than must be as in 30d or 12h", text)
+        raise invalid("compact", "--older-than must be an age such as 30d or 12h", text)
     return float(found[1]) * (86400.0 if found[2] == "d" else 3600.0)
 
 

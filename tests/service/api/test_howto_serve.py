@@ -19,7 +19,7 @@ import typer
 from typer.testing import CliRunner
 
 from clickrank.cli.app import app
-from clickrank.service.api import request_limits as limits
+from clickrank.service.api import asgi as limits
 from clickrank.service.api.metrics import Metrics
 from clickrank.service.runtime import definitions, engine, writer
 from clickrank.service.runtime import ranker_cache as memory
@@ -201,7 +201,7 @@ def test_every_metric_is_explained() -> None:
     text = Metrics().text().decode()
     names = set(re.findall(r"^# TYPE (\w+) \w+$", text, re.MULTILINE))
     names = {name for name in names if not name.endswith("_created")}
-    assert {cell.strip("`") for cell in column("Watching it")} == names
+    assert {cell.strip("`") for cell in column("Monitoring")} == names
 
 
 def test_limits_are_those_of_the_code() -> None:

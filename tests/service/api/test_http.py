@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from clickrank.service.api.app import make_app
-from clickrank.service.api.parameters import PATH_PARAMETERS
 from clickrank.service.api.routes import ROUTES, Route
+from clickrank.service.schemas.parameters import PATH_PARAMETERS
 from tests.service.fake_engine import Client, FakeEngine
 
 RANK = "/v1/rankers/shop/rank"
@@ -305,7 +305,7 @@ def test_a_client_that_goes_away_gets_nothing(served: Served) -> None:
 
 
 def test_a_slow_body_is_not_waited_for(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clickrank.service.api.request_limits.BODY_SECONDS", 0.01)
+    monkeypatch.setattr("clickrank.service.api.asgi.BODY_SECONDS", 0.01)
     read = 0
 
     async def receive() -> dict[str, Any]:
@@ -362,8 +362,8 @@ def test_who_may_do_what(guarded: Served, route: Route) -> None:
 
 
 def test_a_key_is_looked_up_once_in_two_seconds() -> None:
+    from clickrank.service.api.asgi import Rejected
     from clickrank.service.api.auth import Gate
-    from clickrank.service.api.replies import Rejected
 
     engine, now = FakeEngine(), [100.0]
     gate = Gate(True, engine.role_of, lambda: now[0])

@@ -1,4 +1,4 @@
-"""The service as an ASGI application: from a request's head to the engine and back."""
+"""The service as an ASGI application: finds the route of a request, checks it and answers."""
 
 from __future__ import annotations
 
@@ -8,43 +8,49 @@ import logging
 import re
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from starlette.routing import Route as PathRoute
-from starlette.routing import Router
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clickrank.learning import ContextState
 from clickrank.policies import policy
-from clickrank.service.api.auth import Gate
-from clickrank.service.api.dashboard_files import page_reply, read_pages
-from clickrank.service.api.metrics import Metrics, forget_dead_workers
-from clickrank.service.api.parameters import PATH_PARAMETERS
-from clickrank.service.api.replies import Rejected, Reply, Stream, problem_of, send_reply
-from clickrank.service.api.request_limits import (
-    Gone,
+from clickrank.service.api.asgi import (
+    Disconnected,
+    Receive,
+    Rejected,
+    Reply,
+    Scope,
+    Send,
+    Stream,
     check_media,
     decode_body,
     decode_query,
+    problem_of,
     read_body,
+    send_reply,
 )
+from clickrank.service.api.auth import Gate
+from clickrank.service.api.dashboard_files import page_reply, read_pages
+from clickrank.service.api.handlers import PathValues
+from clickrank.service.api.json_wording import quoted
+from clickrank.service.api.metrics import Metrics, forget_dead_workers
 from clickrank.service.api.routes import ROUTES, Route
 from clickrank.service.runtime.refusals import Unavailable
 from clickrank.service.schemas.fields import DEFAULT_POLICY, Role
+from clickrank.service.schemas.parameters import PATH_PARAMETERS
 
 if TYPE_CHECKING:
     from clickrank.service.runtime.engine import Engine
 
-RETRY_SECONDS = 2.0  # to a database that was not there at the start
-NOTE_SECONDS = 1.0
+RETRY_SECONDS = 2.0  # between attempts to open a database that was not available at the start
+NOTE_SECONDS = 1.0  # between updates of the engine's metrics
 
 _log = logging.getLogger("clickrank.serve")
 
 
 class Service:
-    """What the handlers share: the engine, once it is open, the gate and the metrics."""
+    """The objects that handlers share: the engine, once it is open, the gate and the metrics."""
 
     def __init__(self, open_engine: Callable[[], Awaitable[Engine]], keys_required: bool) -> None:
         self._open_engine = open_engine
@@ -56,17 +62,17 @@ class Service:
 
     @property
     def engine(self) -> Engine:
-        """The engine; Unavailable while it is not open."""
+        """The engine; raises Unavailable while it is not open."""
         if self._engine is None:
             raise Unavailable(self._why_not)
         return self._engine
 
     async def why_not_ready(self) -> str | None:
-        """Return None if the service can work."""
+        """Return why the service cannot answer requests, or None if it can."""
         return self._why_not if self._engine is None else await self._engine.ready()
 
-    def measured(self) -> bytes:
-        """Return the metrics as of now."""
+    def metrics_text(self) -> bytes:
+        """Return the current metrics."""
         self._note()
         return self.metrics.text()
 
@@ -84,8 +90,8 @@ class Service:
             self._why_not = str(error)
             _log.warning("Cannot start yet: %s", error)
 
-    async def _keep(self) -> None:
-        """Open the engine if that failed at first; note its numbers for the other workers."""
+    async def _keep_open(self) -> None:
+        """Open the engine if the first attempt failed, and then keep its metrics up to date."""
         while self._engine is None:
             await asyncio.sleep(RETRY_SECONDS)
             await self._open()
@@ -93,30 +99,30 @@ class Service:
             self._note()
             await asyncio.sleep(NOTE_SECONDS)
 
-    def _compile_ahead(self) -> None:
-        """Compile the default policy in a thread, so that the first ranker is made at once."""
+    def _compile_default_policy(self) -> None:
+        """Compile the default policy in a thread, so that creating a ranker need not wait."""
         self.compiling = [DEFAULT_POLICY]
 
-        def compile_default() -> None:
+        def compile_policy() -> None:
             began = time.perf_counter()
             try:
                 ContextState(policy(DEFAULT_POLICY), n_items=2, n_positions=1).prepare()
                 _log.info("Compiled %s in %.1f s.", DEFAULT_POLICY, time.perf_counter() - began)
-            except Exception:  # rankers can still be made, and say what is wrong
-                _log.exception("Could not compile %s ahead.", DEFAULT_POLICY)
+            except Exception:  # creating a ranker will raise it again, and report it
+                _log.exception("Could not compile %s.", DEFAULT_POLICY)
             finally:
                 self.compiling = []
 
         _log.info("Compiling %s in the background.", DEFAULT_POLICY)
-        threading.Thread(target=compile_default, daemon=True, name="compile ahead").start()
+        threading.Thread(target=compile_policy, daemon=True, name="compile ahead").start()
 
     @contextlib.asynccontextmanager
-    async def lifespan(self, app: object) -> AsyncIterator[None]:
-        """Open the engine, and close it when all requests are answered."""
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Open the engine, and close it after all requests are answered."""
         forget_dead_workers()
         await self._open()
-        self._compile_ahead()
-        keeper = asyncio.create_task(self._keep())
+        self._compile_default_policy()
+        keeper = asyncio.create_task(self._keep_open())
         try:
             yield
         finally:
@@ -128,85 +134,116 @@ class Service:
                 self._engine = None
 
 
-def make_app(open_engine: Callable[[], Awaitable[Engine]], keys_required: bool = False) -> ASGIApp:
-    """Return the application; its lifespan opens and closes the engine."""
-    service = Service(open_engine, keys_required)
-    by_path: dict[str, list[Route]] = {}
-    for route in ROUTES:
-        by_path.setdefault(route.path, []).append(route)
-    pages = Pages(service)
-    paths = [PathRoute(path, Endpoint(service, routes)) for path, routes in by_path.items()]
-    paths += [PathRoute("/", pages), PathRoute("/static/{file}", pages)]
-    return Router(
-        paths, redirect_slashes=False, default=Endpoint(service, ()), lifespan=service.lifespan
-    )
+def make_app(
+    open_engine: Callable[[], Awaitable[Engine]], keys_required: bool = False
+) -> Application:
+    """Return the application. Its lifespan opens and closes the engine."""
+    return Application(Service(open_engine, keys_required))
+
+
+class Application:
+    """The ASGI application: passes each request to the endpoint of its path."""
+
+    def __init__(self, service: Service) -> None:
+        self.lifespan = service.lifespan
+        by_path: dict[str, list[Route]] = {}
+        for route in ROUTES:
+            by_path.setdefault(route.path, []).append(route)
+        endpoints = {path: Endpoint(service, routes) for path, routes in by_path.items()}
+        endpoints["/"] = endpoints["/static/{file}"] = Pages(service)
+        self._endpoints = [(_matcher(path), endpoint) for path, endpoint in endpoints.items()]
+        self._no_endpoint = Endpoint(service, ())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or start and stop with the server."""
+        if scope["type"] == "http":
+            for match, endpoint in self._endpoints:
+                found = match(scope["path"])
+                if found is not None:
+                    return await endpoint.serve(scope, found.groupdict(), receive, send)
+            return await self._no_endpoint.serve(scope, {}, receive, send)
+        if scope["type"] == "lifespan":
+            return await self._live(receive, send)
+        return await send({"type": "websocket.close", "code": 1000})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()  # lifespan.startup
+        async with self.lifespan():
+            await send({"type": "lifespan.startup.complete"})
+            await receive()  # lifespan.shutdown
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def _matcher(path: str) -> Callable[[str], re.Match[str] | None]:
+    """Return a function that matches paths like "/v1/rankers/{name}"."""
+    return re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)).fullmatch
 
 
 class Endpoint:
-    """The routes of one path. Handlers answer or raise; what is raised becomes an answer here."""
+    """The routes of one path. Exceptions of their handlers become answers here."""
 
     label = "other"
 
-    def __init__(self, service: Service, routes: tuple[Route, ...] | list[Route]) -> None:
+    def __init__(self, service: Service, routes: Iterable[Route]) -> None:
         self._service = service
-        self._routes = {route.method: _Ready(route) for route in routes}
+        self._routes = {route.method: _PreparedRoute(route) for route in routes}
         self._allowed = sorted([*self._routes, *(["HEAD"] if "GET" in self._routes else [])])
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, scope: Scope, path: PathValues, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1000})
-            return
         began = time.perf_counter()
         head = scope["method"] == "HEAD"
-        ready = self._routes.get("GET" if head else scope["method"])
+        prepared = self._routes.get("GET" if head else scope["method"])
         try:
-            reply = await self._answer(ready, scope, receive)
-        except Gone:
+            reply = await self._answer(prepared, scope, path, receive)
+        except Disconnected:
             return
         except Exception as error:
             reply = problem_of(error)
             if reply.status == 503:
                 self._service.metrics.unavailable.inc()
         await send_reply(send, reply, receive, head)
-        label = self.label if ready is None else ready.label
+        label = self.label if prepared is None else prepared.label
         self._service.metrics.answered(label, reply.status, time.perf_counter() - began)
 
-    async def _answer(self, ready: _Ready | None, scope: Scope, receive: Receive) -> Reply | Stream:
+    async def _answer(
+        self, prepared: _PreparedRoute | None, scope: Scope, path: PathValues, receive: Receive
+    ) -> Reply | Stream:
         service = self._service
         headers = dict(scope["headers"])
         service.gate.check_host(headers)
-        if ready is None:
-            raise self._nothing_here(scope)
-        route = ready.route
+        if prepared is None:
+            raise self._no_route(scope)
+        route = prepared.route
         if service.gate.keys_required:
             await service.gate.check_key(headers, route.role)
-        at = scope["path_params"]
-        for name, value in at.items():
-            if not ready.patterns[name](value):
+        for name, value in path.items():
+            if not prepared.patterns[name](value):
                 kind = PATH_PARAMETERS[name].kind
-                raise Rejected(f"unknown_{kind}", f"There is no {kind} {value!r}.", 404)
-        query = ready.query
+                rule = f"There is no {kind} {quoted(value)}."
+                raise Rejected(f"unknown_{kind}", rule, 404)
+        query = prepared.query
         if scope["query_string"] and route.role is not None:
             query = decode_query(route.query, scope["query_string"])
         body = None
-        if ready.decode is not None:
+        if prepared.decode is not None:
             check_media(headers)
             raw = await read_body(receive, headers, route.limit)
-            body = decode_body(ready.decode, raw)
-        return await route.call(service, at, body, query)
+            body = decode_body(prepared.decode, raw)
+        return await route.call(service, path, body, query)
 
-    def _nothing_here(self, scope: Scope) -> Rejected:
+    def _no_route(self, scope: Scope) -> Rejected:
         method, path = scope["method"], scope["path"]
         if not self._routes:
-            return Rejected("unknown_path", f"There is nothing at {path!r}.", 404)
+            rule = f"There is nothing at {quoted(path)}."
+            return Rejected("unknown_path", rule, 404)
         allowed = ", ".join(self._allowed)
-        rule = f"{path}: method must be one of {allowed}, got {method!r}."
+        rule = f"{path}: the method must be one of {allowed}, got {method}."
         return Rejected("wrong_method", rule, 405, [(b"allow", allowed.encode())])
 
 
-class _Ready:
-    """A route with all that can be prepared before its requests."""
+class _PreparedRoute:
+    """A route with its decoder, its patterns and the query of requests without parameters."""
 
     def __init__(self, route: Route) -> None:
         self.route = route
@@ -219,7 +256,7 @@ class _Ready:
 
 
 class Pages(Endpoint):
-    """The dashboard's files."""
+    """The files of the dashboard."""
 
     label = "dashboard"
 
@@ -227,10 +264,12 @@ class Pages(Endpoint):
         super().__init__(service, ())
         self._pages = read_pages()
 
-    async def _answer(self, ready: _Ready | None, scope: Scope, receive: Receive) -> Reply | Stream:
+    async def _answer(
+        self, prepared: _PreparedRoute | None, scope: Scope, path: PathValues, receive: Receive
+    ) -> Reply | Stream:
         headers = dict(scope["headers"])
         self._service.gate.check_host(headers)
         if scope["method"] not in ("GET", "HEAD"):
-            rule = f"{scope['path']}: method must be GET or HEAD, got {scope['method']!r}."
+            rule = f"{scope['path']}: the method must be GET or HEAD, got {scope['method']}."
             raise Rejected("wrong_method", rule, 405, [(b"allow", b"GET, HEAD")])
         return page_reply(self._pages, scope["path"], headers)

@@ -1,12 +1,12 @@
-"""The dashboard's files, read once from the package and sent with tags for caching."""
+"""Files of the dashboard: reads them once from the package, and answers with entity tags."""
 
 from __future__ import annotations
 
 import hashlib
 from importlib.resources import files
 
-from clickrank.service.api.replies import Header, Rejected, Reply
-from clickrank.service.api.request_limits import Headers
+from clickrank.service.api.asgi import Header, Headers, Rejected, Reply
+from clickrank.service.api.json_wording import quoted
 
 _MEDIA = {
     ".css": b"text/css; charset=utf-8",
@@ -27,12 +27,12 @@ _SAFE: tuple[Header, ...] = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cache-control", b"no-cache"),  # ask each time; the tag makes that cheap
+    (b"cache-control", b"no-cache"),  # browsers ask each time, and the tag makes that cheap
 )
 
 
 def read_pages() -> dict[str, Reply]:
-    """Return the answer to each path of the dashboard."""
+    """Return the answers by path."""
     found = {}
     for file in files("clickrank.service.api").joinpath("dashboard").iterdir():
         media = _MEDIA.get("." + file.name.rpartition(".")[2])
@@ -46,10 +46,10 @@ def read_pages() -> dict[str, Reply]:
 
 
 def page_reply(pages: dict[str, Reply], path: str, headers: Headers) -> Reply:
-    """Return a file, or that the client has it already."""
+    """Return a file, or the status 304 if the client already has it."""
     page = pages.get(path)
     if page is None:
-        raise Rejected("unknown_path", f"There is no file {path!r}.", 404)
+        raise Rejected("unknown_path", f"There is no file {quoted(path)}.", 404)
     tag = dict(page.headers)[b"etag"]
     known = headers.get(b"if-none-match", b"")
     tags = {part.strip().removeprefix(b"W/") for part in known.split(b",")}

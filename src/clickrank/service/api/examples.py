@@ -1,4 +1,4 @@
-"""One ranker, told in examples: they stand in the OpenAPI description, and a test sends them."""
+"""Examples of requests and answers for the OpenAPI description; tests send and check them."""
 
 from __future__ import annotations
 

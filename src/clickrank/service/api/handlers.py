@@ -1,4 +1,7 @@
-"""What each route does: ask the engine, encode its answer."""
+"""Handlers of the routes: each asks the engine and encodes its answer.
+
+The first sentence of each docstring is the route's summary in the OpenAPI description.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
+from clickrank.service.api.asgi import Reply, Stream, as_json, of_type, stream
 from clickrank.service.api.metrics import MEDIA as METRICS_MEDIA
-from clickrank.service.api.parameters import (
+from clickrank.service.runtime.available_policies import policy_infos
+from clickrank.service.runtime.refusals import Refused
+from clickrank.service.schemas.answers import Health, Policies, Readiness
+from clickrank.service.schemas.parameters import (
     ActivityQuery,
     ContextsPage,
     LoggedQuery,
@@ -16,91 +23,100 @@ from clickrank.service.api.parameters import (
     OfContext,
     Page,
 )
-from clickrank.service.api.replies import Reply, Stream, as_json, of_type, stream
-from clickrank.service.runtime.available_policies import policy_infos
-from clickrank.service.runtime.refusals import Refused
-from clickrank.service.schemas import answers, requests
+from clickrank.service.schemas.requests import (
+    ClickBatch,
+    Clicks,
+    NewItems,
+    NewKey,
+    NewRanker,
+    RankBatch,
+    RankerChange,
+    RankRequest,
+    RetiredItems,
+)
 
 if TYPE_CHECKING:
     from clickrank.service.api.app import Service
 
 PARQUET = "application/vnd.apache.parquet"
 
-Path = Mapping[str, str]
+PathValues = Mapping[str, str]
 
-_FINE = as_json(answers.Health(True))
-
-
-async def create_ranker(service: Service, at: Path, body: requests.NewRanker, query: None) -> Reply:
-    """Create a ranker; the same again changes nothing."""
-    ranker, made = await service.engine.create(body)
-    return as_json(ranker, 201 if made else 200)
+_HEALTHY = as_json(Health(True))
 
 
-async def list_rankers(service: Service, at: Path, body: None, query: Page) -> Reply:
+async def create_ranker(service: Service, path: PathValues, body: NewRanker, query: None) -> Reply:
+    """Create a ranker. Repeating the request changes nothing."""
+    ranker, created = await service.engine.create(body)
+    return as_json(ranker, 201 if created else 200)
+
+
+async def list_rankers(service: Service, path: PathValues, body: None, query: Page) -> Reply:
     """List the rankers."""
     return as_json(await service.engine.rankers(query.after, query.limit))
 
 
-async def show_ranker(service: Service, at: Path, body: None, query: None) -> Reply:
-    """Show a ranker."""
-    return as_json(await service.engine.ranker(at["name"]))
+async def show_ranker(service: Service, path: PathValues, body: None, query: None) -> Reply:
+    """Show a ranker and its settings."""
+    return as_json(await service.engine.ranker(path["name"]))
 
 
 async def change_ranker(
-    service: Service, at: Path, body: requests.RankerChange, query: None
+    service: Service, path: PathValues, body: RankerChange, query: None
 ) -> Reply:
-    """Change a ranker."""
-    return as_json(await service.engine.change(at["name"], body))
+    """Change a ranker's settings."""
+    return as_json(await service.engine.change(path["name"], body))
 
 
-async def delete_ranker(service: Service, at: Path, body: None, query: None) -> Reply:
+async def delete_ranker(service: Service, path: PathValues, body: None, query: None) -> Reply:
     """Delete a ranker and its log."""
-    await service.engine.delete(at["name"])
+    await service.engine.delete(path["name"])
     return as_json(None)
 
 
-async def list_items(service: Service, at: Path, body: None, query: NumberPage) -> Reply:
+async def list_items(service: Service, path: PathValues, body: None, query: NumberPage) -> Reply:
     """List the items of a ranker."""
-    return as_json(await service.engine.items(at["name"], query.after, query.limit))
+    return as_json(await service.engine.items(path["name"], query.after, query.limit))
 
 
-async def add_items(service: Service, at: Path, body: requests.NewItems, query: None) -> Reply:
-    """Add items."""
-    return as_json(await service.engine.add_items(at["name"], body))
+async def add_items(service: Service, path: PathValues, body: NewItems, query: None) -> Reply:
+    """Add items to a ranker."""
+    return as_json(await service.engine.add_items(path["name"], body))
 
 
 async def retire_items(
-    service: Service, at: Path, body: requests.RetiredItems, query: None
+    service: Service, path: PathValues, body: RetiredItems, query: None
 ) -> Reply:
-    """Never show some items again."""
-    return as_json(await service.engine.retire_items(at["name"], body))
+    """Retire items, which are then not shown again."""
+    return as_json(await service.engine.retire_items(path["name"], body))
 
 
-async def list_contexts(service: Service, at: Path, body: None, query: ContextsPage) -> Reply:
+async def list_contexts(
+    service: Service, path: PathValues, body: None, query: ContextsPage
+) -> Reply:
     """List the contexts of a ranker."""
     after = None if query.after is UNSET else query.after
-    return as_json(await service.engine.contexts(at["name"], after, query.limit))
+    return as_json(await service.engine.contexts(path["name"], after, query.limit))
 
 
-async def rank(service: Service, at: Path, body: requests.RankRequest, query: None) -> Reply:
-    """Choose the list to show a visitor, and log it."""
-    impression = await service.engine.rank(at["name"], body)
+async def rank(service: Service, path: PathValues, body: RankRequest, query: None) -> Reply:
+    """Choose a list to show to a visitor, and log it."""
+    impression = await service.engine.rank(path["name"], body)
     service.metrics.ranks.inc()
     return as_json(impression)
 
 
-async def rank_batch(service: Service, at: Path, body: requests.RankBatch, query: None) -> Reply:
-    """Choose lists for many visitors."""
-    batch = await service.engine.rank_batch(at["name"], body)
+async def rank_batch(service: Service, path: PathValues, body: RankBatch, query: None) -> Reply:
+    """Choose lists to show to many visitors, and log them."""
+    batch = await service.engine.rank_batch(path["name"], body)
     service.metrics.ranks.inc(len(batch.impressions))
     return as_json(batch)
 
 
-async def click(service: Service, at: Path, body: requests.Clicks, query: None) -> Reply:
-    """Say what was clicked of a list."""
+async def click(service: Service, path: PathValues, body: Clicks, query: None) -> Reply:
+    """Report the clicks on an impression."""
     try:
-        feedback = await service.engine.click(at["id"], body)
+        feedback = await service.engine.click(path["id"], body)
     except Refused as error:
         service.metrics.click_refused(error.code)
         raise
@@ -108,83 +124,87 @@ async def click(service: Service, at: Path, body: requests.Clicks, query: None) 
     return as_json(feedback)
 
 
-async def click_batch(service: Service, at: Path, body: requests.ClickBatch, query: None) -> Reply:
-    """Say what was clicked of many lists."""
+async def click_batch(service: Service, path: PathValues, body: ClickBatch, query: None) -> Reply:
+    """Report the clicks on many impressions."""
     batch = await service.engine.click_batch(body)
-    service.metrics.took(batch.results)
+    service.metrics.count_feedback(batch.results)
     return as_json(batch)
 
 
-async def show_report(service: Service, at: Path, body: None, query: OfContext) -> Reply:
-    """What was learned in a context."""
-    return as_json(await service.engine.report(at["name"], query.context))
+async def show_report(service: Service, path: PathValues, body: None, query: OfContext) -> Reply:
+    """Report what a ranker has learned in a context."""
+    return as_json(await service.engine.report(path["name"], query.context))
 
 
-async def show_activity(service: Service, at: Path, body: None, query: ActivityQuery) -> Reply:
-    """Impressions and clicks over time."""
+async def show_activity(
+    service: Service, path: PathValues, body: None, query: ActivityQuery
+) -> Reply:
+    """Count impressions and clicks over time."""
     seconds = None if query.seconds is UNSET else query.seconds
-    return as_json(await service.engine.activity(at["name"], query.context, seconds))
+    return as_json(await service.engine.activity(path["name"], query.context, seconds))
 
 
-async def list_impressions(service: Service, at: Path, body: None, query: LoggedQuery) -> Reply:
-    """The last impressions."""
+async def list_impressions(
+    service: Service, path: PathValues, body: None, query: LoggedQuery
+) -> Reply:
+    """List the last impressions of a ranker."""
     context = None if query.context is UNSET else query.context
-    return as_json(await service.engine.impressions(at["name"], context, query.limit))
+    return as_json(await service.engine.impressions(path["name"], context, query.limit))
 
 
-async def export_log(service: Service, at: Path, body: None, query: None) -> Stream:
-    """The whole log as Parquet."""
-    name = f'attachment; filename="{at["name"]}.parquet"'.encode()
-    chunks = service.engine.export(at["name"])
+async def export_log(service: Service, path: PathValues, body: None, query: None) -> Stream:
+    """Export the log of a ranker as a Parquet file."""
+    name = f'attachment; filename="{path["name"]}.parquet"'.encode()
+    chunks = service.engine.export(path["name"])
     return await stream(PARQUET.encode(), chunks, [(b"content-disposition", name)])
 
 
-async def list_policies(service: Service, at: Path, body: None, query: None) -> Reply:
-    """List the policies."""
-    return as_json(answers.Policies(policy_infos()))
+async def list_policies(service: Service, path: PathValues, body: None, query: None) -> Reply:
+    """List the policies that rankers can use."""
+    return as_json(Policies(policy_infos()))
 
 
-async def list_keys(service: Service, at: Path, body: None, query: None) -> Reply:
-    """List the keys."""
+async def list_keys(service: Service, path: PathValues, body: None, query: None) -> Reply:
+    """List the keys, without their secrets."""
     return as_json(await service.engine.keys())
 
 
-async def make_key(service: Service, at: Path, body: requests.NewKey, query: None) -> Reply:
-    """Make a key; its secret is shown this once."""
+async def make_key(service: Service, path: PathValues, body: NewKey, query: None) -> Reply:
+    """Create a key. Its secret is shown only once."""
     return as_json(await service.engine.make_key(body), 201)
 
 
-async def revoke_key(service: Service, at: Path, body: None, query: None) -> Reply:
+async def revoke_key(service: Service, path: PathValues, body: None, query: None) -> Reply:
     """Revoke a key."""
-    key = await service.engine.revoke_key(int(at["key"]))
+    key = await service.engine.revoke_key(int(path["key"]))
     service.gate.forget()
     return as_json(key)
 
 
-async def show_metrics(service: Service, at: Path, body: None, query: None) -> Reply:
-    """Numbers for Prometheus."""
-    return of_type(METRICS_MEDIA, service.measured())
+async def show_metrics(service: Service, path: PathValues, body: None, query: None) -> Reply:
+    """Show metrics for Prometheus."""
+    return of_type(METRICS_MEDIA, service.metrics_text())
 
 
-async def ping(service: Service, at: Path, body: requests.RankRequest, query: None) -> Reply:
-    """Do nothing with a request like that for a list: what network and server take."""
-    return _FINE
+async def ping(service: Service, path: PathValues, body: RankRequest, query: None) -> Reply:
+    """Decode a request for a list and do nothing else, to measure network and server."""
+    return _HEALTHY
 
 
-async def show_health(service: Service, at: Path, body: None, query: None) -> Reply:
-    """Whether the process answers."""
-    return _FINE
+async def show_health(service: Service, path: PathValues, body: None, query: None) -> Reply:
+    """Show whether the process is alive."""
+    return _HEALTHY
 
 
-async def show_readiness(service: Service, at: Path, body: None, query: None) -> Reply:
-    """Whether the service can work, and why not."""
+async def show_readiness(service: Service, path: PathValues, body: None, query: None) -> Reply:
+    """Show whether the service can answer requests, and if not, why."""
     reason = await service.why_not_ready()
-    health = answers.Readiness(reason is None, reason, service.compiling)
-    return as_json(health, 200 if reason is None else 503)
+    readiness = Readiness(reason is None, reason, service.compiling)
+    return as_json(readiness, 200 if reason is None else 503)
 
 
-async def show_description(service: Service, at: Path, body: None, query: None) -> Reply:
-    """Describe the API, as here."""
+async def show_description(service: Service, path: PathValues, body: None, query: None) -> Reply:
+    """Show this OpenAPI description."""
     from clickrank.service.api.openapi import description_text
 
     return Reply(200, description_text())

@@ -1,4 +1,4 @@
-"""What the service counts, for Prometheus."""
+"""Metrics of the service for Prometheus."""
 
 from __future__ import annotations
 
@@ -10,55 +10,57 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from clickrank.service.schemas.answers import FeedbackOf
 
-FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the workers of one service add up their numbers
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # names the folder where the workers write their metrics
 MEDIA = b"text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0)
-#: Why clicks are refused, by the code of the error.
+#: Labels of refused feedback by error code.
 REASONS = {"late": "late", "unknown_impression": "unknown", "not_shown": "impossible"}
 
 
 class Metrics:
-    """The numbers of one worker; with several workers they are added up when asked for."""
+    """The metrics of one worker. Those of several workers are added up when they are read."""
 
     def __init__(self) -> None:
-        own = self._own = CollectorRegistry()
+        registry = self._registry = CollectorRegistry()
         self._requests = Counter(
-            "clickrank_requests", "Requests answered.", ["route", "status"], registry=own
+            "clickrank_requests", "Requests answered.", ["route", "status"], registry=registry
         )
         self._seconds = Histogram(
             "clickrank_request_seconds",
-            "Time from the request's head to the end of its answer.",
+            "Time from the head of a request to the end of its answer.",
             ["route"],
             buckets=BUCKETS,
-            registry=own,
+            registry=registry,
         )
-        self.ranks = Counter("clickrank_ranks", "Lists chosen and on record.", registry=own)
-        self.feedback = Counter("clickrank_feedback", "Feedback taken.", registry=own)
+        self.ranks = Counter("clickrank_ranks", "Lists chosen and logged.", registry=registry)
+        self.feedback = Counter("clickrank_feedback", "Feedback accepted.", registry=registry)
         self._refused = Counter(
             "clickrank_refused_clicks",
-            "Feedback refused: late, of an unknown impression, or impossible.",
+            "Feedback refused: late, for an unknown impression, or impossible.",
             ["reason"],
-            registry=own,
+            registry=registry,
         )
         for reason in REASONS.values():
             self._refused.labels(reason)
         self.unavailable = Counter(
-            "clickrank_unavailable", "Requests not done for want of the database.", registry=own
+            "clickrank_unavailable",
+            "Requests refused because the database was not available.",
+            registry=registry,
         )
-        self._folded = Counter("clickrank_folded", "Impressions learned from.", registry=own)
+        self._folded = Counter("clickrank_folded", "Impressions learned from.", registry=registry)
         self._queue = Gauge(
             "clickrank_queue_length",
             "Writes that wait for the database.",
             multiprocess_mode="livesum",
-            registry=own,
+            registry=registry,
         )
-        # Looking a label up takes a lock; the few that there are stay here.
+        # Finding a labelled metric takes a lock, so the few that exist are cached here.
         self._requests_of: dict[tuple[str, int], Counter] = {}
         self._seconds_of: dict[str, Histogram] = {}
         self._seen_folded = 0
 
     def answered(self, route: str, status: int, seconds: float) -> None:
-        """Count a request."""
+        """Count an answered request."""
         counter = self._requests_of.get((route, status))
         if counter is None:
             counter = self._requests_of[route, status] = self._requests.labels(route, str(status))
@@ -67,13 +69,13 @@ class Metrics:
         self._seconds_of[route].observe(seconds)
 
     def click_refused(self, code: str) -> None:
-        """Count feedback that was refused, if for a reason of its own."""
+        """Count refused feedback, if its error code has a label."""
         reason = REASONS.get(code)
         if reason is not None:
             self._refused.labels(reason).inc()
 
-    def took(self, results: list[FeedbackOf]) -> None:
-        """Count a batch of feedback."""
+    def count_feedback(self, results: list[FeedbackOf]) -> None:
+        """Count the feedback of a batch."""
         for result in results:
             if result.error is None:
                 self.feedback.inc()
@@ -81,22 +83,22 @@ class Metrics:
                 self.click_refused(result.error.code)
 
     def note(self, queue_length: int, folded: int) -> None:
-        """Take over what the engine counts itself: what waits now, and all it has folded."""
+        """Update the metrics that the engine counts: waiting writes and folded impressions."""
         self._queue.set(queue_length)
         self._folded.inc(folded - self._seen_folded)
         self._seen_folded = folded
 
     def text(self) -> bytes:
-        """Return all numbers, of all workers."""
+        """Return the metrics of all workers."""
         if FOLDER not in os.environ:
-            return generate_latest(self._own)
+            return generate_latest(self._registry)
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]
         return generate_latest(together)
 
 
 def forget_dead_workers() -> None:
-    """Drop what dead workers left in gauges: what waited in them waits no more."""
+    """Remove the gauges of workers that have ended: their waiting writes no longer wait."""
     folder = os.environ.get(FOLDER)
     if folder is None:
         return

@@ -1,4 +1,4 @@
-"""The OpenAPI description, made from the table of routes and the structs they speak of."""
+"""The OpenAPI description, generated from the table of routes and their structs."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import Any
 import msgspec
 
 from clickrank._core.version import __version__
-from clickrank.service.api.parameters import PATH_PARAMETERS
 from clickrank.service.api.routes import ROUTES, Route
 from clickrank.service.schemas.answers import ErrorBody
+from clickrank.service.schemas.parameters import PATH_PARAMETERS
 
 _ABOUT = (
-    "Rankers that learn from clicks: ask for a list, show it, say what was clicked. "
-    "On a loopback address no key is needed."
+    "Rankers that learn from clicks: request a list, show it, and report the clicks. "
+    "On a loopback address no key is required."
 )
 _WHEN = {
-    400: "The body is not JSON in UTF-8, or the address is malformed.",
-    401: "No key, or one that is unknown or revoked.",
-    403: "The key has another role.",
-    404: "Nothing has this name or id.",
+    400: "The body is not JSON in UTF-8, or the query is malformed.",
+    401: "The key is missing, unknown or revoked.",
+    403: "The role of the key does not allow this request.",
+    404: "There is nothing with this name or id.",
     408: "The body did not arrive in time.",
-    409: "At odds with what is on record.",
+    409: "The request contradicts stored data.",
     413: "The body is too large.",
     415: "The body is not application/json.",
     421: "Without keys, the Host header must name this machine.",
-    422: "A value breaks a rule; the message says which.",
-    503: "Nothing was done; send it again after some seconds.",
+    422: "A value is invalid; the message names the rule.",
+    503: "Nothing was done; repeat the request after some seconds.",
 }
 _TAGS = {
-    "rank": "What a page calls for each visitor",
-    "admin": "Rankers, what they learned, keys",
+    "rank": "Requests that a page sends for each visitor",
+    "admin": "Rankers, their reports, and keys",
     None: "The service itself",
 }
 
@@ -86,7 +86,7 @@ def _operation(route: Route, schema_of: dict[Any, dict[str, Any]]) -> dict[str, 
     if parameters:
         found["parameters"] = parameters
     if route.role is not None:
-        found["security"] = [{"key": []}, {}]  # none where none is asked for
+        found["security"] = [{"key": []}, {}]  # without keys on a loopback address
     if route.body is not None:
         content = {"schema": schema_of[route.body], "example": route.example}
         found["requestBody"] = {"required": True, "content": {"application/json": content}}
@@ -110,13 +110,13 @@ def _responses(route: Route, schema_of: dict[Any, dict[str, Any]]) -> dict[str, 
     for status in sorted(_refusals(route) - set(route.statuses)):
         found[str(status)] = {"description": _WHEN[status], "content": problem}
         if status == 503:
-            header = {"description": "Seconds.", "schema": {"type": "integer"}}
+            header = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
             found[str(status)]["headers"] = {"Retry-After": header}
     return found
 
 
 def _refusals(route: Route) -> set[int]:
-    """Return the statuses of all errors that a client can meet."""
+    """Return the statuses of all errors that a route can answer with."""
     found = {421, *route.refusals}
     if route.role is not None:
         found |= {400, 401, 403, 422, 503} if route.role == "admin" else {400, 401, 422, 503}

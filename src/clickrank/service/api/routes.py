@@ -1,4 +1,4 @@
-"""Every route of the API as data: the server, its description and its tests read this table."""
+"""The table of routes, used by the server, the OpenAPI description and the tests."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ import msgspec
 
 from clickrank.service.api import examples as e
 from clickrank.service.api import handlers as h
-from clickrank.service.api import parameters as q
+from clickrank.service.api.asgi import BODY_LIMIT, LARGE_BODY_LIMIT, Reply, Stream
 from clickrank.service.api.metrics import MEDIA as METRICS_MEDIA
-from clickrank.service.api.replies import Reply, Stream
-from clickrank.service.api.request_limits import BODY_LIMIT, LARGE_BODY_LIMIT
 from clickrank.service.schemas import answers, fields, requests
+from clickrank.service.schemas import parameters as q
 
 if TYPE_CHECKING:
     from clickrank.service.api.app import Service
 
-Handler = Callable[["Service", h.Path, Any, Any], Awaitable[Reply | Stream]]
+Handler = Callable[["Service", h.PathValues, Any, Any], Awaitable[Reply | Stream]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Route:
-    """A method of a path: who may call it, what it takes, what it gives and an example of both."""
+    """A method of a path: its handler, the required role, its schemas and examples of both."""
 
     method: str
     path: str
-    call: Handler  # its docstring is the route's summary
+    call: Handler  # its docstring becomes the summary in the OpenAPI description
     answer: type | str | None  # a struct, a media type, or nothing
     role: fields.Role | None = "admin"
     body: type | None = None
@@ -37,18 +36,18 @@ class Route:
     example: Any = None  # of the body
     answer_example: Any = None
     statuses: tuple[int, ...] = (200,)
-    refusals: tuple[int, ...] = ()  # beside those that every such route has
+    refusals: tuple[int, ...] = ()  # error statuses besides the usual ones
 
     @property
     def label(self) -> str:
-        """Its name in the metrics."""
+        """Name of the route in the metrics."""
         return f"{self.method} {self.path}"
 
 
 _R = "/v1/rankers"
 _ONE = "/v1/rankers/{name}"
 
-#: Those called for every visitor come first, where they are found first.
+#: The routes that are called for every visitor come first, because they are found fastest.
 ROUTES = (
     Route(
         "POST", f"{_ONE}/rank", h.rank,

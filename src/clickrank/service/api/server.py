@@ -1,4 +1,4 @@
-"""The process around the service: its socket, its workers, its end."""
+"""The server process: binds the socket, runs uvicorn with one or more workers, and stops them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ from typing import Any
 
 import msgspec
 import uvicorn
-from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from clickrank.errors import InvalidValue, invalid
+from clickrank.service.api.asgi import ASGIApp, problem
 from clickrank.service.api.metrics import FOLDER
-from clickrank.service.api.protocol import JsonErrors
 from clickrank.service.store.api_keys import has_admin
 from clickrank.service.store.database import Database
 
-SETTINGS = "CLICKRANK_SERVE"  # how the workers are told theirs
-KEEP_SECONDS = 75  # for which a connection may rest; clients let theirs go sooner
-STOP_SECONDS = 30  # for which a stop waits for requests under way
-HUNG_SECONDS = 30  # after which a worker that does not move is replaced; some policies compile
-SWITCH_SECONDS = 0.0003  # after which a thread that waits gets its turn
+SETTINGS = "CLICKRANK_SERVE"  # the environment variable that passes settings to the workers
+KEEP_SECONDS = 75  # for which an idle connection stays open; clients close theirs sooner
+STOP_SECONDS = 30  # for which a shutdown waits for requests in progress
+HUNG_SECONDS = 30  # after which an unresponsive worker is replaced; some policies compile that long
+SWITCH_SECONDS = 0.0003  # between switches of threads
+LARGEST_HEAD = 1 << 16
 
 _LOGGING: dict[str, Any] = {
     "version": 1,
@@ -45,7 +46,7 @@ _LOGGING: dict[str, Any] = {
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What a worker needs to know."""
+    """The settings of a worker."""
 
     store: str
     keys_required: bool
@@ -60,7 +61,10 @@ def serve(
     require_keys: bool = False,
     on_bound: Callable[[str, bool], None] | None = None,
 ) -> None:
-    """Serve until a signal says to stop; ``on_bound`` gets the address, and if it needs keys."""
+    """Serve until a signal stops the process.
+
+    ``on_bound`` is called with the address and whether it requires keys.
+    """
     if workers < 1:
         raise invalid("serve", "workers must be at least 1", workers)
     database = Database(store)
@@ -78,14 +82,14 @@ def serve(
 
 
 def run(settings: Settings, listener: socket.socket, workers: int) -> None:
-    """Run one worker here, or several in processes of their own and replace those that die."""
+    """Run one worker in this process, or several in child processes that are restarted."""
     config = partial(
         uvicorn.Config, http=JsonErrors, ws="none", lifespan="on", access_log=False,
         log_config=_LOGGING, server_header=False, proxy_headers=False,
         timeout_keep_alive=KEEP_SECONDS, timeout_graceful_shutdown=STOP_SECONDS,
         timeout_worker_healthcheck=HUNG_SECONDS,
     )  # fmt: skip
-    # uvicorn ends with the signal that stopped it; that is no failure.
+    # uvicorn raises the signal that stopped it again; that is not a failure.
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         if workers == 1:
@@ -107,13 +111,13 @@ def app_of(settings: Settings) -> ASGIApp:
     from clickrank.service.api.app import make_app
     from clickrank.service.runtime.engine import Engine
 
-    # Requests and writing take turns; with Python's 5 ms each would wait long for the other.
+    # The event loop and the writer alternate; Python's default of 5 ms would make both slow.
     sys.setswitchinterval(SWITCH_SECONDS)
     return make_app(partial(Engine.open, settings.store), settings.keys_required)
 
 
 def worker_app() -> ASGIApp:
-    """Return the application of a worker process, which ends with the one that started it."""
+    """Return the application of a worker process, which ends when its parent process ends."""
     logging.getLogger("clickrank.serve").info("Worker %d starts.", os.getpid())
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -126,8 +130,38 @@ def _end_after(parent: Any) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+class JsonErrors(HttpToolsProtocol):
+    """uvicorn's HTTP protocol with JSON errors and a limit on the size of request headers."""
+
+    _head_size = 0
+
+    def data_received(self, data: bytes) -> None:
+        """Parse the data; refuse headers that arrive in pieces and exceed the limit."""
+        super().data_received(data)
+        scope: Any = self.scope  # None before the first request
+        if scope is None or "method" not in scope:  # the headers are not complete
+            self._head_size += len(data)
+            if self._head_size > LARGEST_HEAD and not self.transport.is_closing():
+                rule = f"The head of a request must have at most {LARGEST_HEAD:,} bytes."
+                self._refuse(431, "head_too_large", rule)
+        else:
+            self._head_size = 0
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer a request that is not HTTP."""
+        self._refuse(400, "malformed_request", msg)
+
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        reply = problem(status, code, message, [(b"connection", b"close")])
+        lines = [f"HTTP/1.1 {status} Bad Request".encode()]
+        lines += [name + b": " + value for name, value in reply.headers]
+        lines += [f"content-length: {len(reply.body)}".encode(), b"", reply.body]
+        self.transport.write(b"\r\n".join(lines))
+        self.transport.close()
+
+
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket bound to an address; port 0 lets the system choose."""
+    """Return a socket bound to an address; for port 0 the system chooses a free port."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, _, _, _, address = found[0]
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -142,12 +176,12 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def is_loopback(listener: socket.socket) -> bool:
-    """Tell whether only this machine can reach it: judged by what it is bound to, not by name."""
+    """Return whether only this machine can connect, judging by the address, not by its name."""
     return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 
 def address_of(listener: socket.socket) -> str:
-    """Return the address to open from this machine."""
+    """Return the URL under which this machine reaches the socket."""
     host, port = listener.getsockname()[:2]
     if ipaddress.ip_address(host.partition("%")[0]).is_unspecified:
         host = "127.0.0.1" if listener.family == socket.AF_INET else "::1"
@@ -155,7 +189,7 @@ def address_of(listener: socket.socket) -> str:
 
 
 def check_admin(database: Database, host: str) -> None:
-    """Refuse to start where keys are asked for and nobody has one."""
+    """Refuse to start if keys are required and none with the role "admin" exists."""
     with database.reading() as connection:
         if has_admin(connection):
             return

@@ -1,4 +1,4 @@
-"""Clients of the service. Users import them from `clickrank.client`."""
+"""Clients of the HTTP service. Users import them from `clickrank.client`."""
 
 from clickrank._core.extras import require
 

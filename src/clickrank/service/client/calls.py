@@ -1,4 +1,4 @@
-"""What each method of a client sends, said once for both clients."""
+"""The methods of both clients: the request that each sends, and the type of its answer."""
 
 from __future__ import annotations
 
@@ -23,28 +23,27 @@ P = ParamSpec("P")
 
 @dataclasses.dataclass(frozen=True)
 class Call(Generic[T]):
-    """A request to make, and what its answer is."""
+    """A request to send, and the type of its answer."""
 
     method: str
     path: str
     answer: type[T]
     body: bytes | None = None
     params: Mapping[str, str | int] = dataclasses.field(default_factory=dict)
-    #: Whether doing it twice is the same as doing it once.
+    #: Whether sending it twice has the same effect as sending it once.
     repeatable: bool = True
-    #: Whether, after a try of which nothing is known, a 404 says that the try succeeded.
+    #: Whether a 404 means success if an earlier attempt may have been executed.
     gone_is_done: bool = False
-    #: Where to put the answer, if it is a file.
+    #: The file to write the answer to, if it is one.
     file: Path | None = None
-    #: Whether it may take a minute: the service compiles a policy when it first meets it.
+    #: Whether it may take a minute, because the service compiles a policy at its first use.
     long: bool = False
 
 
 class Route(Generic[P, T]):
-    """A method of both clients: what it sends is written once, each client sends it in its way."""
+    """A method of both clients. It is defined by the request; each client sends it in its way."""
 
     def __init__(self, call: Callable[P, Call[T]]) -> None:
-        """Keep the function that makes the call, and take its documentation."""
         self.call = call
         self.__doc__ = call.__doc__
         self.__wrapped__ = call
@@ -69,7 +68,7 @@ class Route(Generic[P, T]):
 
 
 class RankerOptions(TypedDict, total=False):
-    """What `create_ranker` may be told; see `clickrank.service.schemas.requests.NewRanker`."""
+    """Options of `create_ranker`; see `clickrank.service.schemas.requests.NewRanker`."""
 
     policy: str
     settings: dict[str, Any]
@@ -81,7 +80,7 @@ class RankerOptions(TypedDict, total=False):
 
 
 class RankerChanges(TypedDict, total=False):
-    """What `change_ranker` may be told."""
+    """Options of `change_ranker`."""
 
     window: int
     mode: fields.Mode
@@ -98,26 +97,26 @@ class Calls:
     def create_ranker(
         name: str, items: Iterable[str], n_positions: int, **options: Unpack[RankerOptions]
     ) -> Call[answers.Ranker]:
-        """Create a ranker. One of the same name that is the same is no error."""
+        """Create a ranker. Creating the same ranker again changes nothing."""
         new = r.NewRanker(name, list(items), n_positions, **options)
         return dataclasses.replace(_post("/v1/rankers", new, answers.Ranker), long=True)
 
     @Route
     @staticmethod
     def rankers(after: str = "", limit: int = 100) -> Call[answers.RankerPage]:
-        """List rankers by name, a page at a time: ask again with ``after=page.next``."""
+        """List rankers by name. For the next page, call again with ``after=page.next``."""
         return _get("/v1/rankers", answers.RankerPage, after=after, limit=limit)
 
     @Route
     @staticmethod
     def ranker(name: str) -> Call[answers.Ranker]:
-        """Return a ranker as it is."""
+        """Return a ranker and its settings."""
         return _get(_ranker(name), answers.Ranker)
 
     @Route
     @staticmethod
     def change_ranker(name: str, **changes: Unpack[RankerChanges]) -> Call[answers.Ranker]:
-        """Change a ranker's window, mode, policy or settings; what is left out stays."""
+        """Change a ranker's window, mode, policy or settings; others keep their values."""
         body = msgspec.json.encode(r.RankerChange(**changes))
         return Call("PATCH", _ranker(name), answers.Ranker, body, long="policy" in changes)
 
@@ -130,7 +129,7 @@ class Calls:
     @Route
     @staticmethod
     def items(name: str, after: int = 0, limit: int = 1000) -> Call[answers.ItemPage]:
-        """List items in the order they were added: ask again with ``after=page.next``."""
+        """List items in the order they were added. For the next page use ``after=page.next``."""
         return _get(f"{_ranker(name)}/items", answers.ItemPage, after=after, limit=limit)
 
     @Route
@@ -141,14 +140,14 @@ class Calls:
         prior: r.Prior | None = None,
         features: Iterable[Iterable[float]] | None = None,
     ) -> Call[answers.Ranker]:
-        """Add items, with what is known of them; those already there stay as they are."""
+        """Add items, optionally with priors. Items that the ranker already has do not change."""
         rows = None if features is None else [list(row) for row in features]
         return _post(f"{_ranker(name)}/items", r.NewItems(list(items), prior, rows), answers.Ranker)
 
     @Route
     @staticmethod
     def retire_items(name: str, items: Iterable[str]) -> Call[answers.Ranker]:
-        """Never show these items again; their history is kept."""
+        """Retire items: they are not shown again, and their history is kept."""
         return _post(f"{_ranker(name)}/items/retire", r.RetiredItems(list(items)), answers.Ranker)
 
     @Route
@@ -156,7 +155,7 @@ class Calls:
     def contexts(
         name: str, after: str | None = None, limit: int = 100
     ) -> Call[answers.ContextPage]:
-        """List contexts by name: ask again with ``after=page.next``."""
+        """List contexts by name. For the next page, call again with ``after=page.next``."""
         return _get(f"{_ranker(name)}/contexts", answers.ContextPage, after=after, limit=limit)
 
     @Route
@@ -168,10 +167,10 @@ class Calls:
         current: Iterable[str] | None = None,
         id: str | None = None,  # noqa: A002 - the name it has in the API
     ) -> Call[answers.Impression]:
-        """Return a list to show, on record.
+        """Return a list to show, which the service has logged.
 
-        ``current`` is the page's own list, in shadow mode. The impression's id is chosen here, if
-        not given: tries that are repeated get the list of the first.
+        ``current`` is the list that the page shows, in shadow mode. If no id is given, the client
+        chooses one, so that repeated attempts get the list of the first.
         """
         request = r.RankRequest(id or new_id(), context, _list(candidates), _list(current))
         return _post(f"{_ranker(name)}/rank", request, answers.Impression)
@@ -179,7 +178,7 @@ class Calls:
     @Route
     @staticmethod
     def rank_batch(name: str, requests: Iterable[r.RankRequest]) -> Call[answers.ImpressionBatch]:
-        """Return a list to each request, in their order."""
+        """Return one list per request, in the order of the requests."""
         named = [
             msgspec.structs.replace(request, id=new_id()) if request.id is UNSET else request
             for request in requests
@@ -191,14 +190,14 @@ class Calls:
     def click(
         impression_id: str, clicked: Iterable[str] = (), final: bool = False
     ) -> Call[answers.Feedback]:
-        """Tell which items of an impression were clicked, and whether that is final."""
+        """Report which items of an impression were clicked, and whether that is final."""
         path = f"/v1/impressions/{quote(impression_id, safe='')}/clicks"
         return _post(path, r.Clicks(list(clicked), final), answers.Feedback)
 
     @Route
     @staticmethod
     def click_batch(clicks: Iterable[r.ClicksOf]) -> Call[answers.FeedbackBatch]:
-        """Tell clicks on many impressions; each has its own answer, or its own error."""
+        """Report clicks on many impressions. Each gets an answer or an error."""
         return _post("/v1/clicks/batch", r.ClickBatch(list(clicks)), answers.FeedbackBatch)
 
     @Route
@@ -212,7 +211,7 @@ class Calls:
     def activity(
         name: str, context: str = "", seconds: int | None = None
     ) -> Call[answers.Activity]:
-        """Return impressions and clicks over time, in steps of some seconds."""
+        """Return impressions and clicks over time, in buckets of some seconds."""
         path = f"{_ranker(name)}/activity"
         return _get(path, answers.Activity, context=context, seconds=seconds)
 
@@ -221,20 +220,20 @@ class Calls:
     def impressions(
         name: str, context: str | None = None, limit: int = 100
     ) -> Call[answers.LoggedImpressions]:
-        """Return the last impressions, newest first; those of one context, or of all."""
+        """Return the last impressions of one context or of all, newest first."""
         path = f"{_ranker(name)}/impressions"
         return _get(path, answers.LoggedImpressions, context=context, limit=limit)
 
     @Route
     @staticmethod
     def export_log(name: str, path: str | os.PathLike[str]) -> Call[None]:
-        """Write a ranker's log to a Parquet file; it is there when it is complete."""
+        """Write a ranker's log to a Parquet file. The file appears when it is complete."""
         return Call("GET", f"{_ranker(name)}/log.parquet", type(None), file=Path(path))
 
     @Route
     @staticmethod
     def policies() -> Call[answers.Policies]:
-        """List the policies to choose from."""
+        """List the policies that rankers can use."""
         return _get("/v1/policies", answers.Policies)
 
     @Route
@@ -246,10 +245,10 @@ class Calls:
     @Route
     @staticmethod
     def make_key(name: str, role: Literal["rank", "admin"]) -> Call[answers.MadeKey]:
-        """Make a key; its secret is shown this once.
+        """Create a key. Its secret is shown only once.
 
-        The one call that is not repeated when an answer is lost, since it would make two: list the
-        keys and revoke the lost one.
+        This is the only call that is not repeated when its answer is lost, because that could
+        create two keys: list the keys and revoke the lost one.
         """
         body = msgspec.json.encode(r.NewKey(name, role))
         return Call("POST", "/v1/keys", answers.MadeKey, body, repeatable=False)
@@ -262,23 +261,23 @@ class Calls:
 
 
 class Sync(Calls):
-    """A client whose methods return."""
+    """Base of the synchronous client."""
 
     def send(self, call: Call[T]) -> T:
-        """Make a call."""
+        """Send a call and return its answer."""
         raise NotImplementedError
 
 
 class Async(Calls):
-    """A client whose methods are awaited."""
+    """Base of the asynchronous client."""
 
     async def send(self, call: Call[T]) -> T:
-        """Make a call."""
+        """Send a call and return its answer."""
         raise NotImplementedError
 
 
 def new_id() -> str:
-    """Return an id that nobody else has; those of later milliseconds sort later."""
+    """Return a new unique id. Ids of later milliseconds sort later."""
     return f"{time.time_ns() // 1_000_000:012x}{secrets.token_hex(10)}"
 
 

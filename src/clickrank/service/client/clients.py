@@ -1,4 +1,4 @@
-"""The two clients: how calls are sent, and nothing else."""
+"""The synchronous and the asynchronous client: send calls over HTTP."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from clickrank.service.client.tries import Tries
 T = TypeVar("T")
 
 TIMEOUT = 5.0
-RETRIES = 6  # waits of about 5 s in all: a service that starts anew is there again
+RETRIES = 6  # waits of about 5 s in total, enough for a service to restart
 PATIENCE = 30.0
-#: For calls that may take a minute, at least: as a try and in all.
+#: Minimum for calls that may take a minute: of an attempt, and of all attempts.
 LONG_TIMEOUT = 120.0
 
 
 class _Settings:
-    """What both clients are told."""
+    """Settings of both clients."""
 
     def __init__(
         self, url: str, key: str | None, timeout: float, retries: int, patience: float
@@ -34,7 +34,9 @@ class _Settings:
         self.timeout = check_float("Client", "timeout", timeout, 0.001)
         self.retries = check_int("Client", "retries", retries, 0)
         self.patience = check_float("Client", "patience", patience, 0.001)
-        headers = {"accept-encoding": "identity"}  # answers are small, and files compressed
+        headers = {
+            "accept-encoding": "identity"
+        }  # answers are small, and files are already compressed
         if key is not None:
             headers["authorization"] = f"Bearer {key}"
         self.http: dict[str, Any] = {"base_url": url, "headers": headers}
@@ -49,34 +51,35 @@ class _Settings:
 class Client(Sync):
     """A client of the service.
 
-    Connections are kept and shared between threads; a client is closed by ``close`` or ``with``.
+    Connections are kept open and shared between threads. Close a client with ``close`` or use it in
+    a ``with`` statement.
 
-    Tries that fail for want of a connection, by a timeout or with a status of 502, 503 or 504 are
-    repeated, after a wait that doubles each time, or as long as the service asks for. That is safe,
-    since a call done twice is a call done once: impressions have an id before they are sent, clicks
-    are sets, and creating a ranker that is there and deleting one that is gone say so.
+    Attempts that fail without a connection, by a timeout or with a status of 502, 503 or 504 are
+    repeated after a wait. The wait doubles each time, and lasts at least as long as the service
+    asks for. This is safe, because a repeated call has no further effect: impressions have an id
+    before they are sent, clicks are sets, and creating or deleting a ranker twice is recognised.
 
     Parameters
     ----------
     url
-        Where the service is, such as "http://127.0.0.1:8765".
+        Address of the service, such as "http://127.0.0.1:8765".
     key
-        The secret of a key, if the service wants one.
+        The secret of a key, if the service requires one.
     timeout
-        Seconds that a try waits to connect, to send, and for each piece of the answer. To make a
-        ranker, or give it another policy, it is 120 at least: the service may have to compile.
+        Seconds that an attempt waits to connect, to send, and for each piece of the answer. It is
+        at least 120 for creating a ranker or changing its policy: the service may have to compile.
     retries
-        How many tries may follow the first.
+        Maximum number of attempts after the first.
     patience
-        Seconds after which no try begins, so that a call ends after ``patience + timeout`` seconds,
-        unless its answer comes in small pieces.
+        Seconds after which no attempt begins. A call ends after ``patience + timeout`` seconds,
+        unless its answer arrives in small pieces.
     transport
-        For tests and special networks: how requests are sent.
+        The httpx transport that sends the requests, for tests and special networks.
 
     Raises
     ------
     ServiceError
-        By each method: with the service's code, message and status, or "unreachable".
+        Raised by each method, with the service's code, message and status, or "unreachable".
     """
 
     def __init__(
@@ -88,12 +91,12 @@ class Client(Sync):
         patience: float = PATIENCE,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """Check the settings; nothing is sent yet."""
+        """Check the settings without sending anything."""
         self._settings = _Settings(url, key, timeout, retries, patience)
         self._http = httpx.Client(transport=transport, **self._settings.http)
 
     def send(self, call: Call[T]) -> T:
-        """Make a call."""
+        """Send a call and return its answer."""
         tries = self._settings.tries(call)
         while True:
             try:
@@ -133,9 +136,9 @@ class Client(Sync):
 
 
 class AsyncClient(Async):
-    """The client for asyncio: the same methods, awaited; see `Client`.
+    """A client for asyncio, with the methods of `Client` as coroutines.
 
-    Closed by ``await client.close()`` or ``async with``.
+    Close it with ``await client.close()`` or use it in an ``async with`` statement.
     """
 
     def __init__(
@@ -147,12 +150,12 @@ class AsyncClient(Async):
         patience: float = PATIENCE,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """Check the settings; nothing is sent yet."""
+        """Check the settings without sending anything."""
         self._settings = _Settings(url, key, timeout, retries, patience)
         self._http = httpx.AsyncClient(transport=transport, **self._settings.http)
 
     async def send(self, call: Call[T]) -> T:
-        """Make a call."""
+        """Send a call and return its answer."""
         tries = self._settings.tries(call)
         while True:
             try:
@@ -190,7 +193,7 @@ class AsyncClient(Async):
 
 
 class _Download:
-    """Where an answer goes: to memory, or to a file that is moved into place when complete."""
+    """Collects an answer in memory, or in a file that is moved into place when complete."""
 
     def __init__(self, call: Call[Any], status: int) -> None:
         self._target = call.file if status == 200 else None

@@ -1,4 +1,4 @@
-"""When a call is tried again, and what its answer says; no network here."""
+"""Retries: decides whether a call is repeated, and decodes its answer; without network access."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from clickrank.service.schemas.answers import ErrorBody
 
 T = TypeVar("T")
 
-#: Answers that say: perhaps later. After 503 nothing was done; after the others nobody knows.
+#: Statuses after which a call is repeated. 503 means that nothing was done; others leave it open.
 LATER = (502, 503, 504)
-#: What is known to have failed before the service saw anything of it.
+#: Failures before the service received anything.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _REPEATABLE = (httpx.NetworkError, httpx.TimeoutException, httpx.RemoteProtocolError)
 _FIRST_WAIT = 0.1
@@ -27,17 +27,17 @@ _LONGEST_WAIT = 5.0
 
 
 class ServiceError(ClickRankError):
-    """The service said no, or nothing.
+    """The service refused a request, or did not answer.
 
     Parameters
     ----------
     code
-        For programs: the service's own, or "unreachable", "not_understood" and "http_502" where
-        there was no answer of the service's.
+        The service's error code, for programs. If the service did not answer: "unreachable",
+        "not_understood", or a code such as "http_502".
     message
-        For people.
+        The message, for people.
     status
-        The HTTP status; None if there was no answer.
+        The HTTP status, or None if there was no answer.
     """
 
     def __init__(self, code: str, message: str, status: int | None) -> None:
@@ -47,20 +47,20 @@ class ServiceError(ClickRankError):
 
 
 class Tries(Generic[T]):
-    """The tries of one call: each failure says how long to wait, or raises.
+    """The attempts of one call: returns after each failure how long to wait, or raises.
 
     Parameters
     ----------
     call
         The call.
     timeout
-        Seconds that a try waits for each step: to connect, to send, and for each piece of answer.
+        Seconds that an attempt waits to connect, to send, and for each piece of the answer.
     retries
-        How many tries there are after the first.
+        Maximum number of attempts after the first.
     patience
-        Seconds after which no try begins; the tries before have less time, the less is left.
+        Seconds after which no attempt begins. The timeout of late attempts is shorter.
     clock, jitter
-        The time in seconds, and a random number between 0 and 1.
+        Functions that return the time in seconds, and a random number between 0 and 1.
     """
 
     def __init__(
@@ -74,19 +74,19 @@ class Tries(Generic[T]):
     ) -> None:
         self._call = call
         self._timeout = timeout
-        self._left = retries
+        self._retries_left = retries
         self._clock = clock
         self._end = clock() + patience
         self._wait = _FIRST_WAIT
         self._jitter = jitter
-        self._unknown = False  # whether a try may have been done
+        self._unknown = False  # whether an earlier attempt may have been executed
 
     def timeout(self) -> float:
-        """Return how long the next try may wait for each step."""
+        """Return the timeout of the next attempt."""
         return max(min(self._timeout, self._end - self._clock()), 0.001)
 
     def failed(self, error: httpx.RequestError) -> float:
-        """Return how long to wait after a try without an answer."""
+        """Return how long to wait after an attempt without an answer."""
         reason = str(error) or type(error).__name__
         failure = ServiceError("unreachable", f"{self._what()}: {reason}", None)
         not_sent = isinstance(error, _NOT_SENT)
@@ -95,7 +95,7 @@ class Tries(Generic[T]):
         return self._next(failure, again, 0.0, error)
 
     def answered(self, status: int, headers: Mapping[str, str], content: bytes) -> float | None:
-        """Return how long to wait after an answer; None if it is one to keep."""
+        """Return how long to wait after an answer, or None if it is final."""
         if status not in LATER:
             return None
         not_done = status == 503
@@ -104,7 +104,7 @@ class Tries(Generic[T]):
         return self._next(self._error(status, content), again, _retry_after(headers), None)
 
     def result(self, status: int, content: bytes) -> T:
-        """Return what the answer says."""
+        """Decode the answer."""
         kind = self._call.answer
         if status == 404 and self._call.gone_is_done and self._unknown:
             return kind()
@@ -115,24 +115,24 @@ class Tries(Generic[T]):
         try:
             return msgspec.json.decode(content, type=kind)
         except msgspec.DecodeError as error:
-            message = f"{self._what()}: the answer is not the service's: {error}"
+            message = f"{self._what()}: the answer is not valid: {error}"
             raise ServiceError("not_understood", message, status) from error
 
     def _next(
         self, failure: ServiceError, again: bool, at_least: float, cause: Exception | None
     ) -> float:
-        # Half of the wait is random, so that clients that failed together do not come together.
+        # Half of the wait is random, so that clients that failed together do not return together.
         wait = max(self._wait * (0.5 + 0.5 * self._jitter()), at_least)
         self._wait = min(2.0 * self._wait, _LONGEST_WAIT)
-        if not again or self._left == 0 or self._clock() + wait >= self._end:
+        if not again or self._retries_left == 0 or self._clock() + wait >= self._end:
             raise failure from cause
-        self._left -= 1
+        self._retries_left -= 1
         return wait
 
     def _error(self, status: int, content: bytes) -> ServiceError:
         try:
             problem = msgspec.json.decode(content, type=ErrorBody).error
-        except msgspec.DecodeError:  # of something in between, not of the service
+        except msgspec.DecodeError:  # sent by a proxy, not by the service
             return ServiceError(f"http_{status}", f"{self._what()}: status {status}", status)
         return ServiceError(problem.code, problem.message, status)
 
@@ -141,7 +141,7 @@ class Tries(Generic[T]):
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:
-    """Return the seconds that the service asks to wait; its other form, a date, counts as none."""
+    """Return the seconds of the header Retry-After; a date instead of a number counts as 0."""
     try:
         seconds = float(headers.get("retry-after", "0"))
     except ValueError:

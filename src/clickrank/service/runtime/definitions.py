@@ -203,8 +203,9 @@ def check(name: str, definition: Definition) -> None:
     except ClickRankError:
         raise
     except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
-        # Settings of kinds that the policy did not think of.
-        raise InvalidValue(f"{name}: settings of {definition.policy!r}: {error}.") from error
+        # The policy does not check for values of such types.
+        rule = f"settings must have values that {definition.policy!r} supports"
+        raise invalid(name, rule, definition.settings) from error
 
 
 def _size(definition: Definition) -> float:

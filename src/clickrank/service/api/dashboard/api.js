@@ -1,9 +1,9 @@
-// The service's JSON interface, as everybody else uses it.
+// Requests to the JSON API, which is the one that all other clients use.
 
 const KEY = "clickrank-key";
-const SLOWEST = 20_000; // milliseconds after which an answer counts as none
+const SLOWEST = 20_000; // milliseconds after which a request counts as failed
 
-/** What the service said no with; `status` 0: it did not answer. */
+/** An error of the service. `status` is 0 if the service did not answer. */
 export class ApiError extends Error {
   constructor(status, code, message) {
     super(message);
@@ -20,7 +20,7 @@ export function key() {
   }
 }
 
-let memory = null; // where there is no storage
+let memory = null; // for browsers without session storage
 
 export function keepKey(secret) {
   memory = secret;
@@ -28,7 +28,7 @@ export function keepKey(secret) {
     if (secret === null) sessionStorage.removeItem(KEY);
     else sessionStorage.setItem(KEY, secret);
   } catch {
-    // Kept until the page is closed.
+    // The key is kept in memory until the page is closed.
   }
 }
 
@@ -38,7 +38,7 @@ async function problem(response) {
   try {
     ({ code, message } = (await response.json()).error);
   } catch {
-    // Not ours: a proxy's page, say.
+    // The answer is not from the service: a proxy's error page, for example.
   }
   return new ApiError(response.status, code, message);
 }
@@ -74,7 +74,7 @@ async function json(method, path, options) {
     return response.status === 204 ? null : await response.json();
   } catch (error) {
     if (options?.signal?.aborted) throw error;
-    throw new ApiError(0, "away", "The service's answer broke off.");
+    throw new ApiError(0, "away", "The answer of the service was interrupted.");
   }
 }
 
@@ -83,14 +83,14 @@ export const post = (path, body) => json("POST", path, { body });
 export const patch = (path, body) => json("PATCH", path, { body });
 export const remove = (path) => json("DELETE", path, {});
 
-/** A path of the interface: `path(["rankers", name], {limit: 20})`. */
+/** Return a path of the API: `path(["rankers", name], {limit: 20})`. */
 export function path(parts, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
   const search = given.length > 0 ? `?${new URLSearchParams(given)}` : "";
   return `/v1/${parts.map(encodeURIComponent).join("/")}${search}`;
 }
 
-/** Save a file; a link cannot carry a key, so with one the file goes through memory. */
+/** Save a file. A link cannot send a key, so with a key the file is loaded into memory first. */
 export async function download(from, name) {
   let href = from;
   if (key() !== null) {

@@ -1,12 +1,12 @@
-// Questions that stop everything else: a key, a confirmation. The browser's dialog keeps the focus.
+// Modal dialogs: they ask for a key or for a confirmation. The browser keeps the focus in them.
 
 import { el, field, freshId } from "./dom.js";
 
 /**
- * Show a form in a dialog; resolves to what `answer` makes of it, or null if it was left.
+ * Show a form in a dialog. Resolves to the result of `answer`, or to null if it was cancelled.
  *
- * Each question has a dialog of its own: the browser reports that one was closed only after the
- * next may have been opened.
+ * Each question gets a new dialog element, because the browser may report that a dialog was closed
+ * only after the next one was opened.
  */
 function ask(title, content, buttonText, { danger = false, answer, ready = () => true }) {
   const titleId = freshId("dialog-title");
@@ -51,26 +51,26 @@ function ask(title, content, buttonText, { danger = false, answer, ready = () =>
   });
 }
 
-/** The secret of a key, or null. */
+/** Ask for a key. Resolves to its secret, or to null. */
 export function askKey(refused) {
   const input = el("input", { type: "password", autocomplete: "off", required: true });
   const secret = field("Key", input, {
-    hint: "An admin key of this service. It is kept until this tab is closed.",
+    hint: "A key with the role admin. The browser keeps it until this tab is closed.",
   });
-  if (refused) secret.say("The service does not know this key, or it was revoked.");
-  return ask("This service wants a key", [secret.node], "Continue", {
+  if (refused) secret.say("This key is unknown, or it was revoked.");
+  return ask("This service requires a key", [secret.node], "Continue", {
     answer: () => input.value.trim(),
     ready: () => input.value.trim() !== "",
   });
 }
 
-/** Whether the answer was yes. */
+/** Ask for a confirmation. Resolves to whether it was given. */
 export async function confirm(title, text, buttonText, { danger = false } = {}) {
   const said = el("p", { id: freshId("said") }, text);
   return (await ask(title, [said], buttonText, { danger, answer: () => true })) === true;
 }
 
-/** Whether the name was typed. */
+/** Ask for a confirmation by typing a name. Resolves to whether it was given. */
 export async function confirmByName(title, text, name, buttonText) {
   const input = el("input", { type: "text", autocomplete: "off", spellcheck: "false" });
   const typed = field(`Type ${name} to confirm`, input);

@@ -1,4 +1,4 @@
-// Making and updating elements. Text goes in as text, never as markup: ids come from outside.
+// Creates and updates elements. Text is never treated as markup, because ids come from users.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -14,7 +14,7 @@ function fill(node, attributes, children) {
   return node;
 }
 
-/** An element; `on` holds handlers, `true` is an attribute without value, `null` none. */
+/** Create an element. `on` holds event handlers; `true` sets an attribute without a value. */
 export function el(tag, attributes = {}, ...children) {
   return fill(document.createElement(tag), attributes, children);
 }
@@ -29,13 +29,13 @@ export function byId(id) {
 
 let counter = 0;
 
-/** An id not used elsewhere, to tie a label to its field. */
+/** Return an unused id, for example to connect a label with its field. */
 export function freshId(prefix) {
   counter += 1;
   return `${prefix}-${counter}`;
 }
 
-/** Set a text only if it is another one: what did not change keeps its selection. */
+/** Set a text only if it changes, so that a selection in unchanged text is kept. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
@@ -51,7 +51,7 @@ export function setAttribute(node, name, value) {
 
 const kept = new WeakMap();
 
-/** Make the children of `parent` those of `entries`, reusing the node of each key and the focus. */
+/** Show `entries` as children of `parent`. Nodes are reused by key, and the focus is kept. */
 export function keyed(parent, entries, keyOf, create, update) {
   const before = kept.get(parent) ?? new Map();
   const after = new Map();
@@ -74,7 +74,7 @@ export function keyed(parent, entries, keyOf, create, update) {
   }
 }
 
-/** A labelled field with a hint and a place for what is wrong with it. */
+/** Create a labelled field with a hint and a place for an error message. */
 export function field(label, control, { hint = null, extra = [] } = {}) {
   control.id ||= freshId("field");
   const hintNode =
@@ -96,14 +96,14 @@ export function field(label, control, { hint = null, extra = [] } = {}) {
 
 let lastSaid = "";
 
-/** Tell a screen reader, politely. */
+/** Have screen readers speak a text when they are idle. */
 export function announce(text) {
   const live = byId("live");
   lastSaid = text === lastSaid ? `${text}\u00a0` : text;
   live.textContent = lastSaid;
 }
 
-/** The lines of a text field that say something, without their outer blanks. */
+/** Return the lines of a text that are not blank, without surrounding spaces. */
 export function lines(text) {
   return text
     .split("\n")

@@ -1,4 +1,4 @@
-// Numbers and times as people read them.
+// Formats numbers, times and durations.
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const tenth = new Intl.NumberFormat("en", { maximumFractionDigits: 1, minimumFractionDigits: 1 });
@@ -24,7 +24,7 @@ export function decimal(value) {
   return value === null ? NONE : tenth.format(value);
 }
 
-/** 0.1234 as "12.3 %"; small rates keep two digits that mean something. */
+/** Format 0.1234 as "12.3 %". Small rates get more decimals. */
 export function percent(value) {
   if (value === null || value === undefined || Number.isNaN(value)) return NONE;
   return `${percentNumber(value)}\u202f%`;
@@ -38,7 +38,7 @@ export function percentNumber(value) {
   return size < 0.01 ? scaled.toFixed(3) : scaled.toFixed(2);
 }
 
-/** A probability; never rounded to a certainty that it is not. */
+/** Format a probability. It is never rounded to 0 % or 100 %. */
 export function probability(value) {
   if (value > 0 && value < 0.005) return "<\u202f1\u202f%";
   if (value < 1 && value > 0.995) return ">\u202f99\u202f%";
@@ -49,7 +49,7 @@ export function time(seconds) {
   return clock.format(seconds * 1000);
 }
 
-/** A time of the last months: no year. */
+/** Format a time of the last months, without the year. */
 export function timeOfYear(seconds) {
   return short.format(seconds * 1000);
 }
@@ -58,7 +58,7 @@ export function timeAndDay(seconds) {
   return full.format(seconds * 1000);
 }
 
-/** The label of a tick that stands at `seconds`, `step` seconds from the next. */
+/** Format the label of a tick at `seconds`; ticks are `step` seconds apart. */
 export function tick(seconds, step) {
   const at = seconds * 1000;
   if (step >= 86400) return day.format(at);
@@ -67,7 +67,7 @@ export function tick(seconds, step) {
   return (step < 60 ? clock : minute).format(at);
 }
 
-/** How long ago, for the log: seconds to days. */
+/** Format how long ago a time was, in seconds to days. */
 export function ago(seconds, now = Date.now() / 1000) {
   const past = Math.max(0, Math.round(now - seconds));
   if (past < 60) return `${past} s ago`;
@@ -83,7 +83,7 @@ export const UNITS = [
   ["days", 86400],
 ];
 
-/** Seconds in the largest unit that holds them in whole numbers: 1800 as [30, "minutes"]. */
+/** Convert seconds to the largest unit that gives a whole number: 1800 to [30, "minutes"]. */
 export function inUnits(seconds) {
   const [name, size] = UNITS.findLast(([, size]) => seconds % size === 0);
   return [seconds / size, name];
@@ -94,7 +94,7 @@ export function duration(seconds) {
   return `${count(value)} ${value === 1 ? unit.slice(0, -1) : unit}`;
 }
 
-/** "1 item", "2 items". */
+/** Format a count with its noun: "1 item", "2 items". */
 export function plural(value, word) {
   return `${count(value)} ${word}${value === 1 ? "" : "s"}`;
 }

@@ -1,9 +1,9 @@
-// The last impressions, newest first.
+// The list of the last impressions, newest first.
 
 import { el, keyed, setAttribute, setText } from "./dom.js";
 import { ago, plural, timeAndDay } from "./format.js";
 
-const FIRST = 12; // items of a list that are shown, besides clicked ones
+const FIRST = 12; // items of an impression that are always shown; clicked ones are, too
 
 function chip(item, position, clicked) {
   return el(
@@ -72,7 +72,7 @@ export function impressionList() {
     setText(exploring, "exploring");
     setAttribute(exploring, "data-state", "exploring");
     exploring.hidden = !entry.exploring;
-    // What was shown never changes, only its clicks.
+    // The items of an impression never change, only its clicks.
     const signature = entry.clicked.join("\n");
     if (signatures.get(node) !== signature) {
       items.replaceChildren(...chips(entry.items, entry.clicked));

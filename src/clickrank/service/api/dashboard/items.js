@@ -1,10 +1,10 @@
-// All items with their estimates: a table whose rows are the lines of a dot-and-whisker chart.
+// The table of items with their estimates. Its rows also form a dot-and-whisker chart.
 
 import { el, field, keyed, setAttribute, setText, svg } from "./dom.js";
 import { NONE, count, percent, percentNumber, plural, probability } from "./format.js";
 import { steps } from "./scale.js";
 
-const FIRST = 100; // rows shown at once: more of them would make each refresh slow
+const FIRST = 100; // rows shown at first: with many more, each refresh would be slow
 const COLUMNS = [
   { key: "item", head: "Item", kind: "item", falls: false },
   { key: "estimate", head: "Estimate", kind: "number estimate", falls: true },
@@ -22,7 +22,7 @@ function compare(a, b) {
   return a < b ? -1 : 1;
 }
 
-/** `retire(item)` is called by a row's button. */
+/** Create the table. The button of a row calls `retire(item)`. */
 export function itemsTable(retire) {
   let items = [];
   let best = new Set();
@@ -40,7 +40,7 @@ export function itemsTable(retire) {
   const table = el(
     "table",
     { class: "items", role: "table" },
-    el("caption", { class: "hidden" }, "Items with their estimates. A head with a button sorts."),
+    el("caption", { class: "hidden" }, "Items with their estimates. Buttons in the column heads sort the table."),
     el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads)),
     rows,
   );
@@ -103,7 +103,7 @@ export function itemsTable(retire) {
   function render() {
     const found = chosen();
     const shown = found.slice(0, limit);
-    // Rarely shown items have intervals up to 100 %: they must not squeeze the others.
+    // Rarely shown items have intervals up to 100 %, which must not determine the scale.
     const reach = shown.map((each) => (best.has(each.item) ? each.high : each.estimate) ?? 0);
     ticks = steps(Math.min(1, Math.max(0.01, ...reach) * 1.05), 4);
     if (reach.every((value) => value === 0)) ticks = [0, 0.5, 1];
@@ -195,7 +195,7 @@ export function itemsTable(retire) {
       marks.push(
         svg("line", { class: "whisker-line", x1: place(low), x2: place(high), y1: 10, y2: 10 }),
       );
-      // No cap where the whisker goes on beyond the axis.
+      // A whisker that extends beyond the axis has no cap.
       for (const end of [low, high]) {
         if (end <= top)
           marks.push(
@@ -208,7 +208,7 @@ export function itemsTable(retire) {
     node.replaceChildren(...marks);
   }
 
-  /** `entries` of a report, and its best list. */
+  /** Show the items of a report; `bestList` is its best list. */
   function update(entries, bestList) {
     items = entries.map((entry, number) => ({ ...entry, number }));
     best = new Set(bestList);

@@ -1,4 +1,4 @@
-// A share over time: a line with its 95 % band, read point by point with mouse or arrow keys.
+// A chart of a share over time with its 95 % band. Mouse and arrow keys select points to read.
 
 import { el, keyed, setAttribute, setText, svg } from "./dom.js";
 import { count, percent, tick, time, timeOfYear } from "./format.js";
@@ -8,12 +8,13 @@ const HEIGHT = 220;
 const MARGIN = { top: 10, right: 12, bottom: 26, left: 48 };
 
 /**
- * `hits` picks what is counted out of a bucket's impressions; `tone` is the line's colour.
- * `update(buckets, seconds, baseline)`: baseline is null or {value, label}.
+ * Create a chart. `hits` returns the number of a bucket's impressions to count; `tone` is the
+ * colour of the line. `update(buckets, seconds, baseline)` draws; baseline is null or
+ * {value, label}.
  */
 export function lineChart({ title, hits, word, tone }) {
   let data = { points: [], seconds: 60, baseline: null };
-  let at = null; // the point being read; null: the last one
+  let at = null; // index of the selected point; null for the last one
   let width = 0;
 
   const plot = svg("svg", {
@@ -34,7 +35,7 @@ export function lineChart({ title, hits, word, tone }) {
   const none = el(
     "p",
     { class: "nothing" },
-    "Nothing yet: a point appears when the first impressions settle.",
+    "There are no data yet. The first point appears when impressions settle.",
   );
   const frame = el("div", { class: "chart" }, plot, cursor, none);
   const body = el("tbody");
@@ -116,7 +117,7 @@ export function lineChart({ title, hits, word, tone }) {
     return `${timeOfYear(point.at)}: ${percent(point.value)}, ${count(point.hits)} of ${count(point.n)} impressions`;
   }
 
-  /** The points without a gap between them, run by run. */
+  /** Return the points in groups without gaps. */
   function runs() {
     const all = [];
     data.points.forEach((point, i) => {
@@ -267,7 +268,7 @@ export function lineChart({ title, hits, word, tone }) {
           high,
         };
       });
-    // Someone who reads the last point by key stays on the newest.
+    // A reader who selected the last point by keyboard stays at the last point.
     const atEnd =
       Number(cursor.value) === data.points.length - 1 || document.activeElement !== cursor;
     data = { points, seconds, baseline };
@@ -283,7 +284,7 @@ export function lineChart({ title, hits, word, tone }) {
     const last = points.at(-1);
     const text = last
       ? `${title}. Latest, at ${time(last.at)}: ${percent(last.value)}.`
-      : `${title}: nothing yet.`;
+      : `${title}: no data yet.`;
     setAttribute(
       plot,
       "aria-label",

@@ -1,4 +1,4 @@
-// All rankers.
+// The page that lists all rankers.
 
 import { get, path } from "./api.js";
 import { el, field, keyed, setAttribute, setText } from "./dom.js";
@@ -41,14 +41,14 @@ export function listPage() {
     el(
       "p",
       {},
-      "A ranker learns which of your items to show, and in which order, for one list of a page. Give it a name and its items, then send it visitors.",
+      "A ranker learns from clicks which of your items to show on a page, and in which order. Give it a name and its items, and then send it visitors.",
     ),
     el("p", {}, el("a", { class: "button primary", href: "#/new" }, "Create the first ranker")),
   );
   const none = el(
     "p",
     { class: "none", hidden: true },
-    "No ranker of that name among those loaded.",
+    "None of the loaded rankers has this name.",
   );
   const panel = el(
     "section",
@@ -83,7 +83,7 @@ export function listPage() {
     try {
       next = await load(next);
     } catch {
-      window.dispatchEvent(new Event("clickrank:changed")); // the frame says what is wrong
+      window.dispatchEvent(new Event("clickrank:changed")); // refreshing the page reports the error
     } finally {
       more.disabled = false;
     }
@@ -92,7 +92,7 @@ export function listPage() {
 
   async function refresh(signal) {
     const fresh = await get(path(["rankers"], { limit: PAGE }), signal);
-    if (fresh.next === null) rankers.clear(); // this page tells all: names that are gone go
+    if (fresh.next === null) rankers.clear(); // this page has all rankers, so the others were deleted
     if (!loaded || fresh.next === null) next = fresh.next;
     for (const ranker of fresh.rankers) rankers.set(ranker.name, ranker);
     loaded = true;
@@ -109,7 +109,7 @@ export function listPage() {
     table.hidden = shown.length === 0;
     none.hidden = shown.length > 0;
     more.hidden = next === null;
-    // A service may hold more rankers than are loaded: any name can be opened.
+    // The service may have more rankers than are loaded, so any name can be opened.
     jump.hidden = next === null || wanted === "" || rankers.has(wanted);
     setText(jump, `Open “${wanted}”`);
     setAttribute(jump, "href", rankerHash(wanted));
@@ -121,7 +121,7 @@ export function listPage() {
 
 function makeRow({ name }) {
   const cell = (kind) => el("td", { class: kind, role: "cell" });
-  // The unit is shown where the columns have no heads: on a small screen.
+  // The unit is shown on small screens, where the columns have no heads.
   const counted = (kind) =>
     el("td", { class: kind, role: "cell" }, el("span"), el("span", { class: "unit" }), el("span"));
   return el(

@@ -1,4 +1,4 @@
-// The frame: which page is open, when it is refreshed, and what is said when that fails.
+// The frame of all pages: opens and refreshes a page, and reports errors.
 
 import { ApiError, keepKey, key } from "./api.js";
 import { askKey } from "./dialogs.js";
@@ -17,8 +17,8 @@ let timer = null;
 let running = false;
 let paused = false;
 let failures = 0;
-let updated = null; // seconds since 1970 of the last good refresh
-let asking = false; // the prompt for a key is open, or was left
+let updated = null; // time of the last successful refresh, in seconds since 1970
+let asking = false; // whether the prompt for a key is open, or was cancelled
 
 function route() {
   const [where, search = ""] = location.hash.replace(/^#\/?/, "").split("?");
@@ -30,7 +30,7 @@ function route() {
     try {
       name = decodeURIComponent(second);
     } catch {
-      // Not an address of ours; the service will say that there is no such ranker.
+      // Not a valid address; the service will answer that there is no such ranker.
     }
     const context = query.get("context");
     return { key: `ranker ${name}`, make: () => rankerPage(name, context), context };
@@ -65,7 +65,7 @@ function open() {
 async function refresh() {
   clearTimeout(timer);
   if (running || stop.signal.aborted) {
-    // The answers on their way are of another page or context: let them go, then ask again.
+    // Pending answers belong to another page or context: drop them and ask again.
     stop.abort();
     stop = new AbortController();
   }
@@ -86,7 +86,7 @@ async function refresh() {
     if (!signal.aborted) running = false;
     showStatus();
   }
-  // A long report is asked for less often, so that it takes a fifth of the time at most.
+  // Slow reports are requested less often: they may take at most a fifth of the time.
   const took = performance.now() - begun;
   const patience =
     failures === 0 ? page.every : Math.min(SLOWEST_RETRY, 2000 * 2 ** (failures - 1));
@@ -102,7 +102,7 @@ function complain(error) {
   if (!(error instanceof ApiError)) {
     console.error(error);
     showBanner(
-      "The dashboard met an error of its own; details are in the console.",
+      "The dashboard failed. The browser's console has the details.",
       "Try now",
       refresh,
     );
@@ -112,7 +112,7 @@ function complain(error) {
     page.missing(error);
   } else if (error.status === 0) {
     showBanner(
-      "The service does not answer. What you see is what was last known.",
+      "The service does not answer. The page shows the last data that were received.",
       "Try now",
       refresh,
     );
@@ -127,8 +127,8 @@ async function prompt(refused) {
   const secret = await askKey(refused);
   asking = false;
   if (secret === null) {
-    asking = true; // no more questions until wanted
-    showBanner("This service wants a key.", "Enter a key", () => {
+    asking = true; // do not ask again until the button is pressed
+    showBanner("This service requires a key.", "Enter a key", () => {
       asking = false;
       prompt(false);
     });
@@ -185,7 +185,7 @@ byId("theme").addEventListener("click", () => {
     if (next === undefined) localStorage.removeItem("clickrank-theme");
     else localStorage.setItem("clickrank-theme", next);
   } catch {
-    // Chosen for this visit only.
+    // Without storage the choice holds until the page is closed.
   }
   showTheme();
 });
@@ -208,7 +208,7 @@ byId("forget").addEventListener("click", (event) => {
 byId("banner-button").addEventListener("click", () => onBanner());
 
 byId("skip").addEventListener("click", (event) => {
-  // The address after # is the page's: going to the content must not change it.
+  // The part of the address after # selects the page, so the skip link must not change it.
   event.preventDefault();
   main.focus();
 });

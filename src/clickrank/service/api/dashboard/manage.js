@@ -1,4 +1,4 @@
-// What can be changed of a ranker.
+// The panel that changes a ranker: its items, window and mode, and deleting it.
 
 import { ApiError, patch, path, post, remove } from "./api.js";
 import { confirm, confirmByName } from "./dialogs.js";
@@ -8,7 +8,7 @@ import { windowField } from "./window.js";
 
 const say = (event) => window.dispatchEvent(new Event(event));
 
-/** Do something to the service, then say so or say why not, at `place`. */
+/** Perform a change, and show its result or its error at `place`. */
 async function act(place, doing, done) {
   place.hidden = true;
   try {
@@ -39,7 +39,7 @@ export function managePanel(name) {
   let touched = false;
 
   const added = field("Add items", el("textarea", { rows: "3", spellcheck: "false" }), {
-    hint: "One a line. They start from what the policy takes a new item for.",
+    hint: "One item per line. New items start from the policy's prior.",
   });
   const addedOutcome = outcome();
   const addForm = el("form", {}, added.node, el("button", { type: "submit" }, "Add"), addedOutcome);
@@ -75,7 +75,7 @@ export function managePanel(name) {
     el(
       "p",
       { class: "hint" },
-      "Its log, its clicks and all it has learned go with it. Download the log first if you may want it.",
+      "This also deletes its log, its clicks and everything it has learned. Download the log first if you may need it.",
     ),
     deleteButton,
     deleteOutcome,
@@ -87,14 +87,14 @@ export function managePanel(name) {
     event.preventDefault();
     const items = [...new Set(lines(added.control.value))];
     if (items.length === 0) {
-      added.say("At least one item.");
+      added.say("Enter at least one item.");
       added.control.focus();
       return;
     }
     const ok = await act(
       addedOutcome,
       () => post(path(["rankers", name, "items"]), { items }),
-      (now) => `Done: the ranker has ${plural(now.n_items, "item")} now.`,
+      (now) => `Added. The ranker now has ${plural(now.n_items, "item")}.`,
     );
     if (ok) added.control.value = "";
     say("clickrank:changed");
@@ -115,7 +115,7 @@ export function managePanel(name) {
     const ok = await act(
       windowOutcome,
       () => patch(path(["rankers", name]), { window: window_.seconds() }),
-      (now) => `The window is ${duration(now.window)} now.`,
+      (now) => `The window is now ${duration(now.window)}.`,
     );
     if (ok) touched = false;
     say("clickrank:changed");
@@ -124,17 +124,17 @@ export function managePanel(name) {
   modeButton.addEventListener("click", async () => {
     const live = ranker.mode === "shadow";
     const sure = await confirm(
-      live ? `Take ${name} live?` : `Put ${name} back into shadow?`,
+      live ? `Take ${name} live?` : `Put ${name} back into shadow mode?`,
       live
-        ? "From now on visitors get the lists that it chooses."
-        : "From now on the page must send its own order with each request, and visitors get that.",
+        ? "Visitors will see the lists that the ranker chooses."
+        : "Visitors will see the page's lists, which each request must then contain.",
       live ? "Go live" : "Back to shadow",
     );
     if (!sure) return;
     await act(
       modeOutcome,
       () => patch(path(["rankers", name]), { mode: live ? "live" : "shadow" }),
-      (now) => `The ranker is ${now.mode === "live" ? "live" : "in shadow"} now.`,
+      (now) => `The ranker is now ${now.mode === "live" ? "live" : "in shadow mode"}.`,
     );
     say("clickrank:changed");
   });
@@ -142,7 +142,7 @@ export function managePanel(name) {
   deleteButton.addEventListener("click", async () => {
     const text = "This cannot be undone.";
     if (!(await confirmByName(`Delete ${name}?`, text, name, "Delete"))) return;
-    say("clickrank:hold"); // nobody asks for what is about to go
+    say("clickrank:hold"); // stop refreshing a ranker that is about to be deleted
     const ok = await act(
       deleteOutcome,
       () => remove(path(["rankers", name])),
@@ -158,7 +158,7 @@ export function managePanel(name) {
     async retire(item) {
       const sure = await confirm(
         `Retire “${item}”?`,
-        "It is never shown again; its history is kept.",
+        "It will not be shown again. Its history is kept.",
         "Retire",
       );
       if (!sure) return;
@@ -176,8 +176,8 @@ export function managePanel(name) {
       setText(
         modeText,
         live
-          ? "Live: its lists are shown to visitors."
-          : "Shadow: the page keeps its own order; the ranker learns beside it.",
+          ? "Live: visitors see the lists of the ranker."
+          : "Shadow: visitors see the lists of the page, and the ranker learns from their clicks.",
       );
       setText(modeButton, live ? "Back to shadow…" : "Go live…");
     },

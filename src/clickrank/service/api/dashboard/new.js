@@ -40,7 +40,7 @@ export function newPage() {
     },
   );
   const items = field("Items", el("textarea", { rows: "8", spellcheck: "false", required: true }), {
-    hint: "Your own ids, one a line.",
+    hint: "Your ids of the items, one per line.",
   });
   const positions = field(
     "Positions",
@@ -52,14 +52,14 @@ export function newPage() {
       required: true,
     }),
     {
-      hint: "How many items a visitor sees.",
+      hint: "Number of items that a visitor sees.",
     },
   );
   const policy = field("Policy", el("select", {}), { hint: "Loading the policies…" });
   const settings = field(
     "Settings of the policy",
     el("textarea", { rows: "2", spellcheck: "false", placeholder: "{}" }),
-    { hint: "A JSON object of its parameters, as its page in the documentation names them." },
+    { hint: "A JSON object with parameters of the policy, as its documentation names them." },
   );
   const more = el("details", {}, el("summary", {}, "Settings"), settings.node);
   const window_ = windowField(1800);
@@ -67,12 +67,12 @@ export function newPage() {
     "fieldset",
     {},
     el("legend", {}, "Mode"),
-    choice("mode", "live", "Live", "Its lists are shown to visitors.", true),
+    choice("mode", "live", "Live", "Visitors see the lists of the ranker.", true),
     choice(
       "mode",
       "shadow",
       "Shadow",
-      "The page keeps its own order; the ranker learns beside it and logs what it would have shown.",
+      "Visitors see the lists of the page. The ranker learns from their clicks and logs what it would have shown.",
       false,
     ),
   );
@@ -80,10 +80,10 @@ export function newPage() {
   const startHint = el("span", { class: "hint", id: `${start.id}-hint` });
   start.setAttribute("aria-describedby", startHint.id);
   const weight = field(
-    "Worth of that order",
+    "Weight of this order",
     el("input", { type: "number", min: "0.1", max: "1000000", step: "any", value: "10" }),
     {
-      hint: "In views of each item: the more, the longer it takes clicks to overrule it.",
+      hint: "The number of views of each item that the order counts for. With a higher weight, it takes more clicks to change the order.",
     },
   );
   weight.node.hidden = true;
@@ -124,7 +124,7 @@ export function newPage() {
     const ids = lines(items.control.value);
     setText(
       items.hint,
-      ids.length === 0 ? "Your own ids, one a line." : `${plural(ids.length, "item")}, one a line.`,
+      ids.length === 0 ? "Your ids of the items, one per line." : `${plural(ids.length, "item")}, one per line.`,
     );
   });
   policy.control.addEventListener("change", showPolicy);
@@ -136,11 +136,11 @@ export function newPage() {
   function showPolicy() {
     const chosen = policies.find((each) => each.name === policy.control.value);
     if (!chosen) return;
-    const { made, needs } = assumptions(chosen);
-    const wants = needs.length > 0 ? ` Needs settings: ${needs.join(", ")}.` : "";
-    const subsets = chosen.takes_candidates ? "" : " Cannot rank a subset of its items.";
+    const { assumed, needs } = assumptions(chosen);
+    const wants = needs.length > 0 ? ` Required settings: ${needs.join(", ")}.` : "";
+    const subsets = chosen.takes_candidates ? "" : " It cannot rank a subset of its items.";
     const cautions = chosen.cautions.map((each) => ` ${each}`).join("");
-    setText(policy.hint, `${chosen.summary} Made for ${made}.${wants}${subsets}${cautions}`);
+    setText(policy.hint, `${chosen.summary} Assumes ${assumed}.${wants}${subsets}${cautions}`);
     if (needs.length > 0) more.open = true;
     start.disabled = !chosen.takes_priors;
     if (!chosen.takes_priors) start.checked = false;
@@ -149,8 +149,8 @@ export function newPage() {
     setText(
       startHint,
       chosen.takes_priors
-        ? "The items above stand best first, as on the page today."
-        : `${chosen.name} cannot start from what is known; ${able} can.`,
+        ? "The items above are in the present order of the page, best first."
+        : `${chosen.name} cannot start from a given order; ${able} can.`,
     );
   }
 
@@ -164,12 +164,12 @@ export function newPage() {
     );
     policy.control.replaceChildren(
       el("optgroup", { label: "Ready to use" }, ready.map(option)),
-      el("optgroup", { label: "Need settings" }, others.map(option)),
+      el("optgroup", { label: "With required settings" }, others.map(option)),
     );
     showPolicy();
   }
 
-  /** The settings, or null if they are not an object. */
+  /** Return the settings, or null if they are not a JSON object. */
   function readSettings() {
     try {
       const read = JSON.parse(settings.control.value.trim() || "{}");
@@ -179,7 +179,7 @@ export function newPage() {
     }
   }
 
-  /** The first field that is wrong, with what is wrong said at each. */
+  /** Check all fields, show their errors, and return the invalid ones. */
   function check() {
     const ids = lines(items.control.value);
     const seen = new Set();
@@ -195,29 +195,29 @@ export function newPage() {
       name,
       NAME.test(name.control.value.trim())
         ? null
-        : "A name starts with a letter or digit and has only letters, digits, dots, dashes and underscores.",
+        : "A name begins with a letter or digit and contains only letters, digits, dots, dashes and underscores.",
     );
     let itemsError = null;
-    if (ids.length === 0) itemsError = "At least one item.";
-    else if (ids.length > MOST_ITEMS) itemsError = `At most ${count(MOST_ITEMS)} items.`;
-    else if (twice !== undefined) itemsError = `“${twice}” is there twice.`;
+    if (ids.length === 0) itemsError = "Enter at least one item.";
+    else if (ids.length > MOST_ITEMS) itemsError = `Enter at most ${count(MOST_ITEMS)} items.`;
+    else if (twice !== undefined) itemsError = `“${twice}” is listed twice.`;
     else if (long !== undefined)
-      itemsError = `At most ${LONGEST_ITEM} characters an id: “${long.slice(0, 30)}…” is longer.`;
+      itemsError = `An id may have at most ${LONGEST_ITEM} characters: “${long.slice(0, 30)}…” is longer.`;
     say(items, itemsError);
     const most = Math.min(MOST_POSITIONS, ids.length || MOST_POSITIONS);
     say(
       positions,
       Number.isInteger(wanted) && wanted >= 1 && wanted <= most
         ? null
-        : `A whole number from 1 to ${most}: no more than there are items.`,
+        : `Enter a whole number from 1 to ${most}, and not more than the number of items.`,
     );
     say(window_, window_.problem());
-    say(settings, readSettings() ? null : 'A JSON object, such as {"horizon": 10000}.');
+    say(settings, readSettings() ? null : 'Enter a JSON object, such as {"horizon": 10000}.');
     if (!readSettings()) more.open = true;
     const worth = weight.control.valueAsNumber;
     say(
       weight,
-      !start.checked || (worth > 0 && worth <= 1e6) ? null : "A number above 0, at most a million.",
+      !start.checked || (worth > 0 && worth <= 1e6) ? null : "Enter a number above 0 and at most 1,000,000.",
     );
     return wrong;
   }
@@ -248,7 +248,7 @@ export function newPage() {
       location.hash = rankerHash(made.name);
     } catch (problem) {
       if (!(problem instanceof ApiError)) throw problem;
-      setText(error, problem.status === 401 ? "The service wants a key." : problem.message);
+      setText(error, problem.status === 401 ? "The service requires a key." : problem.message);
       error.hidden = false;
       error.focus();
       if (problem.status === 401) window.dispatchEvent(new Event("clickrank:key"));
@@ -269,13 +269,13 @@ const MODELS = new Map([
   ["mnl", "multinomial-logit"],
 ]);
 
-/** What a policy was made for, and what it must be told. */
+/** Return the assumptions of a policy in words, and its required settings. */
 function assumptions(policy) {
   const [model, ...others] = policy.assumes.split(", ");
   const clicks = model.replace(/\w+/g, (word) => MODELS.get(word) ?? word);
-  const made = [clicks, ...others].join(", ");
+  const assumed = [clicks, ...others].join(", ");
   const needs = policy.settings.filter((each) => each.required).map((each) => each.name);
-  return { made, needs };
+  return { assumed, needs };
 }
 
 function namesOf(policies) {

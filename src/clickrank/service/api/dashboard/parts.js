@@ -1,4 +1,4 @@
-// Parts of a ranker's page that are only tables and figures.
+// Panels, figures and tables of a ranker's page.
 
 import { el, freshId, keyed, setAttribute, setText, svg } from "./dom.js";
 import { NONE, count, percent } from "./format.js";
@@ -91,13 +91,13 @@ export function positionTable() {
 
 export function shadowPanel() {
   const figures = {
-    own: figure("Its own lists", "Estimated clicks an impression."),
-    page: figure("The page's lists", "Estimated clicks an impression, by the same estimates."),
-    same: figure("The same items", "Share of the page's items that it would have shown too."),
+    own: figure("Lists of the ranker", "Estimated clicks per impression."),
+    page: figure("Lists of the page", "Clicks per impression, by the same estimates."),
+    same: figure("Items in common", "Share of the page's items that the ranker would also have shown."),
   };
   const node = panel(
-    "In shadow",
-    "What it would have shown beside what the page showed.",
+    "Shadow mode",
+    "The lists that the ranker would have shown, compared with those of the page.",
     el(
       "dl",
       { class: "figures" },
@@ -111,11 +111,11 @@ export function shadowPanel() {
     const value = (number) => (number === null ? "not known yet" : number.toFixed(3));
     setText(figures.own.value, value(report.own_value));
     const gain = report.page_value > 0 ? report.own_value / report.page_value - 1 : null;
-    const beside =
+    const compared =
       gain === null
         ? ""
-        : `, ${percent(Math.abs(gain))} ${gain < 0 ? "fewer" : "more"} than the page's`;
-    setText(figures.own.note, `Estimated clicks an impression${beside}.`);
+        : `, ${percent(Math.abs(gain))} ${gain < 0 ? "fewer" : "more"} than the page`;
+    setText(figures.own.note, `Estimated clicks per impression${compared}.`);
     setText(figures.page.value, value(report.page_value));
     setText(figures.same.value, percent(report.same_items));
   }

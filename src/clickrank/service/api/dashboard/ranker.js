@@ -1,4 +1,4 @@
-// One ranker, live.
+// The page of one ranker, refreshed while it is open.
 
 import { ApiError, download, get, path } from "./api.js";
 import { announce, el, field, keyed, setAttribute, setText } from "./dom.js";
@@ -12,8 +12,8 @@ import { figure, panel, positionTable, shadowPanel } from "./parts.js";
 import { snippets } from "./snippets.js";
 
 const LAST = 20; // impressions shown
-const PAGES = 5; // of contexts that are offered to choose from
-const QUIET = 30_000; // milliseconds between two spoken news
+const PAGES = 5; // pages of contexts to choose from
+const QUIET = 30_000; // milliseconds between two announcements to screen readers
 
 export function rankerPage(name, firstContext) {
   let context = firstContext;
@@ -41,11 +41,11 @@ export function rankerPage(name, firstContext) {
     rate: figure("Click rate", ""),
     exploring: figure(
       "Exploring",
-      "Share of the last impressions that were not the best list then.",
+      "Share of the last impressions that did not show the best list of their time.",
     ),
     regret: figure(
       "Regret, estimated",
-      "Clicks lost so far against always showing the best list, by today's estimates.",
+      "Clicks lost so far, compared with always showing the best list, by the present estimates.",
     ),
   };
   const best = el("ol", { class: "best", tabindex: "0", "aria-label": "Best list now" });
@@ -74,7 +74,7 @@ export function rankerPage(name, firstContext) {
     el(
       "p",
       { class: "explain" },
-      "Two calls a visitor: ask for a list, then say what was clicked. The page fills as soon as the first clicks are final.",
+      "Each visitor takes two requests: one for a list, and one that reports the clicks. This page shows data as soon as the first clicks are final.",
     ),
     calls.element,
   );
@@ -95,7 +95,7 @@ export function rankerPage(name, firstContext) {
     el(
       "div",
       { class: "grid-2" },
-      panel("Best list now", "What it would show if it stopped exploring now.", best),
+      panel("Best list now", "The list that the ranker would show if it stopped exploring now.", best),
       panel(
         "Click rate over time",
         "Share of settled impressions with a click; the band is the 95 % interval of each point.",
@@ -111,29 +111,29 @@ export function rankerPage(name, firstContext) {
       { class: "grid-2 even" },
       panel(
         "Positions",
-        "Examination: how much a position is looked at, beside the first one.",
+        "Examination is how often visitors look at a position, relative to the first one.",
         positions.element,
       ),
       panel(
         "Exploring over time",
-        "Share of settled impressions that were not the best list then.",
+        "Share of settled impressions that did not show the best list of their time.",
         exploring.element,
       ),
     ),
     panel(
       "Last impressions",
-      "Newest first; clicked items have a tick. “Waiting”: clicks may still come.",
+      "Newest first. Clicked items have a tick. For waiting impressions, clicks may still arrive.",
       impressions.element,
     ),
   );
-  const filled = [overview, traffic]; // what says nothing before the first visitor
+  const filled = [overview, traffic]; // empty before the first visitor
   const learned = el(
     "div",
     {},
     overview,
     panel(
       "Items",
-      "Estimate: how often someone who looks at the item clicks it.",
+      "The estimate is the probability that a visitor who looks at the item clicks on it.",
       manage.retireOutcome,
       items.element,
     ),
@@ -220,7 +220,7 @@ export function rankerPage(name, firstContext) {
       context === null &&
       !known.all.some((each) => each.context === "" && each.impressions > 0)
     ) {
-      // No visitor came without a context: open the one with most.
+      // No visitor came without a context: open the context with most visitors.
       const most = known.all.reduce((a, b) => (b.impressions > a.impressions ? b : a), {
         context: "",
         impressions: 0,
@@ -243,7 +243,7 @@ export function rankerPage(name, firstContext) {
     shadow.update(report.shadow);
     rate.update(activity.buckets, activity.seconds, firstDay(activity));
     exploring.update(activity.buckets, activity.seconds, null);
-    items.update(report.items, report.settled > 0 ? report.best : []); // before, any list is as good
+    items.update(report.items, report.settled > 0 ? report.best : []); // before that, no list is better than another
     impressions.update(last.impressions);
     manage.update(ranker);
     const some = report.items.filter((each) => !each.retired).map((each) => each.item);
@@ -301,11 +301,11 @@ export function rankerPage(name, firstContext) {
     setText(figures.impressions.value, count(report.impressions));
     setText(
       figures.impressions.note,
-      `${count(report.settled)} settled, ${count(report.impressions - report.settled)} still waiting for clicks.`,
+      `${count(report.settled)} settled, ${count(report.impressions - report.settled)} waiting for clicks.`,
     );
     setText(figures.clicks.value, count(report.clicks));
     const each = report.settled > 0 ? (report.clicks / report.settled).toFixed(2) : NONE;
-    setText(figures.clicks.note, `On settled impressions: ${each} for each.`);
+    setText(figures.clicks.note, `${each} per settled impression.`);
     setText(figures.rate.value, percent(report.click_rate));
     setText(
       figures.rate.note,
@@ -331,7 +331,7 @@ export function rankerPage(name, firstContext) {
     speak(report);
   }
 
-  /** Say a new best list, now and then: not each time two items change places. */
+  /** Announce a new best list, but not each time that two items change places. */
   function speak(report) {
     const now = report.best.join(", ");
     if (answered !== report.context || spoken.best === null) {

@@ -1,9 +1,9 @@
-// How to call this ranker, ready to copy.
+// Code that calls this ranker, ready to copy.
 
 import { key } from "./api.js";
 import { announce, el, setText } from "./dom.js";
 
-/** A text as one word of a shell: ids come from outside and may hold anything. */
+/** Quote a text for a shell. Ids come from users and may contain any character. */
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 function curl(ranker, items) {
@@ -15,11 +15,11 @@ function curl(ranker, items) {
   const asked = shadow ? `'{"id": "'$visit'"'${quoted(`${current}}`)}` : body;
   return [
     "visit=visit-$(date +%s)",
-    "# 1. Ask for a list, and show it.",
+    "# 1. Request a list, and show it.",
     `curl -s ${origin}/v1/rankers/${ranker.name}/rank${head} \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d ${asked}`,
-    "# 2. Say what was clicked: [] for nothing.",
+    "# 2. Report the clicks; [] means none.",
     `curl -s ${origin}/v1/impressions/$visit/clicks${head} \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d '{"clicked": [], "final": true}'`,
@@ -31,13 +31,13 @@ function python(ranker, items) {
   const current = ranker.mode === "shadow" ? `, current=${JSON.stringify(items)}` : "";
   return [
     ...(key() === null ? [] : ["import os", ""]),
-    "from clickrank.service.client import Client",
+    "from clickrank.client import Client",
     "",
     `with Client("${location.origin}"${withKey}) as client:`,
-    "    # 1. Ask for a list, and show it.",
+    "    # 1. Request a list, and show it.",
     `    shown = client.rank("${ranker.name}"${current})`,
     "    print(shown.items)",
-    "    # 2. Say what was clicked: [] for nothing.",
+    "    # 2. Report the clicks; [] means none.",
     "    client.click(shown.id, [], final=True)",
   ].join("\n");
 }
@@ -48,9 +48,9 @@ async function copy(code, button) {
     announce("Copied.");
     setText(button, "Copied");
   } catch {
-    // No clipboard on this origin: select the text, so that one key copies it.
+    // The clipboard is not available: select the text, so that the user can copy it.
     getSelection().selectAllChildren(code);
-    announce("Selected; copy it with the keyboard.");
+    announce("Selected. Copy it with the keyboard.");
     setText(button, "Selected");
   }
   setTimeout(() => setText(button, "Copy"), 2000);
@@ -74,7 +74,7 @@ function block(title) {
   return { element, code };
 }
 
-/** `update(ranker, items)`: some items of it, for the page's own list in shadow mode. */
+/** Create the snippets. `update(ranker, items)` needs items for the page's list in shadow mode. */
 export function snippets() {
   const shell = block("curl");
   const program = block("Python");

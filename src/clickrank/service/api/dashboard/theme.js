@@ -1,9 +1,9 @@
-// Runs before the first paint, so that a chosen theme does not flash; hence not a module.
+// Applies the chosen theme before the first paint, which a module could not do.
 (() => {
   try {
     const theme = localStorage.getItem("clickrank-theme");
     if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
   } catch {
-    // No storage: the system's theme it is.
+    // Without storage the theme of the system is used.
   }
 })();

@@ -1,4 +1,4 @@
-// The field of a ranker's window: a number and its unit.
+// The form field for a ranker's window: a number and its unit.
 
 import { el, field } from "./dom.js";
 import { UNITS, inUnits } from "./format.js";
@@ -13,7 +13,7 @@ export function windowField(seconds, label = "Window") {
   );
   const input = el("input", { type: "number", min: "1", step: "any", required: true });
   const made = field(label, input, {
-    hint: "How long to wait for clicks; a list without news by then had none.",
+    hint: "How long to wait for clicks. After that, an impression without clicks counts as not clicked.",
     extra: [unit],
   });
   const read = () => Math.round(input.valueAsNumber * Number(unit.value));
@@ -28,6 +28,6 @@ export function windowField(seconds, label = "Window") {
     ...made,
     show,
     seconds: read,
-    problem: () => (read() >= 1 && read() <= LONGEST ? null : "From one second to seven days."),
+    problem: () => (read() >= 1 && read() <= LONGEST ? null : "Enter a time from one second to seven days."),
   };
 }

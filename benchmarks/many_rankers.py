@@ -1,4 +1,7 @@
-"""Many rankers in one service: how soon it starts, and how much memory they take once used."""
+"""Load test of a service with many rankers: the time it takes to start, and its memory.
+
+`clickrank loadtest --many N` runs it.
+"""
 
 from __future__ import annotations
 
@@ -12,38 +15,42 @@ from typing import Any
 
 import msgspec
 
-from clickrank.cli.loadtest_one import Connection, disk, request, run_async, service
+from benchmarks.load import Connection, disk, request, run_async, service
 from clickrank.errors import invalid
 from clickrank.service.runtime import definitions
 from clickrank.service.schemas.requests import NewRanker
 from clickrank.service.store.database import Database
 from clickrank.service.store.rankers import insert_ranker
 
-#: What ten thousand rankers with a thousand items each may take.
+#: Targets for ten thousand rankers with a thousand items each.
 START_SECONDS = 30.0
 MEMORY = 4 * 10**9
 _AT_ONCE = 500
 
 
 class ManyReport(msgspec.Struct):
-    """What many rankers take."""
+    """Time and memory that many rankers take."""
 
     rankers: int
     items: int
     start_seconds: float
-    bytes_at_start: int  # resident
-    bytes: int  # resident, after a rank of each
-    seconds_to_touch: float
+    bytes_at_start: int  # resident memory
+    bytes: int  # resident memory after one rank with each ranker
+    seconds_to_touch: float  # time of these ranks
     errors: int
 
     @property
-    def met(self) -> bool:
+    def correct(self) -> bool:
+        """Whether no request failed."""
+        return self.errors == 0
+
+    @property
+    def fast(self) -> bool:
         """Whether the targets are met."""
-        small = self.start_seconds < START_SECONDS and self.bytes < MEMORY
-        return small and self.errors == 0
+        return self.start_seconds < START_SECONDS and self.bytes < MEMORY and self.correct
 
 
-def many_rankers(
+def measure_many_rankers(
     *,
     folder: Path | None = None,
     n_rankers: int = 10_000,
@@ -53,14 +60,14 @@ def many_rankers(
     connections: int = 16,
     say: Callable[[str], None] = print,
 ) -> ManyReport:
-    """Make rankers, start a service of them, and rank once with each."""
+    """Create rankers, start a service with them, and rank once with each."""
     if n_rankers < 1:
         raise invalid("loadtest", "rankers must be at least 1", n_rankers)
     with tempfile.TemporaryDirectory(dir=disk(folder)) as place:
         store = f"sqlite:///{place}/loadtest.db"
         began = time.perf_counter()
         _make(store, n_rankers, n_items, n_positions, policy)
-        say(f"{n_rankers:,} rankers made in {time.perf_counter() - began:.0f} s")
+        say(f"{n_rankers:,} rankers created in {time.perf_counter() - began:.0f} s")
         began = time.perf_counter()
         with service(store) as (address, process):
             started = time.perf_counter() - began
@@ -81,7 +88,7 @@ def many_rankers(
 
 
 def _make(store: str, n_rankers: int, n_items: int, n_positions: int, policy: str) -> None:
-    """Make rankers in the store itself: over HTTP each would be a transaction of its own."""
+    """Create rankers directly in the store: over HTTP each would need its own transaction."""
     database = Database(store)
     database.upgrade()
     items = [f"item-{number}" for number in range(n_items)]
@@ -100,7 +107,7 @@ def _name(number: int) -> str:
 
 
 async def _touch(address: str, n_rankers: int, connections: int) -> int:
-    """Rank once with each ranker; returns how many requests failed."""
+    """Rank once with each ranker; return the number of failed requests."""
     host, _, port = address.removeprefix("http://").rpartition(":")
     paths = (f"/v1/rankers/{_name(number)}/rank" for number in range(n_rankers))
     requests = (request("POST", path, {}) for path in paths)
@@ -126,7 +133,7 @@ async def _touch(address: str, n_rankers: int, connections: int) -> int:
 
 
 def resident(process: int) -> int:
-    """Return the bytes of memory that a process has; Linux tells."""
+    """Return the resident memory of a process in bytes; works on Linux."""
     for line in Path(f"/proc/{process}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
@@ -134,12 +141,12 @@ def resident(process: int) -> int:
 
 
 def summary(report: ManyReport) -> list[str]:
-    """Return the report as lines, with the targets."""
+    """Return the lines of the report, with the targets."""
     return [
         f"{report.rankers:,} rankers of {report.items:,} items:",
         f"  started in {report.start_seconds:.1f} s (target {START_SECONDS:.0f} s)",
-        f"  after a rank of each {report.bytes / 1e9:.2f} GB resident "
+        f"  after one rank with each {report.bytes / 1e9:.2f} GB resident "
         f"(target {MEMORY / 1e9:.0f} GB; {report.bytes_at_start / 1e9:.2f} GB at the start), "
         f"{report.seconds_to_touch:.0f} s, {report.errors} errors: "
-        f"{'met' if report.met else 'MISSED'}",
+        f"{'met' if report.fast else 'MISSED'}",
     ]

@@ -1,14 +1,15 @@
-"""The load test itself, in short: it counts right, and what it calls correct is."""
+"""The load test counts correctly, and the command finds it in a checkout."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import msgspec
+import pytest
 from typer.testing import CliRunner
 
+from benchmarks.load import LoadReport, Speed
 from clickrank.cli.app import app
-from clickrank.cli.loadtest_one import LoadReport, Speed
 
 
 def speed(per_second: float, p99: float = 0.01, errors: int = 0) -> Speed:
@@ -32,6 +33,17 @@ def test_what_is_fast_and_correct() -> None:
     for rank in (speed(1_999), speed(2_000, p99=0.015)):
         assert not report(rounds={**report().rounds, "rank": [rank]}).fast
     assert not report(rounds={**report().rounds, "empty": [speed(5_001)]}).fast
+
+
+@pytest.mark.parametrize("options", [[], ["--many", "1"]])
+def test_an_installed_package_says_where_the_load_test_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    monkeypatch.setattr("clickrank.cli.service_commands.CHECKOUT", tmp_path)
+    result = CliRunner().invoke(app, ["loadtest", *options])
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert "in a checkout of clickrank" in result.stderr
 
 
 def test_a_short_one(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""A load test of the service on this machine: how fast, and is everything it promised on record.
+"""Load test of the service: how fast it answers, and whether it stored all acknowledged lists.
 
-The service runs in a process of its own, as `clickrank serve` starts it; this process sends. The
-machine may be busy with other things, so each kind of request has several rounds in turn, and what
-counts is the best of them.
+`clickrank loadtest` runs it. The service runs in a separate process that `clickrank serve` starts,
+and this process sends the requests. The machine may be busy with other things, so there are several
+rounds of each kind of request, and the best round counts.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from clickrank.service.runtime.verification import verify
 from clickrank.service.store.database import Database
 from clickrank.service.store.tables import impressions
 
-#: What a worker on SQLite must do with 16 connections.
-RANKS_A_SECOND = 2_000.0
+#: Targets for one worker on SQLite with 16 connections.
+RANKS_PER_SECOND = 2_000.0
 P99_SECONDS = 0.015
 SHARE_OF_EMPTY = 0.4
 
@@ -41,53 +41,53 @@ _CLI = "from clickrank.cli.app import app; app()"
 
 
 class LoadFailed(ClickRankError):
-    """The service did not start, or ended while it was asked."""
+    """The service did not start, or ended during the test."""
 
 
 class Speed(msgspec.Struct):
-    """What became of the requests of one round."""
+    """Numbers of one round of requests."""
 
     requests: int
     errors: int
     per_second: float
-    p50: float  # seconds, as all times here
+    p50: float  # seconds, like all times here
     p95: float
     p99: float
     worst: float
 
 
 class LoadReport(msgspec.Struct):
-    """A load test: all rounds by kind, and what the store says afterwards."""
+    """The results of a load test: all rounds by kind, and the state of the store afterwards."""
 
     connections: int
     rounds: dict[str, list[Speed]]  # "health", "empty", "rank", "mixed"
     acknowledged: int  # impressions
-    missing: int  # of them, not on record
-    problems: list[str]  # that `clickrank verify` finds
+    missing: int  # acknowledged impressions that are not in the store
+    problems: list[str]  # found by `clickrank verify`
 
     def best(self, kind: str) -> Speed:
-        """Return the round with the most requests a second."""
+        """Return the round with the most requests per second."""
         return max(self.rounds[kind], key=lambda speed: speed.per_second)
 
     def share_of(self, kind: str) -> float:
-        """Ranks a second, as a share of what another kind reaches."""
+        """Return the ranks per second as a share of the requests per second of another kind."""
         return self.best("rank").per_second / self.best(kind).per_second
 
     @property
     def errors(self) -> int:
-        """How many requests failed."""
+        """Number of failed requests."""
         return sum(speed.errors for speeds in self.rounds.values() for speed in speeds)
 
     @property
     def correct(self) -> bool:
-        """Whether nothing failed and nothing is missing."""
+        """Whether no request failed and no impression is missing."""
         return not (self.errors or self.missing or self.problems)
 
     @property
     def fast(self) -> bool:
-        """Whether the targets are met, by one and the same round where they are of ranks."""
+        """Whether the targets are met. One round must meet both targets for ranks."""
         speeds = [s for s in self.rounds["rank"] if s.p99 < P99_SECONDS]
-        enough = any(speed.per_second >= RANKS_A_SECOND for speed in speeds)
+        enough = any(speed.per_second >= RANKS_PER_SECOND for speed in speeds)
         return enough and self.share_of("empty") >= SHARE_OF_EMPTY
 
 
@@ -96,7 +96,7 @@ class LoadReport(msgspec.Struct):
 
 @contextlib.contextmanager
 def service(store: str, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Run `clickrank serve` on a free port of the loopback; gives its address once it answers."""
+    """Run `clickrank serve` on a free loopback port; yield its address once it answers."""
     command = [sys.executable, "-c", _CLI, "serve", "--store", store, "--port", "0", *options]
     started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -111,7 +111,7 @@ def service(store: str, *options: str) -> Iterator[tuple[str, subprocess.Popen[s
 
 def _address(started: subprocess.Popen[str]) -> str:
     assert started.stdout is not None
-    late = threading.Timer(START_SECONDS, started.kill)  # ends the lines below
+    late = threading.Timer(START_SECONDS, started.kill)  # ends the loop below
     late.start()
     try:
         for line in started.stdout:
@@ -119,20 +119,20 @@ def _address(started: subprocess.Popen[str]) -> str:
                 return line.split()[-1]
     finally:
         late.cancel()
-    raise LoadFailed("loadtest: the service did not start; what it said is above.")
+    raise LoadFailed("loadtest: the service did not start; its output is above.")
 
 
 # Connections
 
 
 class Connection(asyncio.Protocol):
-    """A kept-alive connection that sends the next request when the last one is answered.
+    """A kept-alive connection that sends a request as soon as the previous one is answered.
 
-    ``answered`` gets status and body of an answer and returns the next request, None to stop.
+    ``answered`` receives the status and body of an answer and returns the next request, or None to
+    stop.
     """
 
     def __init__(self, first: bytes, answered: Callable[[int, bytes], bytes | None]) -> None:
-        """Take the first request."""
         self._next: bytes | None = first
         self._answered = answered
         self._received = b""
@@ -146,7 +146,7 @@ class Connection(asyncio.Protocol):
         self._send()
 
     def data_received(self, data: bytes) -> None:
-        """Take a piece of an answer."""
+        """Collect the pieces of an answer."""
         received = self._received + data if self._received else data
         head, found, body = received.partition(b"\r\n\r\n")
         if not found or len(body) < _length(head):
@@ -158,7 +158,7 @@ class Connection(asyncio.Protocol):
         self._send()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End; too early if a request was under way."""
+        """Report an error if a request was in progress."""
         if not self.ended.done():
             self.ended.set_exception(LoadFailed("loadtest: the service closed a connection."))
 
@@ -177,7 +177,7 @@ def _length(head: bytes) -> int:
 
 
 def request(method: str, path: str, body: Any = None) -> bytes:
-    """Return a request as it is sent."""
+    """Return the bytes of a request."""
     content = b"" if body is None else msgspec.json.encode(body)
     head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\n"
     if body is not None:
@@ -197,20 +197,19 @@ _shown = msgspec.json.Decoder(_Shown).decode
 
 
 class Visitors:
-    """What the connections of one round send, until it is over.
+    """The requests that the connections of one round send.
 
     Parameters
     ----------
     kind
-        "health": GET requests that nothing is done for; "empty": the same with the requests that
-        lists are asked for with; "rank": lists; "mixed": lists and, of each, final clicks.
+        "health" sends GET requests to an empty handler; "empty" sends requests for a list to an
+        empty handler; "rank" requests lists; "mixed" requests lists and sends final clicks on each.
     """
 
     def __init__(self, kind: str, ranker: str, until: float, most: int, rng: random.Random) -> None:
-        """Begin."""
         self.ids: list[str] = []
         self.requests = self.errors = 0
-        self._until, self._left = until, most
+        self._until, self._remaining = until, most
         self._rank = request("POST", f"/v1/rankers/{ranker}/rank", {})
         self._empty = request("POST", "/ping", {})
         if kind == "health":
@@ -222,8 +221,8 @@ class Visitors:
     def _count(self, status: int) -> bool:
         self.requests += 1
         self.errors += status != 200
-        self._left -= 1
-        return self._left > 0 and time.perf_counter() < self._until
+        self._remaining -= 1
+        return self._remaining > 0 and time.perf_counter() < self._until
 
     def _nothing(self, status: int, body: bytes) -> bytes | None:
         return self._empty if self._count(status) else None
@@ -249,7 +248,7 @@ class Visitors:
 async def one_round(
     address: str, kind: str, ranker: str, connections: int, seconds: float, most: int, seed: int
 ) -> tuple[Speed, list[str]]:
-    """Send for so many seconds, at most so many requests; also returns the impressions' ids."""
+    """Send at most ``most`` requests in some seconds; return the speed and the impressions' ids."""
     loop = asyncio.get_running_loop()
     host, _, port = address.removeprefix("http://").rpartition(":")
     began = time.perf_counter()
@@ -288,7 +287,7 @@ def call(address: str, method: str, path: str, body: Any = None) -> Any:
 
 
 def run_async(coroutine: Any) -> Any:
-    """Run in the fastest event loop there is."""
+    """Run a coroutine in uvloop if it is installed, otherwise in asyncio's event loop."""
     try:
         import uvloop
     except ImportError:
@@ -299,7 +298,7 @@ def run_async(coroutine: Any) -> Any:
 # The test
 
 
-def loadtest(
+def run_load_test(
     *,
     folder: Path | None = None,
     store: str | None = None,
@@ -312,7 +311,7 @@ def loadtest(
     most: int = 100_000,
     say: Callable[[str], None] = print,
 ) -> LoadReport:
-    """Run the test on a store of its own; ``most`` bounds the requests of a round."""
+    """Run the test on a new store; ``most`` is the maximum number of requests per round."""
     if rounds < 1 or seconds <= 0:
         raise invalid("loadtest", "rounds and seconds must be positive", (rounds, seconds))
     with contextlib.ExitStack() as stack:
@@ -323,7 +322,10 @@ def loadtest(
         ids: list[str] = []
         with service(store) as (address, _):
             names = {}
-            for kind in ("rank", "mixed"):  # what is not final would stop the other's frontier
+            for kind in (
+                "rank",
+                "mixed",
+            ):  # two rankers: lists without final clicks would hold up the others
                 names[kind] = f"load-{kind}-{time.time_ns()}"
                 items = [f"item-{number}" for number in range(n_items)]
                 new = {"name": names[kind], "policy": policy, "items": items}
@@ -339,21 +341,21 @@ def loadtest(
                     ids += shown
                     say(_line(kind, speed))
         database = Database(store)
-        missing = len(ids) - _on_record(database, ids)
+        missing = len(ids) - _count_stored(database, ids)
         problems = verify(database).problems
         database.close()
     return LoadReport(connections, found, len(ids), missing, problems)
 
 
 def disk(folder: Path | None) -> Path:
-    """Return where to put a store: on a disk, not in memory, where a commit costs nothing."""
+    """Return a folder on a disk for the store: in a memory file system commits cost nothing."""
     if folder is not None:
         return folder
     lasting = Path("/var/tmp")  # unlike /tmp it survives a restart
     return lasting if os.access(lasting, os.W_OK) else Path(tempfile.gettempdir())
 
 
-def _on_record(database: Database, ids: list[str]) -> int:
+def _count_stored(database: Database, ids: list[str]) -> int:
     count = 0
     with database.reading() as connection:
         distinct = sorted(set(ids))
@@ -371,17 +373,17 @@ def _line(kind: str, speed: Speed) -> str:
 
 
 def summary(report: LoadReport) -> list[str]:
-    """Return the report as lines, with the targets."""
+    """Return the lines of the report, with the targets."""
     rank = report.best("rank")
     return [
         f"best of {len(report.rounds['rank'])} rounds, {report.connections} connections:",
         *(f"  {_line(kind, report.best(kind))}" for kind in report.rounds),
-        f"  ranks/s {rank.per_second:,.0f} (target {RANKS_A_SECOND:,.0f}), "
+        f"  ranks/s {rank.per_second:,.0f} (target {RANKS_PER_SECOND:,.0f}), "
         f"p99 {rank.p99 * 1e3:.1f} ms (target {P99_SECONDS * 1e3:.0f}), "
         f"{report.share_of('empty'):.0%} of an empty handler (target {SHARE_OF_EMPTY:.0%}): "
         f"{'met' if report.fast else 'MISSED'}",
         f"  {report.share_of('health'):.0%} of an empty handler of a GET without a body",
-        f"  {report.acknowledged:,} impressions acknowledged, {report.missing} not on record, "
+        f"  {report.acknowledged:,} impressions acknowledged, {report.missing} not stored, "
         f"{report.errors} errors, {len(report.problems)} problems in the store",
         *(f"  {problem}" for problem in report.problems[:20]),
     ]

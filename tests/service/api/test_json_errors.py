@@ -1,0 +1,175 @@
+"""Errors over HTTP show JSON: no Python literals, quotes, types or classes in their messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from clickrank.errors import invalid, unknown
+from clickrank.service.api import examples as e
+from clickrank.service.api.app import make_app
+from clickrank.service.runtime import definitions
+from clickrank.service.runtime.available_policies import policy_infos
+from clickrank.service.schemas import answers, requests
+from tests.service.fake_engine import Client, FakeEngine
+from tests.service.python_words import python_words
+
+POLICIES = policy_infos()
+#: Values for required settings, in the order of the policies' parameters.
+VALID = {
+    "horizon": 100,
+    "click_model": "pbm",
+    "examination": [1.0, 0.5],
+    "satisfaction": [0.5, 0.5],
+    "position_bias": [1.0, 0.5],
+    "features": [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]],
+    "scores": [0.1, 0.2, 0.3],
+    "best_ranking": [0, 1],
+}
+#: JSON of values of which most settings refuse most.
+WRONG = [
+    '"x"', "null", "true", "-1", "0", "1.5", "1e300", "[]", "{}", '[1, "a"]', "[[1, 2], [3]]",
+    '{"a": 1}', "[null]", '["a", "b", "c"]', '"0.5"', "[-1.0, 2.0, 3.0]", "[0.5]", '"it\'s"',
+]  # fmt: skip
+
+
+class DefiningEngine(FakeEngine):
+    """Checks new rankers as the engine does, but compiles no policies."""
+
+    async def create(self, new: requests.NewRanker) -> tuple[answers.Ranker, bool]:
+        definitions.define(new)
+        return e.RANKER, True
+
+    async def ranker(self, name: str) -> answers.Ranker:
+        if name == "unknown":
+            raise unknown("policy", "grap", ["grab"])
+        raise invalid("PBMUCB", "epsilon must be True, False or 'auto'", (None, True, "it's"))
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    async def opened() -> Any:
+        return DefiningEngine()
+
+    with Client(make_app(opened)) as opened_client:
+        yield opened_client
+
+
+def post(client: Client, path: str, text: str) -> Any:
+    content = {"content": text.encode(), "headers": {"content-type": "application/json"}}
+    return client.post(path, **content)
+
+
+def new_ranker(policy: str, settings: str, **more: object) -> str:
+    fields = {"name": "shop", "items": ["a", "b", "c"], "n_positions": 2, "policy": policy, **more}
+    return f'{json.dumps(fields)[:-1]}, "settings": {settings}}}'
+
+
+def message(answer: Any) -> str:
+    """Return the message of an error, after checking that it contains no Python."""
+    assert 400 <= answer.status_code < 500, answer.text
+    text: str = answer.json()["error"]["message"]
+    assert python_words(text) == [], text
+    return text
+
+
+def test_python_is_found() -> None:
+    """The check is able to fail."""
+    for text in (
+        "PBMUCB: epsilon must be 0",
+        "horizon must be given, got None.",
+        "give it as allow_mismatch=True",
+        "unknown item 'a'.",
+        "Expected `str`, got `int`",
+        "unhashable type: list",
+        "prior must be a clickrank.priors.Beta",
+        "got <object object at 0x7f>",
+        "got array([1, 2])",
+    ):
+        assert python_words(text), text
+    for text in ('n_items must be 3, got "it\'s".', "the page's list is unknown", "`$.a` is null"):
+        assert not python_words(text), text
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_settings_of_every_policy(client: Client, policy: answers.PolicyInfo) -> None:
+    required = {one.name: VALID.get(one.name, 1) for one in policy.settings if one.required}
+    refused = 0
+    for settings in ("{}", '{"nonsense": 1}', '{"prior": {}}'):
+        answer = post(client, "/v1/rankers", new_ranker(policy.name, settings))
+        if answer.status_code != 200 and answer.status_code != 201:
+            message(answer)
+    for setting in policy.settings:
+        others = {name: value for name, value in required.items() if name != setting.name}
+        for value in WRONG:
+            settings = (
+                f'{json.dumps(others)[:-1]}{", " if others else ""}"{setting.name}": {value}}}'
+            )
+            answer = post(client, "/v1/rankers", new_ranker(policy.name, settings))
+            if answer.status_code not in (200, 201):
+                refused += 1
+                message(answer)
+    assert refused >= 10 * len(policy.settings) // 2
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"policy": "grap"}, 'Unknown policy "grap". Did you mean "grab"?'),
+        ({"n_positions": 4}, "shop: n_positions must be between 1 and"),
+        ({"items": ["a", "a"], "n_positions": 1}, 'shop: items must be distinct, got "a".'),
+        ({"start": {"ranking": ["zebra"]}}, 'unknown item "zebra".'),
+        ({"prior": {"alpha": [1], "beta": [1]}}, "prior.alpha must hold 3 numbers, got 1."),
+        ({"mode": "off"}, 'Body: invalid enum value "off" at `$.mode`.'),
+        ({"n_positions": "3"}, "Body: expected `integer`, got `string` at `$.n_positions`."),
+        ({"items": "a"}, "Body: expected `array`, got `string` at `$.items`."),
+        ({"prior": 1}, "Body: expected `object | null`, got `integer` at `$.prior`."),
+        ({"log_propensities": 1}, "expected `boolean`, got `integer` at `$.log_propensities`."),
+        ({"prior": {"alpha": ["a"]}}, "expected `number`, got `string` at `$.prior.alpha[0]`."),
+        ({"name": "-"}, "Body: expected 1 to 100 letters, digits, dots, dashes and underscores"),
+        ({"colour": "red"}, "Body: unknown field `colour`."),
+        ({"items": None}, "Body: expected `array`, got `null` at `$.items`."),
+    ],
+)
+def test_wrong_rankers(client: Client, more: dict[str, Any], expected: str) -> None:
+    text = new_ranker(**{"policy": "pb-mhb", "settings": "{}", **more})
+    assert expected in message(post(client, "/v1/rankers", text))
+
+
+def test_a_field_that_is_missing(client: Client) -> None:
+    answer = post(client, "/v1/rankers", '{"name": "shop"}')
+    assert message(answer) == "Body: required field `items` is missing."
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v1/rankers/it's"),
+        ("GET", "/v1/rankers/a%22b"),
+        ("GET", "/nowhere/'x'"),
+        ("GET", "/static/none.js"),
+        ("PUT", "/v1/rankers"),
+        ("GET", "/v1/rankers?limit=x"),
+        ("GET", "/v1/rankers?limit=None"),
+        ("GET", "/v1/rankers?colour=red"),
+        ("GET", "/v1/policies?colour=red"),
+        ("DELETE", "/v1/keys/x"),
+        ("POST", "/v1/impressions/short/clicks"),
+    ],
+)
+def test_wrong_addresses(client: Client, method: str, path: str) -> None:
+    answer = client.request(method, path, json={})
+    assert "null" not in message(answer)
+
+
+def test_what_policies_raise_is_worded_at_the_boundary(client: Client) -> None:
+    wrong = client.get("/v1/rankers/shop")
+    assert message(wrong) == (
+        'pbm-ucb: epsilon must be true, false or "auto", got [null, true, "it\'s"].'
+    )
+    assert message(client.get("/v1/rankers/unknown")) == (
+        'Unknown policy "grap". Did you mean "grab"?'
+    )

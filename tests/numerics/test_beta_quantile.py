@@ -13,7 +13,7 @@ from scipy import integrate, special
 from clickrank._compile.jit import kernel
 from clickrank._core.arrays import Floats
 from clickrank.numerics.beta_quantile import beta_upper_quantile, stirling_rest
-from clickrank.numerics.posterior_quantile import ROOM, posterior_upper_quantile
+from clickrank.numerics.posterior_quantile import BUFFER_SIZE, posterior_upper_quantile
 
 
 @kernel
@@ -99,7 +99,7 @@ def log_density(
 def test_posterior_quantile_agrees_with_integration() -> None:
     """P(X > x) = δ by adaptive integration, to a relative 1e-9 of x, of posteriors of all kinds."""
     rng = np.random.default_rng(5)
-    room = np.zeros(ROOM)
+    room = np.zeros(BUFFER_SIZE)
     for _ in range(40):
         n = int(rng.integers(1, 6))
         alpha, beta = 10 ** rng.uniform(-1, 3), 10 ** rng.uniform(-1, 2.5)
@@ -129,7 +129,7 @@ def test_posterior_quantile_agrees_with_integration() -> None:
 
 
 def test_posterior_quantile_without_doubt_is_the_beta_quantile() -> None:
-    room = np.zeros(ROOM)
+    room = np.zeros(BUFFER_SIZE)
     for alpha, beta in ((0.05, 3.0), (1.0, 1.0), (7.3, 0.2), (400.0, 90.0)):
         found = posterior_upper_quantile(
             alpha, np.array([0.0, beta]), np.array([0.5, 1.0]), math.log(0.001), room

@@ -99,10 +99,10 @@ def test_batches_do_not_freeze_the_leader() -> None:
 @pytest.mark.parametrize(
     ("neighbours", "message"),
     [
-        ([], "neighbours must hold a list of items for each item, got []"),
-        ("ab", "neighbours must hold a list of items for each item, got 'ab'"),
-        (7, "neighbours must hold a list of items for each item, got 7"),
-        ([1, 0], "neighbours must hold a list of items for each item, got [1, 0]"),
+        ([], "neighbours must be a list with one list of items for each item, got []"),
+        ("ab", "neighbours must be a list with one list of items for each item, got 'ab'"),
+        (7, "neighbours must be a list with one list of items for each item, got 7"),
+        ([1, 0], "neighbours must be a list with one list of items for each item, got [1, 0]"),
         ([[1], [2]], "neighbours[1] must hold other items, below 2, got 2"),
         ([[-1], [0]], "neighbours[0] must hold other items, below 2, got -1"),
         ([[1], [1]], "neighbours[1] must hold other items, below 2, got 1"),

@@ -13,7 +13,7 @@ import numpy as np
 from clickrank._compile.jit import inline_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.beta_quantile import beta_upper_quantile
-from clickrank.numerics.posterior_quantile import ROOM
+from clickrank.numerics.posterior_quantile import BUFFER_SIZE
 from clickrank.policies._shared.attraction_posterior import fold_misses, quantile_of
 from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.bayes_ucb import BayesUCB, PageParams, PageState, Params, State
@@ -43,7 +43,7 @@ class PageCache(NamedTuple):
     best: Ints  # (n_positions,), items by decreasing U_i
     order: Ints  # (n_positions,), positions by decreasing examination
     exponents_buffer: Floats  # (n_positions + 1,), see `fold_misses`
-    pieces_buffer: Floats  # (ROOM,), see `posterior_upper_quantile`
+    pieces_buffer: Floats  # (BUFFER_SIZE,), see `posterior_upper_quantile`
 
 
 def build(params: Params, state: State) -> Cache:
@@ -98,7 +98,7 @@ def build_page(params: PageParams, state: PageState) -> PageCache:
         best=np.zeros(n_positions, dtype=np.int64),
         order=prominence(params.visibility),
         exponents_buffer=np.zeros(n_positions + 1),
-        pieces_buffer=np.zeros(ROOM),
+        pieces_buffer=np.zeros(BUFFER_SIZE),
     )
 
 

@@ -1,10 +1,10 @@
-"""Upper quantiles of Beta distributions: what an attraction exceeds with probability δ.
+"""Upper quantiles of Beta distributions: the x that a variable exceeds with probability δ.
 
 The equation P(X > x) = δ is solved in the log-odds t = log(x/(1 - x)), where a Beta density is
-log-concave, whatever its parameters. So log P(X > x) is concave in t too: Newton's method converges
-from anywhere, and Halley's, for which the second derivative comes free, in two or three steps. The
-tail itself is a continued fraction. The answer depends on (α, β, δ) alone, bit for bit: items of
-the same counts tie, in whatever order the counts came.
+log-concave for all parameters. So log P(X > x) is concave in t too: Newton's method converges from
+any start, and Halley's method, whose second derivative costs nothing extra, in two or three steps.
+The tail probability is computed as a continued fraction. The result depends on (α, β, δ) alone, bit
+for bit, so that equal parameters give equal quantiles.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import math
 from clickrank._compile.jit import inline_kernel, lean_kernel
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
-#: Log-odds below which an attraction is 0, and above which it is 1, to float64.
+#: Log-odds below which x is 0, and above which it is 1, in float64.
 _LOWEST, _HIGHEST = -740.0, 40.0
-_MOST_TERMS = 20_000  # of a fraction: enough for parameters up to 1e8 and more
+_MOST_TERMS = 20_000  # of a continued fraction: enough for parameters beyond 1e8
 _HUGE = 1e100
 
 
 @lean_kernel
 def stirling_rest(z: float) -> float:
-    """Return log Γ(z) less Stirling's (z - 1/2) log z - z + log(2π)/2, for z > 0."""
+    """Return log Γ(z) minus Stirling's (z - 1/2) log z - z + log(2π)/2, for z > 0."""
     if z < 10.0:
         w = z
         product = 1.0
@@ -41,7 +41,7 @@ def stirling_rest(z: float) -> float:
 
 @inline_kernel
 def stirling_rest_of_large(z: float) -> float:
-    """Return the same for z ≥ 10: the series in 1/z, to 1e-16."""
+    """Return `stirling_rest` for z ≥ 10, by its series in 1/z, with an error of 1e-16."""
     u = 1.0 / (z * z)
     return (
         1.0 / 12.0
@@ -52,7 +52,7 @@ def stirling_rest_of_large(z: float) -> float:
 
 @lean_kernel
 def log_scale(alpha: float, beta: float) -> float:
-    """Return the logarithm of the density of Beta(α, β) by t, at its mode α/(α + β)."""
+    """Return the log-density of Beta(α, β) with respect to t, at its mode α/(α + β)."""
     total = alpha + beta
     return (
         0.5 * math.log(alpha * (beta / total))
@@ -65,7 +65,7 @@ def log_scale(alpha: float, beta: float) -> float:
 
 @inline_kernel
 def _log_ratio(value: float, reference: float, difference: float) -> float:
-    """Return log(value/reference), precise also where they are close."""
+    """Return log(value/reference), which is precise even if the two are close."""
     change = difference / reference
     return math.log1p(change) if abs(change) < 0.5 else math.log(value / reference)
 
@@ -74,7 +74,7 @@ def _log_ratio(value: float, reference: float, difference: float) -> float:
 def _fraction(a: float, b: float, x: float) -> float:
     """Return I_x(a, b) in units of x^a (1 - x)^b / (a B(a, b)); best for x < (a + 1)/(a + b + 2).
 
-    The even part of the usual continued fraction, by its forward recurrence.
+    This is the even part of the usual continued fraction, by its forward recurrence.
     """
     odd = -(a + b) * x / (a + 1.0)
     term = 1.0 + odd
@@ -104,9 +104,9 @@ def _fraction(a: float, b: float, x: float) -> float:
 
 @lean_kernel
 def _guess(alpha: float, beta: float, log_delta: float, normal: float, scale: float) -> float:
-    """Return log-odds near the quantile; any would do."""
+    """Return log-odds near the quantile, to start from; any start gives the same result."""
     if alpha >= 1.0 and beta >= 1.0:
-        # Log-odds are twice half the logarithm of an F ratio, which is nearly normal (Carter).
+        # Half the logarithm of an F ratio is nearly normal (Carter); log-odds are twice that.
         r = 1.0 / (2.0 * alpha - 1.0)
         s = 1.0 / (2.0 * beta - 1.0)
         h = 2.0 / (r + s)
@@ -116,15 +116,15 @@ def _guess(alpha: float, beta: float, log_delta: float, normal: float, scale: fl
         return 2.0 * w + math.log(alpha / beta)
     total = alpha + beta
     log_constant = scale - alpha * math.log(alpha / total) - beta * math.log(beta / total)
-    if beta < 1.0:  # by the power of the density at 1
+    if beta < 1.0:  # from the power of the density at 1
         t = (log_constant - math.log(beta) - log_delta) / beta
         if t > 0.0 or alpha >= 1.0:
             return t
-    lower = -math.expm1(log_delta)  # by the power of the density at 0
+    lower = -math.expm1(log_delta)  # from the power of the density at 0
     t = (math.log(lower) + math.log(alpha) - log_constant) / alpha if lower > 0.0 else -math.inf
     if beta < 1.0 or t < -math.log(beta) - 1.0:
         return t
-    # By the tail of Beta(1, β), which shrinks with α.
+    # From the tail of Beta(1, β), which shrinks with α.
     rest = math.expm1((math.log(alpha) - log_delta) / beta)
     return max(t, math.log(rest)) if rest > 0.0 else t
 
@@ -133,8 +133,8 @@ def _guess(alpha: float, beta: float, log_delta: float, normal: float, scale: fl
 def beta_upper_quantile(alpha: float, beta: float, log_delta: float, normal: float) -> float:
     """Return the x that a Beta(α, β) variable exceeds with probability δ.
 
-    ``log_delta`` is log δ < 0, ``normal`` the same quantile of the standard normal distribution.
-    The result may round to 0 or to 1.
+    ``log_delta`` is log δ < 0, and ``normal`` is the number that a standard normal variable exceeds
+    with probability δ. The result may be rounded to 0 or to 1.
     """
     total = alpha + beta
     p = alpha / total
@@ -150,8 +150,8 @@ def beta_upper_quantile(alpha: float, beta: float, log_delta: float, normal: flo
         beyond = x - p if p < 0.5 else q - y
         log_density = (
             scale + alpha * _log_ratio(x, p, beyond) + beta * _log_ratio(y, q, -beyond)
-        )  # of t
-        # The tail above, and the rate at which its logarithm falls.
+        )  # with respect to t
+        # The probability of the tail, and the rate at which its logarithm falls.
         if y * (total + 2.0) < beta + 1.0:
             ratio = beta / _fraction(beta, alpha, y)
             error = log_density - math.log(ratio) - log_delta
@@ -172,7 +172,7 @@ def beta_upper_quantile(alpha: float, beta: float, log_delta: float, normal: flo
             t = 0.5 * (low + high)
             if not low < t < high:
                 break
-        elif abs(step) < 1e-5 * min(1.0, 1.0 / ratio):  # of third order: nothing is left
+        elif abs(step) < 1e-5 * min(1.0, 1.0 / ratio):  # convergence is cubic: nothing is left
             break
     if t >= _HIGHEST - 1.0:
         return 1.0

@@ -1,4 +1,4 @@
-"""Positive definite matrices, of which the lower half is given, by their Cholesky factors."""
+"""Cholesky factors, inverses and solutions of systems, for positive definite matrices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clickrank._core.arrays import Floats
 
 @lean_kernel
 def factorise(matrix: Floats, size: int, factor: Floats) -> None:
-    """Write the lower factor of the first rows and columns; it may take the matrix's place."""
+    """Write the lower factor of the first rows and columns; ``factor`` may be ``matrix``."""
     for i in range(size):
         for j in range(i + 1):
             rest = matrix[i, j]
@@ -21,9 +21,9 @@ def factorise(matrix: Floats, size: int, factor: Floats) -> None:
 
 @lean_kernel
 def invert_positive(matrix: Floats, rank: int, inverse: Floats) -> None:
-    """Invert a positive definite matrix, of which the lower half is given and overwritten."""
+    """Write the inverse of a positive definite matrix, whose lower half is read and overwritten."""
     factorise(matrix, rank, matrix)
-    for a in range(rank):  # the factor's inverse
+    for a in range(rank):  # the inverse of the factor
         matrix[a, a] = 1.0 / matrix[a, a]
         for b in range(a):
             total = 0.0
@@ -41,9 +41,10 @@ def invert_positive(matrix: Floats, rank: int, inverse: Floats) -> None:
 
 @lean_kernel
 def solve_positive(matrix: Floats, right: Floats) -> bool:
-    """Solve matrix · x = right in place by Cholesky; of the matrix the lower half is read.
+    """Overwrite ``right`` by the solution of matrix · x = right; return whether it is reliable.
 
-    A pivot that is not positive but for rounding counts as infinite: x is 0 there.
+    Only the lower half of the matrix is read; it is overwritten. A pivot that is 0 up to rounding
+    is taken as infinite, so that x is 0 there.
     """
     n = right.shape[0]
     good = True

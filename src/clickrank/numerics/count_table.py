@@ -1,15 +1,15 @@
-"""Counts by key: a dictionary of fixed size for kernels.
+"""Hash table of counts, of fixed size, for kernels.
 
-A key is a hash of 62 bits that stands for something of which there are too many for a table, as the
-lists and ordered partitions that lead a unimodal bandit (GRAB, S-GRAB, UniRank). Among a million of
-them, two share a hash with a probability of 1e-7, and a new one meets the hash of one of 8,192 kept
-with a probability of 2e-15.
+A key is a hash of 62 bits. It stands for objects of which there are too many for an array, such as
+the leaders of a unimodal bandit (GRAB, S-GRAB, UniRank). Among a million objects, two have the same
+hash with a probability of 1e-7; a new object has the hash of one of 8,192 stored objects with a
+probability of 2e-15.
 
-Slots come in buckets of eight; a key belongs to one bucket. Where a ninth key meets a full bucket,
-it takes the place of the one with the least count (the first of them in the bucket), which is
-forgotten: should that key return, it counts from zero. So the counts are exact until some bucket
-overflows. With the default 2**13 slots that has a probability below 1 % up to about 1,200 different
-keys, and the largest counts are the last to be forgotten.
+Slots form buckets of eight, and a key belongs to one bucket. If a bucket is full, a new key
+replaces the key with the smallest count (the first of them in the bucket). A replaced key that
+comes back counts from zero again. So the counts are exact until some bucket overflows. With the
+default 2**13 slots, the probability of that is below 1 % for up to about 1,200 different keys, and
+keys with large counts are replaced last.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ import numpy as np
 from clickrank._compile.jit import lean_kernel
 from clickrank._core.arrays import Ints
 
-#: Slots of a dictionary unless told otherwise; a power of two, and at least eight.
+#: Default number of slots: a power of two, at least eight.
 SLOTS = 2**13
 _WAYS = 8
-# Hashes are made of halves of 31 bits: no product passes 2**63, as overflow is not defined in
+# Hashes consist of halves of 31 bits, so that no product exceeds 2**63: overflow is undefined in
 # machine code, and does not happen in Python.
 _HALF = 2**31 - 1
-#: Sums of hashes are hashes again within these bits.
+#: Mask that makes a sum of hashes a hash again.
 HASH_BITS = 2**62 - 1
 
 
 def no_counts(slots: int = SLOTS) -> tuple[Ints, Ints]:
-    """Return the keys and the counts of an empty dictionary, (slots,) each."""
+    """Return the keys and the counts of an empty table, of shape (slots,) each."""
     return np.zeros(slots, dtype=np.int64), np.zeros(slots, dtype=np.int64)
 
 
 @lean_kernel
 def _scrambled(z: int) -> int:
-    """Return 31 bits that each depend on all 31 of the input, one to one."""
+    """Return a permutation of 31-bit numbers whose output bits depend on all input bits."""
     z = (z ^ (z >> 16)) * 0x45D9F3B & _HALF
     z = (z ^ (z >> 15)) * 0x119DE1F3 & _HALF
     return z ^ (z >> 16)
@@ -44,7 +44,7 @@ def _scrambled(z: int) -> int:
 
 @lean_kernel
 def pair_hash(first: int, second: int) -> int:
-    """Return 62 bits that look random, for two numbers in [0, 2**30)."""
+    """Return a hash of 62 bits of two numbers in [0, 2**30)."""
     high = _scrambled((first * 0x3C6EF373 + second * 0x1B873593 + 0x2545F491) & _HALF)
     low = _scrambled((first * 0x2C1B3C6D + second * 0x297A2D39 + high) & _HALF)
     return (high << 31) | low
@@ -52,7 +52,7 @@ def pair_hash(first: int, second: int) -> int:
 
 @lean_kernel
 def count_of(keys: Ints, counts: Ints, key: int) -> int:
-    """Return how often a key was counted, as far as remembered."""
+    """Return the count of a key, since it was last stored."""
     first = (key & (keys.shape[0] // _WAYS - 1)) * _WAYS
     for slot in range(first, first + _WAYS):
         if keys[slot] == key and counts[slot] > 0:

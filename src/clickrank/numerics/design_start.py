@@ -1,4 +1,4 @@
-"""Where to begin the search for a design: few items, far apart, that span all others."""
+"""Starting point of the search for a design: a few vectors, far apart, that span all others."""
 
 from __future__ import annotations
 
@@ -7,44 +7,45 @@ import math
 from clickrank._compile.jit import lean_kernel
 from clickrank._core.arrays import Floats, Ints
 
-# A direction in which no vector reaches further than this, as part of the longest one, is none;
-# all features have a largest value of 1 then.
+# A direction does not count if no vector reaches further in it than this share of the longest
+# vector, once each feature is divided by its largest value.
 FLAT = 1e-6
 
 
 @lean_kernel
-def spread_items(features: Floats, items: Ints, squares: Floats, marks: Ints) -> int:
-    """Choose items that span all others and are far apart; return how many.
+def spread_vectors(features: Floats, vectors: Ints, squares: Floats, indices: Ints) -> int:
+    """Choose vectors that span all others and are far apart; return their number, the rank.
 
-    Each is the item that reaches furthest in a direction orthogonal to those before it (kumar2005):
-    their volume is then within a factor of the largest that depends on the dimension alone. A
-    direction in which none reaches far is set aside.
+    ``vectors`` are row numbers of the features. Each chosen vector is the one that reaches furthest
+    in a direction orthogonal to those before it (kumar2005): the ratio of the largest volume and
+    theirs is bounded by the dimension alone. A direction in which none reaches far is skipped.
+    ``indices[0]`` receives the chosen vectors, ``indices[1]`` coordinates that tell them apart.
     """
     n_features = features.shape[1]
-    basis = squares[0]  # orthonormal: from the front those of chosen items, from the back flat ones
-    unit = squares[1, 0]  # 1 / the largest value of a feature: it may be in any unit
+    basis = squares[0]  # orthonormal: chosen vectors at the front, flat directions at the back
+    unit = squares[1, 0]  # 1 / the largest value of each feature, which may be in any unit
     for c in range(n_features):
         unit[c] = 0.0
-    for item in items:
+    for vector in vectors:
         for c in range(n_features):
-            unit[c] = max(unit[c], abs(features[item, c]))
+            unit[c] = max(unit[c], abs(features[vector, c]))
     for c in range(n_features):
         unit[c] = 1.0 / unit[c] if unit[c] > 0.0 else 0.0
     longest = 0.0
-    first = items[0]
-    for item in items:
+    first = vectors[0]
+    for vector in vectors:
         norm = 0.0
         for c in range(n_features):
-            norm += (unit[c] * features[item, c]) ** 2
+            norm += (unit[c] * features[vector, c]) ** 2
         if norm > longest:
             longest = norm
-            first = item
+            first = vector
     rank = int(longest > 0.0)
     if rank == 0:
         return rank
     free = n_features - rank  # dimensions neither spanned nor flat
     least = FLAT * math.sqrt(longest)
-    marks[0, 0] = first
+    indices[0, 0] = first
     for c in range(n_features):
         basis[0, c] = unit[c] * features[first, c] / math.sqrt(longest)
     direction = squares[2, 0]
@@ -52,32 +53,32 @@ def spread_items(features: Floats, items: Ints, squares: Floats, marks: Ints) ->
         _new_direction(basis, rank, free, direction)
         furthest = 0.0
         chosen = first
-        for item in items:
+        for vector in vectors:
             reach = 0.0
             for c in range(n_features):
-                reach += direction[c] * unit[c] * features[item, c]
+                reach += direction[c] * unit[c] * features[vector, c]
             if abs(reach) > furthest:
                 furthest = abs(reach)
-                chosen = item
+                chosen = vector
         free -= 1
         if furthest <= least:
             for c in range(n_features):
                 basis[rank + free, c] = direction[c]
             continue
-        marks[0, rank] = chosen
+        indices[0, rank] = chosen
         for c in range(n_features):
             direction[c] = unit[c] * features[chosen, c]
         _orthogonalise(basis, rank, free + 1, direction)
         for c in range(n_features):
             basis[rank, c] = direction[c]
         rank += 1
-    _choose_coordinates(basis, rank, squares[1], marks[1])
+    _choose_coordinates(basis, rank, squares[1], indices[1])
     return rank
 
 
 @lean_kernel
 def _new_direction(basis: Floats, rank: int, free: int, direction: Floats) -> None:
-    """Write a unit vector orthogonal to the basis: the axis that it covers least, less its part."""
+    """Write a unit vector orthogonal to the basis, from the axis that the basis covers least."""
     n_features = direction.shape[0]
     axis = 0
     least = math.inf
@@ -98,7 +99,7 @@ def _new_direction(basis: Floats, rank: int, free: int, direction: Floats) -> No
 @lean_kernel
 def _orthogonalise(basis: Floats, rank: int, free: int, direction: Floats) -> None:
     n_features = direction.shape[0]
-    for _ in range(2):  # the second time for the rounding of the first
+    for _ in range(2):  # the second pass removes the rounding errors of the first
         for i in range(n_features):
             if i >= rank and i < rank + free:
                 continue
@@ -117,7 +118,7 @@ def _orthogonalise(basis: Floats, rank: int, free: int, direction: Floats) -> No
 
 @lean_kernel
 def _choose_coordinates(basis: Floats, rank: int, work: Floats, coordinates: Ints) -> None:
-    """Write as many coordinates as the rank, in which the basis is still independent."""
+    """Write ``rank`` coordinates in which the rows of the basis are independent."""
     n_features = basis.shape[1]
     for c in range(n_features):
         coordinates[c] = c

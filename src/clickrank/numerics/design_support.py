@@ -1,4 +1,4 @@
-"""A design on fewer items: those without weight left out, and those that others can stand for."""
+"""Designs on fewer vectors: without those of weight 0, and without those that others replace."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from clickrank._core.arrays import Floats, Ints
 
 
 @lean_kernel
-def keep_weighted(points: Floats, weights: Floats, size: int, rank: int, marks: Ints) -> int:
-    """Forget candidates without weight; return how many are left."""
+def keep_weighted(points: Floats, weights: Floats, size: int, rank: int, indices: Ints) -> int:
+    """Remove candidates without weight; return how many remain."""
     to = 0
     for i in range(size):
         if weights[i] > 0.0:
-            marks[0, to] = marks[0, i]
+            indices[0, to] = indices[0, i]
             weights[to] = weights[i]
             for c in range(rank):
                 points[to, c] = points[i, c]
@@ -29,13 +29,13 @@ def reduce_support(
     size: int,
     rank: int,
     change: Floats,
-    marks: Ints,
+    indices: Ints,
     table: Floats,
 ) -> int:
-    """Take away candidates until rank · (rank + 1) / 2 are left; return how many are left.
+    """Remove candidates until rank · (rank + 1) / 2 remain; return how many remain.
 
-    More products x xᵀ than that are dependent: weights can change without changing Q(π), until one
-    of them is 0. Their sum is not let grow, so that no leverage does once it is made 1 again.
+    More products x xᵀ than that are linearly dependent: weights can change without changing Q(π),
+    until one of them is 0. Their sum never grows, so that no leverage grows when it is scaled to 1.
     """
     most = rank * (rank + 1) // 2
     while size > most:
@@ -53,7 +53,7 @@ def reduce_support(
         for i in range(columns):
             weights[i] = max(0.0, weights[i] + step * sign * change[i])
         weights[last] = 0.0
-        size = keep_weighted(points, weights, size, rank, marks)
+        size = keep_weighted(points, weights, size, rank, indices)
     total = 0.0
     for i in range(size):
         total += weights[i]
@@ -64,10 +64,10 @@ def reduce_support(
 
 @lean_kernel
 def _dependence(points: Floats, rank: int, most: int, change: Floats, table: Floats) -> int:
-    """Find numbers, not all 0, with Σ number · x xᵀ = 0 over the first candidates.
+    """Write numbers, not all 0, with Σ number · x xᵀ = 0 over the first candidates.
 
-    Returns over how many. By elimination, column by column, up to the first one that depends on
-    those before it.
+    Returns the number of candidates involved. Elimination goes column by column, up to the first
+    column that depends on those before it.
     """
     for i in range(most + 1):
         norm = 0.0

@@ -1,4 +1,4 @@
-"""Birkhoff's decomposition: a doubly stochastic matrix as a mixture of permutations."""
+"""Birkhoff's decomposition of a doubly stochastic matrix into permutations with weights."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from clickrank._core.arrays import Floats, Ints
 
 @kernel
 def decompose(amounts: Floats, lists: Ints, weights: Floats) -> None:
-    """Write amounts of items at positions as lists with weights above 0; those left over get 0.
+    """Write amounts by row and column as lists with weights; unused lists have weight 0.
 
-    ``lists[s, k]`` is the item of position k. See `fill_up` for what amounts must be.
+    A list has one row for each column: ``lists[s, k]`` is the row of column k. `fill_up` says which
+    amounts are possible.
     """
-    n_items, n_positions = amounts.shape
-    matrix = np.zeros((n_items, n_items))
-    permutations = np.zeros((lists.shape[0], n_items), dtype=np.int64)
+    n_rows, n_columns = amounts.shape
+    matrix = np.zeros((n_rows, n_rows))
+    permutations = np.zeros((lists.shape[0], n_rows), dtype=np.int64)
     fill_up(amounts, matrix)
     weights[:] = 0.0
-    birkhoff(matrix, permutations, weights, np.zeros((4, n_items), dtype=np.int64))
-    lists[:] = permutations[:, :n_positions]
+    birkhoff(matrix, permutations, weights, np.zeros((4, n_rows), dtype=np.int64))
+    lists[:] = permutations[:, :n_columns]
 
 
 @lean_kernel
-def birkhoff(matrix: Floats, permutations: Ints, weights: Floats, work: Ints) -> int:
+def birkhoff(matrix: Floats, permutations: Ints, weights: Floats, matching_buffer: Ints) -> int:
     """Write a square matrix of equal row and column sums as Σ weight · permutation.
 
     ``permutations[s, k]`` is the row of column k. Each step takes a permutation whose smallest
-    entry is large (within a factor 2 of the largest possible) and empties one entry at least, so
-    n² steps are enough. Returns their number; the matrix is left with what remains: rounding.
-    ``work`` is room for 4 × n numbers.
+    entry is at least half the largest possible, and sets one or more entries to 0, so that n² steps
+    are enough. Returns their number. Rounding errors remain in the matrix. ``matching_buffer`` has
+    shape (4, n).
     """
     n = matrix.shape[0]
-    row_of = work[0]
+    row_of = matching_buffer[0]
     largest = 0.0
     for i in range(n):
         for k in range(n):
@@ -42,7 +43,7 @@ def birkhoff(matrix: Floats, permutations: Ints, weights: Floats, work: Ints) ->
     threshold = largest
     steps = 0
     while threshold > smallest and steps < permutations.shape[0]:
-        if not _match(matrix, threshold, work):
+        if not _match(matrix, threshold, matching_buffer):
             threshold *= 0.5
             continue
         weight = matrix[row_of[0], 0]
@@ -57,13 +58,18 @@ def birkhoff(matrix: Floats, permutations: Ints, weights: Floats, work: Ints) ->
 
 
 @lean_kernel
-def _match(matrix: Floats, threshold: float, work: Ints) -> bool:
-    """Find a permutation with all entries at least ``threshold``; False if there is none.
+def _match(matrix: Floats, threshold: float, matching_buffer: Ints) -> bool:
+    """Find a permutation with all entries at least ``threshold``; return whether there is one.
 
-    Augmenting paths by breadth-first search, from one column after the other.
+    Augmenting paths are found by breadth-first search from one column after the other.
     """
     n = matrix.shape[0]
-    row_of, seen, parent, queue = work[0], work[1], work[2], work[3]
+    row_of, seen, parent, queue = (
+        matching_buffer[0],
+        matching_buffer[1],
+        matching_buffer[2],
+        matching_buffer[3],
+    )
     for k in range(n):
         row_of[k] = -1
     for start in range(n):
@@ -93,7 +99,7 @@ def _match(matrix: Floats, threshold: float, work: Ints) -> bool:
                 size += 1
         if free < 0:
             return False
-        while free >= 0:  # hand each row to the column that reached it
+        while free >= 0:  # give each row to the column that reached it
             column = parent[free]
             before = row_of[column]
             row_of[column] = free
@@ -103,43 +109,43 @@ def _match(matrix: Floats, threshold: float, work: Ints) -> bool:
 
 @lean_kernel
 def fill_up(amounts: Floats, matrix: Floats) -> None:
-    """Fill amounts by item and position up to a square matrix of equal row and column sums.
+    """Extend amounts to a square matrix with equal row and column sums.
 
-    Item k < n_positions is shown at position k whatever the amounts leave of it, and items may be
-    left out; so item k must be elsewhere at most as often as others are at position k.
+    Row k < n_columns fills the rest of column k, and further columns stand for rows that a list
+    leaves out. So the amounts of row k must sum to at most those of column k.
     """
-    n_items, n_positions = amounts.shape
+    n_rows, n_columns = amounts.shape
     total = 0.0
-    for k in range(n_positions):
+    for k in range(n_columns):
         column = 0.0
-        for i in range(n_items):
+        for i in range(n_rows):
             column += amounts[i, k]
         total = max(total, column)
-    for i in range(n_positions, n_items):
+    for i in range(n_columns, n_rows):
         row = 0.0
-        for k in range(n_positions):
+        for k in range(n_columns):
             row += amounts[i, k]
         total = max(total, row)
-    for i in range(n_items):
-        for k in range(n_items):
-            matrix[i, k] = amounts[i, k] if k < n_positions else 0.0
-    for k in range(n_positions):
+    for i in range(n_rows):
+        for k in range(n_rows):
+            matrix[i, k] = amounts[i, k] if k < n_columns else 0.0
+    for k in range(n_columns):
         column = 0.0
-        for i in range(n_items):
+        for i in range(n_rows):
             column += amounts[i, k]
         matrix[k, k] = total - column
-    # What an item lacks of the total, it is not shown: spread over the columns of no position.
-    hidden = n_positions
-    room = total
-    for i in range(n_items):
+    # The rest of each row goes to the columns that stand for rows left out.
+    hidden = n_columns
+    space = total
+    for i in range(n_rows):
         lack = total
-        for k in range(n_positions):
+        for k in range(n_columns):
             lack -= matrix[i, k]
-        while hidden < n_items and lack > 0.0:
-            part = min(lack, room)
+        while hidden < n_rows and lack > 0.0:
+            part = min(lack, space)
             matrix[i, hidden] += part
             lack -= part
-            room -= part
-            if room <= 0.0:
+            space -= part
+            if space <= 0.0:
                 hidden += 1
-                room = total
+                space = total

@@ -1,23 +1,24 @@
-"""How often to show which item where: the program of the lower bound for unknown examination.
+"""PMED's linear program: how often each item must be shown at each position.
 
-Items and positions are sorted, best first, so that the best list has item k at position k. With
+This is the lower bound on the regret under position-based clicks with unknown examination. Items
+and positions are sorted, best first, so that the best list has item k at position k. With
 μ_ik = θ_i κ_k, the amounts q_ik ≥ 0 of showing item i at position k ≠ i minimise the regret
 
     Σ q_ik (μ_kk - μ_ik)   subject to   Σ q_ik d(μ_ik, μ'_ik) ≥ 1
 
-for every μ' = θ'κ' that agrees with μ on the best list and for which that list is not the best
-one (komiyama2017: the constant C* of the lower bound), and such that lists can have these amounts:
-item k appears elsewhere at most as often as others appear at position k.
+for every μ' = θ'κ' that equals μ on the best list and has another best list (komiyama2017: the
+minimum is the constant C* of the lower bound). The amounts must also be possible for lists: item k
+appears at other positions at most as often as other items appear at position k.
 
-Agreement on the best list leaves μ'_ik = μ_ik exp(w_i - w_k), where w_i is the change of log θ_i.
-Then d is convex in w, and the list ceases to be the best one where two neighbours tie: w_a - w_b
-= g for one of n_items - 1 pairs of items and n_positions - 1 pairs of positions, its *rivals*. So
-the most confusing μ' comes from that many convex minimisations, and the program is solved by
-cutting planes: solve it for some μ', find the μ' that are violated most, add them.
+If μ' equals μ on the best list, then μ'_ik = μ_ik exp(w_i - w_k), where w_i is the change of log
+θ_i. Then d is convex in w, and the list stops being the best one where two neighbours tie: w_a -
+w_b = g for one of n_items - 1 pairs of items and n_positions - 1 pairs of positions, the *rivals*.
+So the most confusing μ' is found by that many convex minimisations (`exploration_rivals`), and the
+program is solved by cutting planes: solve it for some μ', add the most violated μ', and repeat.
 
-A plan (this program, and its amounts as lists) takes 0.09 ms at 5 × 3, 0.56 ms at 10 × 5 and 4.4 ms
-at 20 × 5. The same loop with each linear program solved by SciPy's HiGHS takes 6.7, 9.3 and 66 ms
-for the same costs, nearly all of it in HiGHS, and would have to leave compiled code.
+A plan (this program, and its amounts as lists) takes 0.09 ms for 5 items and 3 positions, 0.56 ms
+for 10 and 5, and 4.4 ms for 20 and 5. With SciPy's HiGHS for each linear program, the loop takes
+6.7, 9.3 and 66 ms for the same costs, nearly all of it in HiGHS, and must leave compiled code.
 """
 
 from __future__ import annotations
@@ -35,10 +36,11 @@ from clickrank.numerics.exploration_rivals import (
 )
 from clickrank.numerics.linear_program import OPTIMAL, add_constraint, drop_row, dual_simplex, pivot
 
-#: Part of the mean amount that every cell gets when the most confusing μ' is looked for: first the
-#: one, then the other. Without it μ' would be anything in cells of amount 0, and cuts be shallow.
+#: Share of the mean amount that is added to every cell in the search for the most confusing μ':
+#: first the coarse one, then the fine one. Without it μ' would be arbitrary in cells of amount 0,
+#: and cuts would be shallow.
 _COARSE, _FINE = 1e-2, 1e-7
-#: Cuts that are violated by less would differ from others by rounding alone.
+#: A cut that is violated by less differs from existing ones by rounding alone.
 _CLOSEST = 1e-7
 
 
@@ -59,12 +61,12 @@ def exploration_amounts(
 def solve_program(
     work: Workspace, x: Floats, y: Floats, tolerance: float, most_rounds: int
 ) -> tuple[float, float]:
-    """Write the amounts for log θ = x and log κ = y, which must fall (x outside the list need not).
+    """Write the amounts for log θ = x and log κ = y; return bounds of the program's value.
 
-    Returns bounds of the program's value: the amounts satisfy every constraint and cost the upper
-    one; the lower one is at least (1 - tolerance) times that, unless ``most_rounds`` rounds of
-    cuts were not enough. If the amounts are too far from satisfying the constraints to be of use,
-    the upper bound is infinite and the amounts are 0.
+    Both must decrease, except for x outside the list. The amounts satisfy every constraint, and
+    their cost is the upper bound. The lower bound is at least (1 - tolerance) times that, unless
+    ``most_rounds`` rounds of cuts were not enough. If the amounts are too far from satisfying the
+    constraints to be useful, the upper bound is infinite and the amounts are 0.
     """
     n_items, n_positions = work.mu.shape
     for i in range(n_items):
@@ -133,16 +135,16 @@ def solve_program(
                 lower = work.table[0, 0]
                 _read_amounts(work, n_rows)
             else:
-                last = True  # cut short: see how good the amounts of before are
+                last = True  # not solved: check how good the previous amounts are
     return _finish(work, lower, weakest)
 
 
 @lean_kernel
 def _start_program(work: Workspace) -> int:
-    """Write the program without cuts, at a basis whose objective has no negative coefficient.
+    """Write the program without cuts, with a basis whose objective has no negative coefficient.
 
-    That basis trades item k at position k for item k + 1: its prices are those of the assignment
-    of items to positions, which the sorted list solves.
+    The basis exchanges item k at position k for item k + 1. Its prices are those of the assignment
+    of items to positions, whose solution is the sorted list.
     """
     n_items, n_positions = work.mu.shape
     columns = 0
@@ -176,7 +178,7 @@ def _start_program(work: Workspace) -> int:
 
 @lean_kernel
 def _write_cut(work: Workspace, rival: int) -> float:
-    """Write d(μ, μ') of the rival's μ' as a constraint, its largest entry 1; returns that entry."""
+    """Write the constraint of the rival's μ', divided by its largest d; return that d."""
     n_items, n_positions = work.mu.shape
     w = work.changes[rival]
     largest = 0.0
@@ -194,9 +196,11 @@ def _write_cut(work: Workspace, rival: int) -> float:
 
 @lean_kernel
 def _drop_slack(work: Workspace, n_rows: int, n_columns: int) -> int:
-    """Forget old cuts that are satisfied and not tight; returns how many rows are left."""
+    """Remove old cuts that are satisfied and not tight; return the number of rows that remain."""
     n_items, n_positions = work.mu.shape
-    first = n_items * n_positions + n_positions  # labels of cuts; the older, the smaller
+    first = (
+        n_items * n_positions + n_positions
+    )  # the label of the first cut; older cuts have smaller labels
     while n_rows > work.table.shape[0] // 2:
         oldest = 0
         for row in range(1, n_rows + 1):
@@ -224,7 +228,7 @@ def _read_amounts(work: Workspace, n_rows: int) -> None:
 
 @lean_kernel
 def _finish(work: Workspace, lower: float, weakest: float) -> tuple[float, float]:
-    """Scale the amounts so that the weakest constraint holds; returns bounds of the value."""
+    """Scale the amounts so that the weakest constraint holds; return bounds of the value."""
     n_items, n_positions = work.mu.shape
     if not weakest > 1e-3:
         for i in range(n_items):

@@ -1,8 +1,8 @@
-"""Convex part of the exploration program: the parameters that each constraint is tightest for.
+"""Convex minimisations of PMED's linear program: the most confusing parameters of each rival.
 
 `exploration_program` explains the program. A rival is a tie of two neighbours that makes another
-list the best one. For given amounts, the most confusing parameters of a rival minimise a convex
-function of the changes w of log θ, which Newton's method does here.
+list the best one. For given amounts q, its most confusing parameters minimise Σ q d(μ, μ'), which
+is convex in the changes w of log θ. Newton's method finds the minimum.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ _MOST_STEPS = 60
 
 
 class Workspace(NamedTuple):
-    """Work space for solving the program."""
+    """Work space for solving the program, with its result in ``amounts``."""
 
     amounts: Floats  # (n_items, n_positions), q
     mu: Floats  # (n_items, n_positions), μ
     table: Floats  # (rows, n_items · n_positions + 1), the linear program
     basic: Ints  # (rows,)
     nonbasic: Ints  # (n_items · n_positions + 1,)
-    cut: Floats  # (n_items · n_positions,), d(μ, μ') of one μ'
-    changes: Floats  # (rivals, n_items), w where each rival was last minimised
+    cut: Floats  # (n_items · n_positions,), d(μ, μ') for one μ'
+    changes: Floats  # (rivals, n_items), w at the last minimum of each rival
     step: Floats  # (n_items,), Newton's step
-    inner: Floats  # (n_positions, n_positions), Hessian of w_k at the positions
+    inner: Floats  # (n_positions, n_positions), Hessian in w_k of the items in the list
     right: Floats  # (n_positions,), its right-hand side
     bend: Floats  # (n_items, n_positions), second derivatives by cell
 
 
 def workspace(n_items: int, n_positions: int) -> Workspace:
-    """Return room for programs of this shape."""
+    """Return work space for programs of this shape."""
     cells = n_items * n_positions
-    rivals = (n_items - 1) + (n_positions - 1)  # ties that can make another list the best one
+    rivals = (n_items - 1) + (n_positions - 1)  # the ties that can make another list the best one
     rows = 1 + n_positions + 4 * rivals + 40
     return Workspace(
         amounts=np.zeros((n_items, n_positions)),
@@ -57,7 +57,7 @@ def workspace(n_items: int, n_positions: int) -> Workspace:
 
 @lean_kernel
 def _rival(x: Floats, y: Floats, n_positions: int, rival: int) -> tuple[int, int, float]:
-    """Return a, b and g: this rival ties where w_a - w_b = g."""
+    """Return a, b and g such that this rival ties where w_a - w_b = g."""
     n_items = x.shape[0]
     if rival < n_items - 1:
         other = min(rival, n_positions - 1)
@@ -68,7 +68,7 @@ def _rival(x: Floats, y: Floats, n_positions: int, rival: int) -> tuple[int, int
 
 @lean_kernel
 def start_rival(work: Workspace, x: Floats, y: Floats, rival: int) -> None:
-    """Write a w at which the rival ties, and all μ' are below 1: one item or position moves."""
+    """Write a w at which the rival ties and all μ' are below 1, by moving one item or position."""
     n_items, n_positions = work.mu.shape
     a, b, gap = _rival(x, y, n_positions, rival)
     for i in range(n_items):
@@ -81,7 +81,7 @@ def start_rival(work: Workspace, x: Floats, y: Floats, rival: int) -> None:
 
 @lean_kernel
 def cell_divergence(mu: float, change: float) -> float:
-    """Return d(μ, μ e^u), without cancellation for small u; infinite where μ e^u ≥ 1."""
+    """Return d(μ, μ e^u), infinite if μ e^u ≥ 1; nothing cancels for small u."""
     less = mu * math.expm1(change) / (1.0 - mu)  # (μ' - μ) / (1 - μ)
     if less >= 1.0:
         return math.inf
@@ -94,7 +94,7 @@ def cell_divergence(mu: float, change: float) -> float:
 
 @lean_kernel
 def minimise_rival(work: Workspace, x: Floats, y: Floats, rival: int, extra: float) -> float:
-    """Move the rival's w to the minimum of Σ (q_ik + extra) d; returns Σ q_ik d there."""
+    """Move the rival's w to the minimum of Σ (q_ik + extra) d; return Σ q_ik d there."""
     n_items, n_positions = work.mu.shape
     a, b, _ = _rival(x, y, n_positions, rival)
     w = work.changes[rival]
@@ -136,7 +136,8 @@ def _objective(work: Workspace, w: Floats, extra: float, size: float) -> float:
 def _newton(work: Workspace, w: Floats, a: int, b: int, extra: float) -> tuple[float, float, float]:
     """Write Newton's step with w_a and w_b held.
 
-    Returns the objective, the decrement (twice the decrease to expect), and how far one may go.
+    Returns the objective, twice the expected decrease, and the largest step size that keeps every
+    μ' below 1.
     """
     n_items, n_positions = work.mu.shape
     for k in range(n_positions):
@@ -144,7 +145,7 @@ def _newton(work: Workspace, w: Floats, a: int, b: int, extra: float) -> tuple[f
         for other in range(n_positions):
             work.inner[k, other] = 0.0
     value = 0.0
-    # Items outside the list meet positions only: they are eliminated first.
+    # Items outside the list share cells with positions only, and are eliminated first.
     for i in range(n_items - 1, -1, -1):
         slope_i = 0.0
         total = 0.0
@@ -202,6 +203,6 @@ def _newton(work: Workspace, w: Floats, a: int, b: int, extra: float) -> tuple[f
             change = work.step[i] - work.step[k]
             decrement += work.bend[i, k] * change * change
             if change > 0.0:
-                room = -math.log(work.mu[i, k]) - (w[i] - w[k])
-                reach = min(reach, 0.95 * room / change)
+                distance = -math.log(work.mu[i, k]) - (w[i] - w[k])
+                reach = min(reach, 0.95 * distance / change)
     return value, decrement, reach

@@ -1,10 +1,10 @@
-"""G-optimal designs: how often to measure each of many vectors, so that all are known equally well.
+"""G-optimal designs: how often to measure each of many vectors to learn about all equally well.
 
 A design is a distribution π on vectors x. With Q(π) = Σ π(x) x xᵀ, the leverage of x is xᵀ Q(π)† x:
-how uncertain least squares leaves ⟨θ, x⟩. The largest leverage is at least the rank of the
-vectors, and a design that attains it is also D-optimal (kiefer1960).
+the variance of the least squares estimate of ⟨θ, x⟩. The largest leverage is at least the rank of
+the vectors, and a design that attains this bound is also D-optimal (kiefer1960).
 
-`optimal_design` is for kernels; `GOptimalDesign.of` is the same for everybody else.
+Kernels call `optimal_design`; Python calls `GOptimalDesign.of`.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from clickrank._core.features import Features
 from clickrank._core.validate import check_float
 from clickrank.errors import invalid
 from clickrank.numerics.cholesky import invert_positive
-from clickrank.numerics.design_start import spread_items
+from clickrank.numerics.design_start import spread_vectors
 from clickrank.numerics.design_support import keep_weighted, reduce_support
 
-#: How far the largest leverage may exceed that of the best design, as a part of it.
+#: Relative excess of the largest leverage over that of the best design.
 TOLERANCE = 1e-3
-# More than ever needed: the certificate says what was reached.
+# More than are ever needed; the leverage of the result says what was reached.
 PASSES = 200
 
 
 @dataclass(frozen=True, eq=False)
 class GOptimalDesign:
-    """A distribution on few of many vectors, with a certificate of how good it is.
+    """A distribution on a few of many vectors, with a certificate of its quality.
 
     Parameters
     ----------
     items
-        Rows of the vectors that have a weight, at most rank · (rank + 1) / 2 of them.
+        Row numbers of the vectors with a weight, at most rank · (rank + 1) / 2 of them.
     weights
         Their weights, above 0, which sum to 1.
     rank
-        Dimension of the space that the vectors span. Directions in which none of them reaches 1e-6
-        of the longest one, once each feature is divided by its largest value, do not count.
+        Dimension of the space that the vectors span. A direction does not count if no vector
+        reaches 1e-6 of the longest one in it, once each feature is divided by its largest value.
     leverage
-        The largest leverage of all vectors: that of the best design is the rank.
+        The largest leverage of all vectors. That of the best design equals the rank.
 
     Examples
     --------
-    The corners of a square, and its centre, which is not worth measuring:
+    Two corners of a square and its centre, which is not worth measuring:
 
     >>> design = GOptimalDesign.of([[1, 1], [1, -1], [0, 0]])
     >>> design.items, design.weights, design.rank, round(design.leverage, 9)
@@ -84,85 +84,86 @@ class GOptimalDesign:
 
 @array_kernel
 def optimal_design(
-    features: Floats, items: Ints, tolerance: float
+    features: Floats, vectors: Ints, tolerance: float
 ) -> tuple[Ints, Floats, int, float]:
-    """Return the items of a design, sorted, their weights, their rank and the largest leverage.
+    """Return the vectors of a design, sorted, their weights, the rank and the largest leverage.
 
-    See `GOptimalDesign`.
+    ``vectors`` are row numbers of the features. See `GOptimalDesign`.
     """
-    n_items, d = features.shape
-    most, candidates = support_limit(n_items, d), design_candidates(n_items, d)
+    n_vectors, d = features.shape
+    most, candidates = support_limit(n_vectors, d), design_candidates(n_vectors, d)
     squares, table = np.zeros((3, d, d)), np.zeros((most, most + 1))
     points, scores = np.zeros((candidates, d)), np.zeros((3, max(candidates, d)))
-    marks = np.zeros((2, max(candidates, d)), dtype=np.int64)
+    indices = np.zeros((2, max(candidates, d)), dtype=np.int64)
     size, rank, leverage = find_design(
-        features, items, tolerance, squares, points, scores, marks, table
+        features, vectors, tolerance, squares, points, scores, indices, table
     )
-    return marks[0, :size].copy(), scores[0, :size].copy(), rank, leverage
+    return indices[0, :size].copy(), scores[0, :size].copy(), rank, leverage
 
 
 def optimal_design_of(
-    features: Floats, items: Ints, tolerance: float
+    features: Floats, vectors: Ints, tolerance: float
 ) -> tuple[Ints, Floats, int, float]:
-    """Do as `optimal_design`, called from Python: the machine code is kept on disk."""
-    return kernel_for(_optimal_design, "")(features, items, tolerance)
+    """Return `optimal_design`, called from Python: the machine code is cached on disk."""
+    return kernel_for(_optimal_design, "")(features, vectors, tolerance)
 
 
 def _optimal_design(
-    features: Floats, items: Ints, tolerance: float
+    features: Floats, vectors: Ints, tolerance: float
 ) -> tuple[Ints, Floats, int, float]:
-    return optimal_design(features, items, tolerance)
+    return optimal_design(features, vectors, tolerance)
 
 
 @inline_kernel
-def support_limit(n_items: int, n_features: int) -> int:
-    """Return how many items a design needs at most."""
-    return min(n_items, n_features * (n_features + 1) // 2)
+def support_limit(n_vectors: int, n_features: int) -> int:
+    """Return the largest number of vectors that a design needs."""
+    return min(n_vectors, n_features * (n_features + 1) // 2)
 
 
 @inline_kernel
-def design_candidates(n_items: int, n_features: int) -> int:
-    """Return how many items `find_design` has room to weigh."""
-    return min(n_items, support_limit(n_items, n_features) + _blocks(n_features))
+def design_candidates(n_vectors: int, n_features: int) -> int:
+    """Return the largest number of vectors that `find_design` weighs at a time."""
+    return min(n_vectors, support_limit(n_vectors, n_features) + _blocks(n_features))
 
 
 @inline_kernel
 def _blocks(n_features: int) -> int:
-    """Return how many new candidates a pass over the items may bring."""
+    """Return the largest number of new candidates from one pass over the vectors."""
     return 2 * n_features + 8
 
 
 @lean_kernel
 def find_design(
     features: Floats,
-    items: Ints,
+    vectors: Ints,
     tolerance: float,
     squares: Floats,
     points: Floats,
     scores: Floats,
-    marks: Ints,
+    indices: Ints,
     table: Floats,
 ) -> tuple[int, int, float]:
-    """Find a design of these items; return how many of them it has, their rank, and the leverage.
+    """Find a design of these vectors; return its size, the rank and the largest leverage.
 
-    The items of the design are left in ``marks[0]``, sorted, their weights in ``scores[0]``;
-    ``marks[1]`` holds as many coordinates as the rank, which tell all items apart that differ: the
-    design of vectors cut down to them is the same, and has an inverse. A design of zero vectors is
-    the first of them, with rank and leverage 0. The other arguments are work space.
+    The vectors of the design are written to ``indices[0]``, sorted, and their weights to
+    ``scores[0]``. ``indices[1]`` holds ``rank`` coordinates: vectors that differ also differ in
+    these, the design of vectors cut down to them is the same, and its matrix has an inverse. If all
+    vectors are 0, the design is the first of them, with rank and leverage 0. The other arguments
+    are work space.
 
-    The weights are balanced on a small set of candidates, which begins with far apart items and
-    grows by those that a pass over all items finds too uncertain, until there are none.
+    The weights are balanced on a small set of candidates. It starts with vectors that are far apart
+    and grows by those whose leverage is too large, until a pass over all vectors finds none.
     """
     weights = scores[0]
     inverse = squares[1]
-    rank = spread_items(features, items, squares, marks)
+    rank = spread_vectors(features, vectors, squares, indices)
     if rank == 0:
-        marks[0, 0] = items[0]
+        indices[0, 0] = vectors[0]
         weights[0] = 1.0
         return 1, 0, 0.0
     for i in range(rank):
         weights[i] = 1.0 / rank
-        _gather(features, marks, rank, points, i)
+        _gather(features, indices, rank, points, i)
     size = rank
     most = rank * (rank + 1) // 2
     limit = (1.0 + tolerance) * rank
@@ -170,43 +171,43 @@ def find_design(
     for _ in range(PASSES):
         _invert(points, weights, size, rank, squares)
         grown, largest = _add_uncertain(
-            features, items, inverse, rank, limit, size, points, weights, marks
+            features, vectors, inverse, rank, limit, size, points, weights, indices
         )
         if largest <= limit:
             if size <= most:
                 break
-            size = reduce_support(points, weights, size, rank, scores[2], marks, table)
+            size = reduce_support(points, weights, size, rank, scores[2], indices, table)
             continue
-        # A rough balance is enough while there are items far from it.
+        # A rough balance is enough while some leverage is far above the limit.
         goal = max(0.5 * tolerance, 0.1 * (largest / rank - 1.0))
         _balance(points, scores, grown, rank, goal, squares)
-        size = keep_weighted(points, weights, grown, rank, marks)
+        size = keep_weighted(points, weights, grown, rank, indices)
         if size > most and size + _blocks(rank) > points.shape[0]:
-            size = reduce_support(points, weights, size, rank, scores[2], marks, table)
-    _sort(marks[0], weights, size)
+            size = reduce_support(points, weights, size, rank, scores[2], indices, table)
+    _sort(indices[0], weights, size)
     return size, rank, largest
 
 
 @lean_kernel
-def _sort(items: Ints, weights: Floats, size: int) -> None:
-    """Sort a design by the numbers of its items."""
+def _sort(vectors: Ints, weights: Floats, size: int) -> None:
+    """Sort a design by its row numbers."""
     for i in range(1, size):
-        item = items[i]
+        vector = vectors[i]
         weight = weights[i]
         to = i
-        while to > 0 and items[to - 1] > item:
-            items[to] = items[to - 1]
+        while to > 0 and vectors[to - 1] > vector:
+            vectors[to] = vectors[to - 1]
             weights[to] = weights[to - 1]
             to -= 1
-        items[to] = item
+        vectors[to] = vector
         weights[to] = weight
 
 
 @inline_kernel
-def _gather(features: Floats, marks: Ints, rank: int, points: Floats, i: int) -> None:
-    """Copy what matters of a candidate."""
+def _gather(features: Floats, indices: Ints, rank: int, points: Floats, i: int) -> None:
+    """Copy the chosen coordinates of a candidate."""
     for c in range(rank):
-        points[i, c] = features[marks[0, i], marks[1, c]]
+        points[i, c] = features[indices[0, i], indices[1, c]]
 
 
 @lean_kernel
@@ -225,20 +226,20 @@ def _invert(points: Floats, weights: Floats, size: int, rank: int, squares: Floa
 @lean_kernel
 def _add_uncertain(
     features: Floats,
-    items: Ints,
+    vectors: Ints,
     inverse: Floats,
     rank: int,
     limit: float,
     size: int,
     points: Floats,
     weights: Floats,
-    marks: Ints,
+    indices: Ints,
 ) -> tuple[int, float]:
-    """Add the item of largest leverage of each block of items to the candidates, if above a limit.
+    """Add the vector with the largest leverage of each block to the candidates, if above a limit.
 
-    Returns how many candidates there are, and the largest leverage of all items.
+    Returns the number of candidates, and the largest leverage of all vectors.
     """
-    n = items.shape[0]
+    n = vectors.shape[0]
     blocks = min(n, _blocks(rank))
     known = size
     largest = 0.0
@@ -246,27 +247,27 @@ def _add_uncertain(
         highest = -1.0
         chosen = 0
         for place in range(n * block // blocks, n * (block + 1) // blocks):
-            item = items[place]
+            vector = vectors[place]
             leverage = 0.0
             for a in range(rank):
                 part = 0.0
                 for b in range(a):
-                    part += inverse[a, b] * features[item, marks[1, b]]
-                value = features[item, marks[1, a]]
+                    part += inverse[a, b] * features[vector, indices[1, b]]
+                value = features[vector, indices[1, a]]
                 leverage += value * (2.0 * part + inverse[a, a] * value)
             if leverage > highest:
                 highest = leverage
-                chosen = item
+                chosen = vector
         largest = max(largest, highest)
         if highest <= limit or size == points.shape[0]:
             continue
         new = True
         for i in range(known):
-            new &= marks[0, i] != chosen
+            new &= indices[0, i] != chosen
         if new:
-            marks[0, size] = chosen
+            indices[0, size] = chosen
             weights[size] = 0.0
-            _gather(features, marks, rank, points, size)
+            _gather(features, indices, rank, points, size)
             size += 1
     return size, largest
 
@@ -275,10 +276,10 @@ def _add_uncertain(
 def _balance(
     points: Floats, scores: Floats, size: int, rank: int, goal: float, squares: Floats
 ) -> None:
-    """Move weight between candidates until no leverage exceeds another one that has weight by much.
+    """Move weight between candidates until the leverages of all with a weight are close.
 
-    Each step moves weight from the least to the most uncertain candidate, as much as makes the
-    determinant of Q(π) largest, or all there is.
+    Each step moves weight from the candidate of smallest leverage to that of largest leverage:
+    the amount that maximises the determinant of Q(π), or all of it.
     """
     weights = scores[0]
     leverage = scores[1]
@@ -286,7 +287,7 @@ def _balance(
     more = squares[2, 0]
     less = squares[0, 0]
     for step in range(1000 + 100 * size):
-        if step % 50 == 0:  # before rounding adds up
+        if step % 50 == 0:  # before rounding errors add up
             _invert(points, weights, size, rank, squares)
             for i in range(size):
                 _times(inverse, points, i, rank, more)
@@ -311,7 +312,7 @@ def _balance(
             moved = 0.5 * gap / curve
         weights[up] += moved
         weights[down] -= moved
-        # Q changes by two products: each changes its inverse by another one.
+        # Q changes by two products x xᵀ, and its inverse by one product for each.
         gain = moved / (1.0 + moved * leverage[up])
         for a in range(rank):
             less[a] -= gain * shared * more[a]

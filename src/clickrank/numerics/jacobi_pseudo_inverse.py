@@ -1,4 +1,4 @@
-"""The pseudo-inverse of a small positive semi-definite matrix, by Jacobi's rotations."""
+"""Pseudo-inverse of a small positive semi-definite matrix, by Jacobi's rotations."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import math
 from clickrank._compile.jit import lean_kernel
 from clickrank._core.arrays import Floats
 
-#: Eigenvalues below this share of the largest one count as 0: they are rounding errors.
+#: Eigenvalues below this share of the largest one are rounding errors and count as 0.
 CUTOFF = 1e-12
-_SWEEPS = 60  # of all pairs of coordinates; some ten suffice
+_SWEEPS = 60  # passes over all pairs of coordinates; about ten suffice
 
 
 @lean_kernel
 def factor_pseudo_inverse(matrix: Floats, work: Floats, factor: Floats) -> None:
-    """Write W with WᵀW = S†, where S is the matrix, of which the lower half is read.
+    """Write W with WᵀW = S†, where S is the matrix, whose lower half is read.
 
-    A row of W is an eigenvector divided by the root of its eigenvalue, or 0. ``work`` is
-    overwritten; it has the shape of the matrix.
+    A row of W is an eigenvector divided by the square root of its eigenvalue, or 0. ``work`` has
+    the shape of the matrix and is overwritten.
     """
     n = matrix.shape[0]
     for i in range(n):
@@ -28,7 +28,7 @@ def factor_pseudo_inverse(matrix: Floats, work: Floats, factor: Floats) -> None:
         turned = False
         for p in range(n):
             for q in range(p + 1, n):
-                # Relative to both: small eigenvalues are as precise as large ones.
+                # Relative to both, so that small eigenvalues are as precise as large ones.
                 if abs(work[p, q]) > 1e-16 * math.sqrt(abs(work[p, p] * work[q, q])):
                     _rotate(work, factor, p, q)
                     turned = True
@@ -47,7 +47,7 @@ def factor_pseudo_inverse(matrix: Floats, work: Floats, factor: Floats) -> None:
 
 @lean_kernel
 def _rotate(work: Floats, vectors: Floats, p: int, q: int) -> None:
-    """Turn coordinates p and q such that the entry between them becomes 0."""
+    """Rotate coordinates p and q so that the entry between them becomes 0."""
     n = work.shape[0]
     ratio = (work[q, q] - work[p, p]) / (2.0 * work[p, q])
     tangent = 1.0 / (abs(ratio) + math.sqrt(ratio * ratio + 1.0))

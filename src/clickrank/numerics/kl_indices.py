@@ -1,10 +1,10 @@
-"""The KL upper confidence index of an item seen at several positions (001, eq. 7).
+"""KL upper confidence index of an item seen at several positions (lagree2016, eq. 7).
 
 With S_l clicks in N_l views at a position of examination κ_l, the divergence of the data from an
 attraction q is Φ(q) = Σ_l N_l d(S_l/N_l, κ_l q), convex in q. The index is the largest q ≤ 1 with
 Φ(q) ≤ δ. One position with κ = 1 gives the classic KL-UCB index.
 
-Φ needs the counts through S = Σ S_l, the misses F_l = N_l - S_l, and a constant:
+Φ depends on the counts through S = Σ S_l, the misses F_l = N_l - S_l, and a constant:
 Φ(q) = constant - S log q - Σ_l F_l log(1 - κ_l q).
 """
 
@@ -19,7 +19,7 @@ from clickrank.numerics.kl_bounds import STEEP
 
 @kernel
 def divergence_constant(clicks: int, misses: int, examination: float) -> float:
-    """Return one position's part of the constant of Φ: S log(S/(κN)) + F log(F/N)."""
+    """Return the term of one position in the constant of Φ: S log(S/(κN)) + F log(F/N)."""
     views = clicks + misses
     total = 0.0
     if clicks > 0:
@@ -55,7 +55,7 @@ def divergence(
 
 @kernel
 def best_fit(clicks: int, misses: Ints, examination: Floats) -> float:
-    """Return the q in (0, 1] that minimises Φ, where it fits the counts best (θ^min in 001)."""
+    """Return the q in (0, 1] that minimises Φ and fits the counts best (θ^min in lagree2016)."""
     low = 0.0
     high = 1.0
     while True:
@@ -76,11 +76,11 @@ def best_fit(clicks: int, misses: Ints, examination: Floats) -> float:
 def kl_index(
     clicks: int, misses: Ints, examination: Floats, constant: float, seen: float, delta: float
 ) -> tuple[float, float, float]:
-    """Return the index U(δ) of an item with at least one view, with a bound for larger δ.
+    """Return the index U(δ) of an item with at least one view, and a bound for larger δ.
 
-    The bound is (U, rate, until): U(δ') ≤ U + rate · max(δ' - until, 0) for δ' ≥ δ, and U(δ') = U
-    if δ' ≤ until. It is the tangent, as U is concave in δ where some q has Φ(q) ≤ δ. Positions that
-    contradict each other may leave no such q; then U is the best fit until there is one.
+    The result is (U, rate, until): U(δ') ≤ U + rate · max(δ' - until, 0) for δ' ≥ δ, and U(δ') = U
+    if δ' ≤ until. The bound is a tangent, because U is concave in δ if some q has Φ(q) ≤ δ. If
+    positions contradict each other, there may be no such q; then U is the best fit.
 
     ``seen`` is Σ_l κ_l N_l, which only decides where the search begins. The result depends on the
     arguments alone, not on earlier calls.
@@ -88,7 +88,7 @@ def kl_index(
     mean = clicks / seen
     q = mean + math.sqrt(2.0 * delta * mean * max(1.0 - mean, 0.1) / seen) + delta / (3.0 * seen)
     low = 0.0  # left of the index
-    high = 1.0  # right of the index, once tried
+    high = 1.0  # right of the index, once evaluated
     high_tried = False
     rate = STEEP
     for _ in range(200):
@@ -123,12 +123,12 @@ def kl_index(
             step = 2.0 * value * short * rate / (1.0 - 0.5 * short * bend)
             q -= step
         # Convergence is cubic in the distance to the poles of Φ at 0 and 1 (or beyond): a further
-        # step would be below rounding.
+        # step would be below rounding errors.
         if abs(step) <= 1e-6 * min(q, 1.0 - q) and low <= q <= high:
             if abs(value - delta) <= 2.0 * slope * abs(step) + 1e-9 * (1.0 + value):
                 rate = 1.0 / (slope - curvature * step)  # at the index itself
                 break
-            q = 0.5 * (low + high)  # caught at a minimum above δ
+            q = 0.5 * (low + high)  # trapped at a minimum above δ
     return min(q, 1.0), rate, delta
 
 
@@ -136,7 +136,7 @@ def kl_index(
 def kl_ucb(clicks: Ints, misses: Ints, examination: Floats, delta: float) -> float:
     """Return the index U(δ) of an item from its clicks and misses at each position.
 
-    It is infinite without a view.
+    An item without a view has an infinite index.
     """
     return kl_ucb_and_bound(clicks, misses, examination, delta)[0]
 
@@ -145,7 +145,7 @@ def kl_ucb(clicks: Ints, misses: Ints, examination: Floats, delta: float) -> flo
 def kl_ucb_and_bound(
     clicks: Ints, misses: Ints, examination: Floats, delta: float
 ) -> tuple[float, float, float]:
-    """Return what `kl_ucb` does, with the bound of `kl_index` for larger δ."""
+    """Return the index U(δ) of an item, with the bound of `kl_index` for larger δ."""
     constant = 0.0
     total = 0
     seen = 0.0

@@ -1,13 +1,13 @@
-"""Small linear programs by the dual simplex method, row by row.
+"""Dual simplex method for small linear programs whose constraints are added one by one.
 
     minimise c·x   subject to   x ≥ 0   and   A x ≥ b
 
-A program is kept as a dictionary: row 0 is the objective, each further row a basic variable, all
+The table is a simplex dictionary: row 0 is the objective and each further row a basic variable, all
 written as constant + Σ coefficient · nonbasic variable, with the constants in column 0. The
-objective's coefficients must not be negative; then constraints may be added at any time, and the
-dual simplex method goes on from where it was: what cutting planes need.
+coefficients of the objective must not be negative. Then constraints may be added at any time, and
+the dual simplex method continues from the last optimum, as cutting planes need it.
 
-Variables have labels: 0, 1, ... for those of the program, and any larger number for slacks.
+Variables have labels: 0, 1, ... for those of the program, and larger numbers for slacks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from clickrank._compile.jit import lean_kernel
 from clickrank._core.arrays import Floats, Ints
 
 OPTIMAL, INFEASIBLE, UNFINISHED = 0, 1, 2
-#: Coefficients below this part of their row's largest are rounding, not pivots.
+#: Coefficients below this share of the largest one in their row are rounding errors, not pivots.
 _SMALL = 1e-9
 
 
@@ -52,9 +52,9 @@ def add_constraint(
     least: float,
     label: int,
 ) -> None:
-    """Append the constraint coefficients·x ≥ least as row n_rows + 1, its slack basic.
+    """Append coefficients·x ≥ least as row n_rows + 1, with its slack as basic variable.
 
-    ``coefficients`` has an entry for each label below its length.
+    ``coefficients`` has one entry for each label below its length.
     """
     n_variables = coefficients.shape[0]
     new = n_rows + 1
@@ -75,7 +75,7 @@ def add_constraint(
 
 @lean_kernel
 def drop_row(table: Floats, n_rows: int, row: int, basic: Ints, n_columns: int) -> None:
-    """Forget a constraint whose slack is basic: the last row takes its place."""
+    """Remove a constraint whose slack is basic: the last row takes its place."""
     basic[row] = basic[n_rows]
     for j in range(n_columns + 1):
         table[row, j] = table[n_rows, j]
@@ -85,10 +85,10 @@ def drop_row(table: Floats, n_rows: int, row: int, basic: Ints, n_columns: int) 
 def dual_simplex(
     table: Floats, n_rows: int, basic: Ints, nonbasic: Ints, n_columns: int, most: int
 ) -> int:
-    """Go to the optimum with at most ``most`` pivots; returns how it ended.
+    """Find the optimum with at most ``most`` pivots; return OPTIMAL, INFEASIBLE or UNFINISHED.
 
-    The row of the most negative value leaves; after half of the pivots the first by label, which
-    cannot cycle (Bland's rule).
+    The row with the most negative constant leaves the basis; after half of the pivots, the first by
+    label, which cannot cycle (Bland's rule).
     """
     for step in range(most):
         careful = 2 * step >= most
@@ -100,7 +100,7 @@ def dual_simplex(
             size = 0.0
             for j in range(1, n_columns + 1):
                 size = max(size, abs(table[i, j]))
-            # In the units of the variables: values that rounding explains are no violation.
+            # Values within rounding errors, in the units of the variables, are no violation.
             if -table[i, 0] <= 1e-9 * (size + abs(table[0, 0])):
                 continue
             if careful:

@@ -1,4 +1,4 @@
-"""How estimates of `mnl_tables` move with each count, and draws of position biases around them."""
+"""Uncertainty of the estimates of `mnl_tables`: effects of one more click, and draws of biases."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from clickrank.numerics.mnl_tables import (
 def click_effects(
     tables: Tables, objective: Objective, x: Floats, y: Floats, squares: Floats
 ) -> None:
-    """Write Σ_ks Ñ_ks (α_j^ks − α_j)² for each item j, α^ks being α with one more click in N_ks.
+    """Write Σ_ks Ñ_ks (α_j^ks − α_j)² for each item j, where α^ks is α with one more click in N_ks.
 
-    Nothing is fitted again. The clicked item moves to its best value for the biases as they are,
-    which may lie far away; what that changes in the slopes of the biases moves these, and all items
-    with them, by one step of Newton's method with the curvature at the minimum (x, y). For counts
-    that are large this is the derivative by the implicit function theorem, which by itself is of no
-    use where a bound holds an estimate: it is 0 for an item without clicks.
+    Nothing is fitted again. The clicked item moves to its best value for the present biases, which
+    may be far away. This changes the slopes of the biases, which move by one step of Newton's
+    method with the curvature at the minimum (x, y), and all items with them. For large counts this
+    is the derivative by the implicit function theorem. That derivative alone is useless for an
+    estimate at a bound: it is 0 for an item without clicks.
     """
     n, m, bend, items, positions = tables
     n_items, n_positions = n.shape
@@ -60,14 +60,14 @@ def click_effects(
             best = _best_with_click(tables, objective, i, k, x[i], y)
             kept = min(max(best, objective.low_x), objective.high_x)
             curve = _item_change(tables, objective, i, k, x[i], kept, y)
-            drawn_along = 0.0  # how far the biases draw the clicked item with them
+            drawn_along = 0.0  # effect of the biases on the clicked item
             shared = 0.0
             for row in range(n_positions):
                 move = 0.0
                 for other in range(n_positions):
                     move -= positions[inverse + row, other] * positions[SLOPE, other]
                 # Biases stay within their bounds: one step of Newton's method may be far too long.
-                # Those that are held, which have no bounds if one is the reference, do not move.
+                # Held biases do not move; the reference among them has no bounds.
                 if positions[HELD, row] == 0.0:
                     move = min(max(move, objective.low_y - y[row]), objective.high_y - y[row])
                 positions[BEND, row] = move
@@ -77,7 +77,7 @@ def click_effects(
             moved = min(max(moved, objective.low_x), objective.high_x)
             change = math.exp(moved) - math.exp(x[i])
             squares[i] += m[i, k] * change * change
-            if items[HELD, i] == 0.0:  # its part of the sum below
+            if items[HELD, i] == 0.0:  # its term in the sum below
                 part = math.exp(x[i]) * shared / items[BEND, i]
                 squares[i] -= m[i, k] * part * part
             for row in range(n_positions):
@@ -101,12 +101,12 @@ def _best_with_click(
 ) -> float:
     """Return the best log α of an item for these biases with one more click at position k.
 
-    It may lie outside of the bounds.
+    The result may be outside the bounds.
     """
     n, m, n_positions = tables.n, tables.m, y.shape[0]
     if objective.composite == 0:
         return best_given_biases(tables, objective, i, y, math.exp(-y[k]))
-    low, high, at = x, math.inf, x  # a click moves it up
+    low, high, at = x, math.inf, x  # a click increases it
     for _ in range(100):
         slope, curve = cell_slope(1, objective.item_pull, objective.item_pull, at)
         for position in range(n_positions):
@@ -132,9 +132,10 @@ def _best_with_click(
 def _item_change(
     tables: Tables, objective: Objective, i: int, k: int, x: float, best: float, y: Floats
 ) -> float:
-    """Write how the click and the item's move change the slopes of the biases.
+    """Write the changes of the slopes of the biases due to the click and the move of its item.
 
-    The curvatures of the item's cells after the move go to the row of steps; returns their sum.
+    The curvatures of the item's cells after the move are written to the row of steps; their sum is
+    returned.
     """
     n, m, positions = tables.n, tables.m, tables.positions
     total = cell_slope(objective.composite, objective.item_pull, objective.item_pull, best)[1]
@@ -167,7 +168,7 @@ def draw_log_biases(
     factorise(matrix, n_positions, matrix)
     for k in range(n_positions):
         drawn[k] = rng.standard_normal()
-    for k in range(n_positions - 1, -1, -1):  # of Lᵀ u = ξ
+    for k in range(n_positions - 1, -1, -1):  # solve Lᵀ u = ξ
         for other in range(k + 1, n_positions):
             drawn[k] -= matrix[other, k] * drawn[other]
         drawn[k] /= matrix[k, k]

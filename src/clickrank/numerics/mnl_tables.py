@@ -1,17 +1,21 @@
-"""Attraction and position bias from two tables: clicks and epochs by item and position.
+"""Objectives of the multinomial logit model for counts of epochs, and their minima.
 
-With x = log α, y = log λ and z = x_j + y_k, N clicks on item j at position k and Ñ complete epochs
-that showed it there, two objectives are minimised, both convex in (x, y):
+There are two tables: N clicks on item j at position k, and Ñ complete epochs that showed it there.
+With x = log α, y = log λ and z = x_j + y_k, two objectives can be minimised, both convex in (x, y):
 
     Σ_jk N e^(−z) + Ñ z                      the limit of the alternating scheme of grant2020,
                                              eq. 5 and 6 (exponential counts of mean e^z)
     Σ_jk (N + Ñ) log(1 + e^z) − N z          the composite likelihood, grant2020, eq. 50
                                              (geometric counts of mean e^z, as if independent)
 
+These are not the likelihood of the model: the counts of one epoch depend on each other through the
+list that was shown, which the tables do not record. The likelihood of lists, with log(1 + Σ e^z)
+over each list, is in `clickrank.fit.mnl`; on lists of one item it is the composite likelihood.
+
 The method is projected Newton: the items are eliminated from each step, which leaves one system
-with a row per position. A pull of c counts as c clicks in c epochs at a bias (or for positions an
-attraction) of 1. It makes the minimum unique where the clicks leave a product α_j λ_k without its
-factors, and it is a prior of c = 1 for `epoch-ts-unknown`.
+with one row per position. A pull of c counts as c clicks in c epochs at a bias (or for positions an
+attraction) of 1. It makes the minimum unique if the clicks determine a product α_j λ_k but not its
+factors, and with c = 1 it is the prior of `epoch-ts-unknown`.
 """
 
 from __future__ import annotations
@@ -28,20 +32,20 @@ from clickrank.numerics.cholesky import solve_positive
 PULL = 1e-3
 #: More steps than any fit takes.
 MOST_STEPS = 300
-_CLOSE = 0.05  # shorter steps need no proof that they improve
-_DONE = 1e-8  # the next step would be about its square
+_CLOSE = 0.05  # shorter steps are taken without a check that they improve
+_DONE = 1e-8  # the next step would be about the square of this
 
-#: Rows of the work space; the matrices of positions begin at the last.
+#: Rows of the buffers; the matrices of positions begin at the last.
 SLOPE, BEND, STEP, HELD, MATRIX = 0, 1, 2, 3, 4
 
 
 class Objective(NamedTuple):
-    """What is minimised, and the bounds of the logarithms."""
+    """The objective, and the bounds of the logarithms."""
 
     composite: int  # 1 for the composite likelihood, 0 for the alternating scheme
     item_pull: float
     position_pull: float
-    reference: int  # 1 if the bias of the first position is 1, without bounds
+    reference: int  # 1 if the bias of the first position is fixed at 1
     low_x: float
     high_x: float
     low_y: float
@@ -49,13 +53,13 @@ class Objective(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """The two tables, and work space for the steps of Newton's method."""
+    """The two tables, and buffers for the steps of Newton's method."""
 
     n: Floats  # (n_items, n_positions), clicks N
     m: Floats  # (n_items, n_positions), complete epochs Ñ
     bend: Floats  # (n_items, n_positions), second derivatives by cell
-    items: Floats  # (4, n_items): slope, curvature, step and marks of held values
-    positions: Floats  # (4 + 3 n_positions, n_positions): the same four rows, and three matrices
+    items: Floats  # (4, n_items): slope, curvature, step, and 1 for values at a bound
+    positions: Floats  # (4 + 3 n_positions, n_positions): four rows as for items, three matrices
 
 
 def no_tables(n_items: int, n_positions: int) -> Tables:
@@ -70,7 +74,7 @@ _no_tables = kernel(no_tables)
 
 @kernel
 def tables_of(clicks: Ints, epochs: Ints, finished_only: bool) -> Tables:
-    """Return tables with these counts; see `load_tables`."""
+    """Return tables with counts; see `load_tables`."""
     tables = _no_tables(clicks.shape[0], clicks.shape[1])
     load_tables(clicks, epochs, finished_only, tables)
     return tables
@@ -78,7 +82,7 @@ def tables_of(clicks: Ints, epochs: Ints, finished_only: bool) -> Tables:
 
 @lean_kernel
 def load_tables(clicks: Ints, epochs: Ints, finished_only: bool, tables: Tables) -> None:
-    """Write the counts into tables; ``finished_only`` leaves out items without a complete epoch."""
+    """Write counts into tables; ``finished_only`` ignores clicks without a complete epoch."""
     n_items, n_positions = clicks.shape
     for j in range(n_items):
         shown = 0
@@ -93,8 +97,8 @@ def load_tables(clicks: Ints, epochs: Ints, finished_only: bool, tables: Tables)
 def fit_tables(tables: Tables, objective: Objective, x: Floats, y: Floats) -> int:
     """Move x = log α and y = log λ to the minimum within their bounds; return the number of steps.
 
-    ``x`` and ``y`` hold the start, which decides how many steps it takes, and nothing else. If no
-    minimum is found, `MOST_STEPS` are returned.
+    ``x`` and ``y`` hold the starting point, which affects the number of steps only. If no minimum
+    is found, the result is `MOST_STEPS`.
     """
     _start(tables, objective, x, y)
     for step in range(1, MOST_STEPS):
@@ -132,7 +136,7 @@ def _moved_y(objective: Objective, k: int, value: float, step: float) -> float:
 
 @lean_kernel
 def _start(tables: Tables, objective: Objective, x: Floats, y: Floats) -> None:
-    """Bring the start within the bounds, to the lower one where there is no click to go by."""
+    """Move the starting point within the bounds; without clicks, to the lower bound."""
     n = tables.n
     n_items, n_positions = n.shape
     for k in range(n_positions):
@@ -157,7 +161,7 @@ def _start(tables: Tables, objective: Objective, x: Floats, y: Floats) -> None:
 def best_given_biases(
     tables: Tables, objective: Objective, j: int, y: Floats, more: float
 ) -> float:
-    """Return log α_j by eq. 6 of grant2020: Σ_k N_jk / λ_k per epoch, and ``more`` in the sum."""
+    """Return log α_j by eq. 6 of grant2020: Σ_k N_jk / λ_k, plus ``more``, per epoch."""
     scaled = objective.item_pull + more
     shown = objective.item_pull
     for k in range(y.shape[0]):
@@ -179,7 +183,7 @@ def _cell_loss(composite: int, n: float, m: float, z: float) -> float:
 
 @inline_kernel
 def cell_slope(composite: int, n: float, m: float, z: float) -> tuple[float, float]:
-    """Return the first and the second derivative by z."""
+    """Return the first and the second derivative of the objective of a cell by z."""
     if n == 0.0 and m == 0.0:
         return 0.0, 0.0
     if composite == 0:
@@ -211,7 +215,7 @@ def table_loss(tables: Tables, objective: Objective, x: Floats, y: Floats, size:
 
 @lean_kernel
 def derivatives(tables: Tables, objective: Objective, x: Floats, y: Floats) -> None:
-    """Write slopes and curvatures, and mark the values that a bound holds."""
+    """Write slopes and curvatures, and mark the values that stay at a bound."""
     n, m, bend, items, positions = tables
     n_items, n_positions = n.shape
     for k in range(n_positions):
@@ -244,7 +248,7 @@ def derivatives(tables: Tables, objective: Objective, x: Floats, y: Floats) -> N
 
 @lean_kernel
 def eliminate(tables: Tables) -> None:
-    """Write the curvature for positions without the items, a Schur complement, to the matrix."""
+    """Write the curvature in the positions with the items eliminated: a Schur complement."""
     _, _, bend, items, positions = tables
     n_items, n_positions = bend.shape
     for k in range(n_positions):
@@ -267,7 +271,7 @@ def eliminate(tables: Tables) -> None:
 
 @lean_kernel
 def _direction(tables: Tables, objective: Objective, x: Floats, y: Floats) -> None:
-    """Write Newton's step, without what a bound holds or would hold at once."""
+    """Write Newton's step, in which values at a bound do not move beyond it."""
     _, _, bend, items, positions = tables
     n_items, n_positions = bend.shape
     again = True
@@ -309,7 +313,7 @@ def _direction(tables: Tables, objective: Objective, x: Floats, y: Floats) -> No
 
 @lean_kernel
 def _longest(tables: Tables, objective: Objective, x: Floats, y: Floats) -> float:
-    """Return the longest step of a logarithm within its bounds."""
+    """Return the longest step of any logarithm within its bounds."""
     items, positions = tables.items, tables.positions
     longest = 0.0
     for j in range(x.shape[0]):

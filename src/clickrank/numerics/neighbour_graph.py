@@ -1,4 +1,7 @@
-"""Undirected graphs of items: for each item its neighbours, sorted, with each edge at both ends."""
+"""Undirected graphs, given by the sorted neighbours of each node; each edge is listed at both ends.
+
+The nodes are the items of a catalogue, numbered from 0.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ Graph = tuple[tuple[int, ...], ...]
 
 
 def line_graph(order: Sequence[int]) -> Graph:
-    """Return the graph that joins each item to the next in an order of all items.
+    """Return the graph that joins each item to the next one in an order of all items.
 
     >>> line_graph([0, 2, 1])
     ((2,), (2,), (0, 1))
@@ -27,7 +30,9 @@ def line_graph(order: Sequence[int]) -> Graph:
 
 
 def checked_graph(owner: str, neighbours: object) -> Graph:
-    """Return a graph of which each edge is named at one end or both; all must be connected.
+    """Return the graph of lists of neighbours, in which each edge is listed once or twice.
+
+    The graph must be connected.
 
     >>> checked_graph("OSUB", [[1, 2], [], []])
     ((1, 2), (0,), (0,))
@@ -35,7 +40,7 @@ def checked_graph(owner: str, neighbours: object) -> Graph:
     Traceback (most recent call last):
     clickrank.errors.InvalidValue: OSUB: neighbours[0] must hold other items, below 1, got 0.
     """
-    rule = "neighbours must hold a list of items for each item"
+    rule = "neighbours must be a list with one list of items for each item"
     if not isinstance(neighbours, Sequence | np.ndarray) or len(neighbours) == 0:
         raise invalid(owner, rule, neighbours)
     rows: list[set[int]] = [set() for _ in neighbours]
@@ -61,7 +66,7 @@ def checked_graph(owner: str, neighbours: object) -> Graph:
 
 
 def packed_graph(graph: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Return all neighbours in one array, and where those of each item begin, and the last end.
+    """Return all neighbours in one array, and the places where those of each item begin and end.
 
     >>> packed_graph(line_graph([0, 2, 1]))
     (array([2, 2, 0, 1]), array([0, 1, 2, 4]))
@@ -80,7 +85,7 @@ def relabelled_graph(
     """Return the graph of a catalogue whose item i is this graph's item ``origin[i]``.
 
     ``new`` holds the neighbours of each item of origin -1, as they are numbered in that catalogue.
-    None is the line of all items in the order of their numbers. New items go to its end.
+    If ``graph`` is None, it is the line of all items in their order, and new items go to its end.
 
     >>> relabelled_graph("OSUB", line_graph([0, 1, 2, 3]), np.array([3, 1, 0]))
     ((1,), (0, 2), (1,))
@@ -90,7 +95,7 @@ def relabelled_graph(
     if graph is None:
         if new is not None:
             raise invalid(owner, "new items go to the end of the line by default", new)
-        order = np.lexsort((origin, origin < 0)).tolist()  # new ones last, in their order
+        order = np.lexsort((origin, origin < 0)).tolist()  # new items last, in their order
         return None if order == list(range(len(order))) else line_graph(order)
     there = origin.tolist()
     given = list(new or [])
@@ -98,32 +103,33 @@ def relabelled_graph(
         rule = f"neighbours must be given for each new item ({there.count(-1)})"
         raise invalid(owner, rule, new)
     numbers = {old: item for item, old in enumerate(there)}
-    left = without_items(graph, set(there))
-    rows = [given.pop(0) if old < 0 else [numbers[k] for k in left[old]] for old in there]
+    remaining = without_items(graph, set(there))
+    rows = [given.pop(0) if old < 0 else [numbers[k] for k in remaining[old]] for old in there]
     return checked_graph(owner, rows)
 
 
-def without_items(graph: Sequence[Sequence[int]], left: Collection[int]) -> list[set[int]]:
-    """Return the neighbours among the items that are left; the numbers stay.
+def without_items(graph: Sequence[Sequence[int]], remaining: Collection[int]) -> list[set[int]]:
+    """Return the neighbours of each item among the items that remain; items keep their numbers.
 
-    The neighbours of an item that goes become neighbours of each other. So what was unimodal on the
-    graph stays unimodal.
+    The neighbours of a removed item become neighbours of each other, so that values that are
+    unimodal on the graph stay unimodal.
 
     >>> without_items(line_graph([0, 1, 2, 3]), {0, 2, 3})[2]
     {0, 3}
     """
     rows = [set(row) for row in graph]
     for gone in range(len(rows)):
-        if gone not in left:
+        if gone not in remaining:
             for one in rows[gone]:
                 rows[one] = (rows[one] | rows[gone]) - {one, gone}
     return rows
 
 
 def peak_besides(graph: Sequence[Sequence[int]], values: Floats) -> int | None:
-    """Return an item besides the best one without a better neighbour; None if values are unimodal.
+    """Return an item, other than the best one, without a better neighbour; None if there is none.
 
-    None, too, if there are more or fewer values than items: they are of something else.
+    There is none if the values are unimodal. None is also returned if the number of values is not
+    that of the items.
 
     >>> peak_besides(line_graph([0, 1, 2]), np.array([0.5, 0.2, 0.3]))
     2

@@ -1,17 +1,20 @@
-"""Exact draws from the posterior of an item's attraction under position-based clicks.
+"""Exact draws from the posterior of an attraction under position-based clicks, by rejection.
 
 With a uniform prior, S clicks and F_l misses at positions of examination κ_l, the posterior density
-on [0, 1] is proportional to exp h(x), h(x) = S log x + Σ_l F_l log(1 - κ_l x). h is concave, so its
-tangents lie above it and its chords below: rejection sampling from an exponential–flat–exponential
-hat is exact, accepts about 88 % of the proposals however many counts there are, and half of the
-draws end on the chord alone. One position with κ = 1 gives the Beta(S + 1, F + 1) distribution.
+on [0, 1] is proportional to exp h(x), h(x) = S log x + Σ_l F_l log(1 - κ_l x). As h is concave, its
+tangents lie above it and its chords below. The proposal density, the hat, is exponential, flat and
+exponential. Rejection sampling from it is exact and accepts about 88 % of the proposals for any
+counts; half of the draws need no more than the chord. One position with κ = 1 gives the
+distribution Beta(S + 1, F + 1).
 
-A hat is a few numbers, a function of the counts alone; rebuild it when the counts change.
+A hat is an array of `HAT_SIZE` numbers that depend on the counts alone; build it again when the
+counts change.
 
-A Beta(α, β) prior is folded in by real exponents: S + α - 1 clicks, and β - 1 misses more at a
-position of κ = 1. The density stays log-concave if neither exponent is negative. S + α < 1 happens
-without a click only; then x is of the order of 1/Σ κ_l F_l, and `sample_unclicked` does it. With
-β < 1 and no certain miss the density has a pole at 1, often beside a mode: `sample_with_pole`.
+A Beta(α, β) prior is included by real exponents: S + α - 1 clicks, and β - 1 additional misses at a
+position of κ = 1. The density stays log-concave if neither exponent is negative. S + α < 1 is
+possible only without clicks; then x is of the order of 1/Σ κ_l F_l, and `sample_unclicked` draws
+it. If β < 1 and no miss was certainly examined, the density has a pole at 1, often in addition to
+a mode; then `sample_with_pole` draws.
 """
 
 from __future__ import annotations
@@ -24,25 +27,25 @@ from clickrank._compile.jit import inline_kernel, kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 
-# Places of the numbers of a hat. Heights are logarithms relative to the hat's top.
+# Indices of the numbers of a hat. Heights are logarithms relative to the top of the hat.
 _MODE = 0  # a point at or near the mode
 _TOP = 1  # the level of the flat piece, in units of h
 _DIP = 2  # height of the density at _MODE, just below or at 0
 _LEFT_AT, _RIGHT_AT = 3, 4  # tangent points
 _LEFT_CHORD, _RIGHT_CHORD = 5, 6  # slopes of the chords from _MODE to the tangent points
-_LEFT_RATE, _RIGHT_RATE = 7, 8  # how fast the tails fall
+_LEFT_RATE, _RIGHT_RATE = 7, 8  # rates at which the tails fall
 _FLAT_FROM, _FLAT_TO = 9, 10  # the flat piece
-_LEFT_BASE = 11  # the left tail's height at 0
+_LEFT_BASE = 11  # height of the left tail at 0
 _LEFT_AREA, _FLAT_AREA, _AREA = 12, 13, 14  # cumulative areas of the three pieces
-_POLE_FROM = 15  # s: the pole is what the density has above its level at 1 - s
-_POLE_TOP = 16  # a bound of h from there to 1
-_POLE_SHARE = 17  # how often the pole is proposed
+_POLE_FROM = 15  # s: the pole is the part of the density above its level at 1 - s
+_POLE_TOP = 16  # an upper bound of h from 1 - s to 1
+_POLE_SHARE = 17  # probability of a proposal from the pole
 HAT_SIZE = 18
 
 
 @kernel
 def log_density(clicks: float, misses: Ints | Floats, examination: Floats, x: float) -> float:
-    """Return h(x), minus infinity outside the support."""
+    """Return h(x), or minus infinity outside the support."""
     total = 0.0
     if clicks > 0:
         if x <= 0.0:
@@ -61,7 +64,7 @@ def log_density(clicks: float, misses: Ints | Floats, examination: Floats, x: fl
 def log_density_slopes(
     clicks: float, misses: Ints | Floats, examination: Floats, x: float
 ) -> tuple[float, float]:
-    """Return h'(x) and -h''(x) for 0 < x, with every κ_l x < 1 where there are misses."""
+    """Return h'(x) and -h''(x) for x > 0, if κ_l x < 1 at every position with misses."""
     first = 0.0
     second = 0.0
     if clicks > 0:
@@ -77,13 +80,13 @@ def log_density_slopes(
 
 @kernel
 def near_mode(clicks: float, misses: Ints | Floats, examination: Floats, start: float) -> float:
-    """Return a point near the mode of the posterior, 0 or 1 if the mode is there.
+    """Return a point near the mode of the posterior; exactly 0 or 1 if the mode is there.
 
-    The search begins at ``start``: any number will do, an estimate of the attraction is best.
+    The search begins at ``start``, which may be any number; an estimate of the attraction is best.
     """
     if clicks == 0:
         return 0.0
-    largest = 0.0  # the density vanishes at 1 if a miss was certainly seen
+    largest = 0.0  # the density vanishes at 1 if a miss was certainly examined
     for position in range(misses.shape[0]):
         if misses[position] > 0:
             largest = max(largest, examination[position])
@@ -98,19 +101,19 @@ def near_mode(clicks: float, misses: Ints | Floats, examination: Floats, start: 
             low = x
         else:
             high = x
-        # Newton on x·h'(x), which is concave; any point near the mode will do, the hat stays exact.
+        # Newton on x·h'(x), which is concave. Any point near the mode keeps the hat exact.
         step = x * first / (x * second - first)
         x += step
         if not low < x < high:
             x = 0.5 * (low + high)
-        elif step * step * second < 0.01:  # a tenth of a standard deviation; far less is left
+        elif step * step * second < 0.01:  # a tenth of a standard deviation; the error is far less
             break
     return x
 
 
 @kernel
 def _reach(slope: float, curvature: float) -> float:
-    """Return the distance at which a parabola of this slope and curvature has fallen by one."""
+    """Return the distance over which a parabola of this slope and curvature falls by 1."""
     root = abs(slope) + math.sqrt(slope * slope + 2.0 * curvature)
     return 2.0 / root if root > 0.0 else math.inf
 
@@ -135,7 +138,7 @@ def _tangent(
 
 @kernel
 def _mass(depth: float) -> float:
-    """Return 1 - exp(-depth); the exponential is below the rounding of one from 40 on."""
+    """Return 1 - exp(-depth), which is 1 in float64 from a depth of 40."""
     return -math.expm1(-depth) if depth < 40.0 else 1.0
 
 
@@ -143,7 +146,7 @@ def _mass(depth: float) -> float:
 def build_hat(
     clicks: float, misses: Ints | Floats, examination: Floats, start: float, hat: Floats
 ) -> None:
-    """Write the hat of a posterior into ``hat``; ``start`` as for `near_mode`."""
+    """Write the hat of a posterior into ``hat``; for ``start``, see `near_mode`."""
     mode = near_mode(clicks, misses, examination, start)
     if mode > 0.0:
         slope, curvature = log_density_slopes(clicks, misses, examination, mode)
@@ -154,7 +157,7 @@ def build_hat(
     right = mode + reach
     if right >= 1.0:
         right = 0.5 * (mode + 1.0)
-    # An inner mode is only approximate: its tangent bounds how far the density rises above it.
+    # The mode is approximate: the tangent there bounds how far the density rises above it.
     dip = -abs(slope) * (right - left) if 0.0 < mode < 1.0 else 0.0
     hat[_MODE] = mode
     hat[_TOP] = log_density(clicks, misses, examination, mode) - dip
@@ -166,7 +169,7 @@ def build_hat(
     if mode > 0.0:
         height, rate = _tangent(clicks, misses, examination, mode, left)
         height += dip
-        # Below the mode even where the dip is deep: pieces that overlapped would be proposed twice.
+        # Not above the mode, even if the dip is deep: overlapping pieces would be proposed twice.
         flat_from = min(left - height / rate, mode)
         hat[_LEFT_AT] = left
         hat[_LEFT_CHORD] = (height - dip) / (mode - left)
@@ -183,7 +186,7 @@ def build_hat(
         hat[_RIGHT_AT] = right
         hat[_RIGHT_CHORD] = (height - dip) / (right - mode)
         hat[_RIGHT_RATE] = rate
-        if rate > 0.0:  # else there are no counts, and the density is flat
+        if rate > 0.0:  # otherwise there are no counts, and the density is flat
             flat_to = min(1.0, max(right + height / rate, mode))
             right_area = _mass(rate * (1.0 - flat_to)) / rate
     else:
@@ -197,7 +200,7 @@ def build_hat(
 
 @inline_kernel
 def _propose(hat: Floats, rng: np.random.Generator) -> tuple[float, float]:
-    """Draw from the hat; return the point and the hat's height there."""
+    """Draw from the hat; return the point and the height of the hat there."""
     u = rng.random() * hat[_AREA]
     if u < hat[_LEFT_AREA]:  # invert the integral of exp(rate·(x - flat_from))
         fall = math.log(hat[_LEFT_BASE] + u * hat[_LEFT_RATE])
@@ -220,8 +223,8 @@ def sample_posterior(
     while True:
         x, fall = _propose(hat, rng)
         if not 0.0 <= x <= 1.0:
-            continue  # rounding at the ends of the support
-        # The chord lies below the density, and 1 + y below exp(y): most proposals end here.
+            continue  # rounding errors at the ends of the support
+        # The chord is below the density, and 1 + y below exp(y): most proposals end here.
         v = rng.random()
         if hat[_LEFT_AT] <= x <= hat[_RIGHT_AT]:
             slope = hat[_LEFT_CHORD] if x < mode else hat[_RIGHT_CHORD]
@@ -237,8 +240,8 @@ def sample_unclicked(
 ) -> float:
     """Draw once from the density x^(α - 1) Π_l (1 - κ_l x)^F_l on [0, 1], where α ≤ 1.
 
-    (1 - κx) is at most exp(-κx): the proposal is a Gamma draw of rate Σ κ_l F_l, which must be well
-    above 0 for it to lie in the interval.
+    As (1 - κx) is at most exp(-κx), the proposal is a Gamma draw of rate Σ κ_l F_l. The rate must
+    be well above 0, so that most draws are within the interval.
     """
     rate = 0.0
     for position in range(misses.shape[0]):
@@ -257,16 +260,16 @@ def sample_unclicked(
             return float(x)
 
 
-# Here the posterior is g(x) (1 - x)^(β - 1), β < 1,
-# g(x) = x^(α - 1) Π_l (1 - κ_l x)^F_l, each κ_l < 1.
-# With t = 1 - x, t^(β - 1) is the smaller of t^(β - 1) and s^(β - 1), and what it has above: the
-# body and the pole. The body is at most s^(β - 1) times the hat of g, the pole t^(β - 1) times the
-# largest g on [1 - s, 1]. s is chosen so that the two areas together are small.
+# Here the posterior is g(x) (1 - x)^(β - 1), β < 1, g(x) = x^(α - 1) Π_l (1 - κ_l x)^F_l, each κ_l
+# < 1. With t = 1 - x, t^(β - 1) is the sum of two parts: the body, which is the smaller of t^(β -
+# 1) and s^(β - 1), and the rest, which is the pole. The body is at most s^(β - 1) times the hat of
+# g, the pole at most t^(β - 1) times the largest g on [1 - s, 1]. s is chosen to make the sum of
+# both areas small.
 
 
 @kernel
 def _doubt(misses: Floats, examination: Floats) -> float:
-    """Return Σ κ_l F_l over the misses that may have gone unseen."""
+    """Return Σ κ_l F_l, the expected number of misses that were examined."""
     total = 0.0
     for position in range(misses.shape[0]):
         if misses[position] > 0:
@@ -276,7 +279,7 @@ def _doubt(misses: Floats, examination: Floats) -> float:
 
 @kernel
 def build_pole(alpha: float, beta: float, misses: Floats, examination: Floats, hat: Floats) -> None:
-    """Add what `sample_with_pole` needs to a hat of ``α - 1`` clicks; if α < 1, none is needed."""
+    """Add the numbers that `sample_with_pole` needs to a hat of ``α - 1`` clicks."""
     if alpha >= 1.0:
         log_area = hat[_TOP] + math.log(hat[_AREA])
     else:
@@ -291,7 +294,8 @@ def build_pole(alpha: float, beta: float, misses: Floats, examination: Floats, h
         body = (beta - 1.0) * math.log(s) + log_area
         if body >= least:
             break
-        # g is log-concave beside x^(α - 1), α < 1, which decreases: its tangent bounds it.
+        # g is log-concave, apart from a decreasing factor x^(α - 1) if α < 1: its tangent bounds
+        # it.
         slope = log_density_slopes(alpha - 1.0, misses, examination, 1.0 - s)[0]
         top = log_density(alpha - 1.0, misses, examination, 1.0 - s) + max(slope, 0.0) * s
         if alpha >= 1.0:

@@ -1,9 +1,10 @@
-"""Upper quantiles of the posterior of an attraction under position-based clicks, with a Beta prior.
+"""Upper quantiles of the posterior of an attraction under position-based clicks, by integration.
 
-The density x^(α - 1) (1 - x)^(β - 1) Π_l (1 - κ_l x)^F_l has no simple integral. By the log-odds t
-it is f(t) = x^α (1 - x)^β Π_l (1 - κ_l x)^F_l: smooth, with one mode, and exponential in both
-tails. Gauss–Legendre rules on pieces around the mode integrate it to about 1e-12; far out, where
-f is exp(αt) or exp(-βt) to rounding, the rest is known in closed form. So are quantiles there.
+With a Beta(α, β) prior, the density x^(α - 1) (1 - x)^(β - 1) Π_l (1 - κ_l x)^F_l has no simple
+integral. As a function of the log-odds t it is f(t) = x^α (1 - x)^β Π_l (1 - κ_l x)^F_l, which is
+smooth, with one mode and exponential tails. Gauss–Legendre rules on pieces around the mode
+integrate it with an error of about 1e-12. Far out, where f is exp(αt) or exp(-βt) up to rounding,
+the remaining integral and its quantiles are known in closed form.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from clickrank._core.arrays import Floats
 
 _NODES, _WEIGHTS = (np.ascontiguousarray(v) for v in np.polynomial.legendre.leggauss(16))
 _MOST_PIECES = 64  # on each side of the mode
-#: Room that `posterior_upper_quantile` needs: pieces' ends and masses.
-ROOM = 4 * (_MOST_PIECES + 2)
-_DEEP = 30.0  # depth below the mode at which nothing is left, or a tail is cut into few pieces
-_FLAT = 1e-16  # what counts as nothing beside 1
+#: Size of the buffer of `posterior_upper_quantile`: the ends and the masses of pieces.
+BUFFER_SIZE = 4 * (_MOST_PIECES + 2)
+_DEEP = 30.0  # log-height below the mode at which pieces end
+_FLAT = 1e-16  # negligible compared with 1
 
 
 @lean_kernel
 def log_height(alpha: float, exponents: Floats, examination: Floats, t: float) -> float:
-    """Return log f(t); ``exponents`` holds F_l by position, and last β at κ = 1."""
+    """Return log f(t); ``exponents`` holds F_l for each position, and β as the last entry."""
     last = exponents.shape[0] - 1
     small = math.exp(-abs(t))
     fall = math.log1p(small)
@@ -56,7 +57,7 @@ def _slopes(alpha: float, exponents: Floats, examination: Floats, t: float) -> t
 
 @lean_kernel
 def _mode(alpha: float, exponents: Floats, examination: Floats) -> float:
-    """Return a point near the mode: the first derivative decreases."""
+    """Return a point near the mode, by Newton's method on the decreasing first derivative."""
     last = exponents.shape[0] - 1
     seen = alpha + exponents[last]
     for position in range(last):
@@ -82,7 +83,7 @@ def _mode(alpha: float, exponents: Floats, examination: Floats) -> float:
 def _mass(
     alpha: float, exponents: Floats, examination: Floats, top: float, a: float, b: float
 ) -> float:
-    """Return the integral of f/exp(top) from a to b, on one piece."""
+    """Return the integral of f/exp(top) from a to b, which is one piece."""
     centre = 0.5 * (a + b)
     half = 0.5 * (b - a)
     total = 0.0
@@ -94,16 +95,16 @@ def _mass(
 
 @lean_kernel
 def _lay_pieces(
-    alpha: float, exponents: Floats, examination: Floats, mode: float, room: Floats
+    alpha: float, exponents: Floats, examination: Floats, mode: float, buffer: Floats
 ) -> int:
-    """Write the ends of the pieces, from the left, into ``room``; return how many pieces."""
+    """Write the ends of the pieces, in ascending order, into ``buffer``; return their number."""
     last = exponents.shape[0] - 1
     weight = alpha + exponents[last]
     for position in range(last):
         kappa = examination[position]
         weight += exponents[position] * kappa / (1.0 - kappa) if kappa < 1.0 else 0.0
     second = _slopes(alpha, exponents, examination, mode)[1]
-    # Gaussian around the mode if there is much data; without, f changes over some units of t.
+    # With many counts f is nearly Gaussian around the mode; with few it changes slowly with t.
     first_width = min(3.5 / math.sqrt(-second), 2.0)
     top = log_height(alpha, exponents, examination, mode)
     n_left = 0
@@ -116,7 +117,7 @@ def _lay_pieces(
         while n < _MOST_PIECES:
             t += sign * width
             n += 1
-            room[side * (_MOST_PIECES + 1) + n] = t
+            buffer[side * (_MOST_PIECES + 1) + n] = t
             width *= 1.3 if side == 0 else 1.05
             if weight * math.exp(-abs(t)) < _FLAT and sign * t > 0.0:
                 break
@@ -124,16 +125,16 @@ def _lay_pieces(
                 break
         if side == 0:
             n_left = n
-    for i in range(n_left // 2):  # those on the left were written outwards
+    for i in range(n_left // 2):  # the pieces on the left were written from the mode outwards
         other = n_left - i
-        room[i + 1], room[other] = room[other], room[i + 1]
+        buffer[i + 1], buffer[other] = buffer[other], buffer[i + 1]
     for i in range(n_left):
-        room[i] = room[i + 1]
-    room[n_left] = mode
+        buffer[i] = buffer[i + 1]
+    buffer[n_left] = mode
     count = n_left
     for i in range(1, n + 1):
         count += 1
-        room[count] = room[_MOST_PIECES + 1 + i]
+        buffer[count] = buffer[_MOST_PIECES + 1 + i]
     return count
 
 
@@ -143,25 +144,25 @@ def posterior_upper_quantile(
     exponents: Floats,
     examination: Floats,
     log_delta: float,
-    room: Floats,
+    buffer: Floats,
 ) -> float:
     """Return the x that the attraction exceeds with probability δ.
 
-    ``alpha`` is α + S; ``exponents`` as for `log_height`; ``room`` holds ROOM numbers.
+    ``alpha`` is α + S. For ``exponents``, see `log_height`. ``buffer`` has size `BUFFER_SIZE`.
     """
     last = exponents.shape[0] - 1
     mode = _mode(alpha, exponents, examination)
     top = log_height(alpha, exponents, examination, mode)
-    n = _lay_pieces(alpha, exponents, examination, mode, room)
-    masses = 2 * (_MOST_PIECES + 2)  # where these begin
-    left, right = room[0], room[n]
+    n = _lay_pieces(alpha, exponents, examination, mode, buffer)
+    masses = 2 * (_MOST_PIECES + 2)  # the place where they begin
+    left, right = buffer[0], buffer[n]
     below = math.exp(log_height(alpha, exponents, examination, left) - top) / alpha
     above = math.exp(log_height(alpha, exponents, examination, right) - top)
     above /= exponents[last]
     total = below + above
     for i in range(n):
-        room[masses + i] = _mass(alpha, exponents, examination, top, room[i], room[i + 1])
-        total += room[masses + i]
+        buffer[masses + i] = _mass(alpha, exponents, examination, top, buffer[i], buffer[i + 1])
+        total += buffer[masses + i]
     wanted = math.exp(log_delta) * total
     if above >= wanted:
         t = right - math.log(wanted / above) / exponents[last]
@@ -170,15 +171,17 @@ def posterior_upper_quantile(
     tail = above
     while piece > 0 and tail < wanted:
         piece -= 1
-        tail += room[masses + piece]
+        tail += buffer[masses + piece]
     if tail < wanted:
         t = left + math.log((total - wanted) / below) / alpha
         return 1.0 / (1.0 + math.exp(-t)) if t > -740.0 else 0.0
-    # The tail above room[piece] is at least what is wanted, the one above the next end less.
-    low, high = room[piece], room[piece + 1]
+    # The tail above the start of this piece is at least the wanted mass, and that above its end
+    # less.
+    low, high = buffer[piece], buffer[piece + 1]
     t = low
-    next_tail = tail - room[masses + piece]
-    # Newton on the tail's logarithm, which is nearly straight; first along the chord.
+    next_tail = tail - buffer[masses + piece]
+    # Newton on the logarithm of the tail, which is nearly linear; the first step is along the
+    # chord.
     step = (high - low) * math.log(tail / wanted) / math.log(tail / next_tail)
     for _ in range(60):
         new = t + step

@@ -1,9 +1,8 @@
-"""The leading singular vector of a matrix without negative entries, rounded so that ties are ties.
+"""Leading singular vector of a matrix without negative entries, rounded so that equal entries tie.
 
-The vector is the limit of power iteration on the Gram matrix from the vector of ones, which has no
-negative entry and is defined even where the largest singular value is not single. Its entries are
-rounded to multiples of 2^-26, so that it does not depend on where an iteration started: entries
-that are equal are equal however they were computed.
+The vector is the limit of power iteration on the Gram matrix from the vector of ones. It has no
+negative entry and is defined even if the largest singular value is not simple. Its entries are
+rounded to multiples of 2^-26, so that they do not depend on where the iteration started.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from clickrank._compile.jit import kernel
 from clickrank._core.arrays import Floats
 
 _GRID = 2.0**26
-# Squarings of the Gram matrix: as many as 2^16 steps of power iteration. Singular values that agree
-# to four digits are taken together then, in part; no vector of either would mean anything.
+# Squarings of the Gram matrix: 16 equal 2^16 steps of power iteration. Singular values that agree
+# to four digits are not fully separated, but then neither of their vectors is meaningful.
 _SQUARINGS = 16
 _ITERATIONS = 40
 _CONVERGED = 1e-14
@@ -25,7 +24,7 @@ _CONVERGED = 1e-14
 
 @kernel
 def leading_singular_vectors(matrix: Floats, left: Floats, right: Floats) -> None:
-    """Write the leading singular vectors of a matrix, the left one up to a factor."""
+    """Write the leading singular vectors of a matrix; the left one is not normalised."""
     n_rows, n_columns = matrix.shape
     gram = np.empty((n_columns, n_columns))
     for k in range(n_columns):
@@ -45,8 +44,9 @@ def leading_singular_vectors(matrix: Floats, left: Floats, right: Floats) -> Non
 def leading_vector(gram: Floats, guess: Floats, powers: Floats, out: Floats) -> None:
     """Write the leading unit eigenvector of a Gram matrix, rounded; ones if the matrix is 0.
 
-    ``guess`` is a vector to start from that has no negative entry, and becomes the next one; it
-    changes what the computation costs, not the result. ``powers`` is room for two matrices.
+    ``guess`` is the vector to start from, without negative entries; it is overwritten with the
+    guess for the next call. It affects the time, not the result. ``powers`` is a buffer for two
+    matrices.
     """
     n = gram.shape[0]
     trace = 0.0
@@ -67,7 +67,7 @@ def _iterate(gram: Floats, vector: Floats, image: Floats, out: Floats) -> bool:
     """Try power iteration from a vector; return whether the rounded result is certain.
 
     All other eigenvalues are at most √(‖G‖² - λ²). If that is below λ/2, then λ is the largest, and
-    the vector is off by at most its residual divided by the distance of the eigenvalues.
+    the vector is off by at most its residual divided by the distance between the eigenvalues.
     """
     n = vector.shape[0]
     value = 0.0
@@ -101,7 +101,7 @@ def _iterate(gram: Floats, vector: Floats, image: Floats, out: Floats) -> bool:
             norm += gram[k, j] * gram[k, j]
     if norm - value * value > 0.25 * value * value:
         return False
-    error = 8.0 * _CONVERGED * _GRID  # twice what is proved, and more than rounding adds
+    error = 8.0 * _CONVERGED * _GRID  # twice the proven bound, which covers rounding errors
     for k in range(n):
         x = vector[k] * _GRID
         whole = math.floor(x + 0.5)
@@ -132,7 +132,7 @@ def _square(gram: Floats, trace: float, powers: Floats, out: Floats) -> None:
             for j in range(n):
                 powers[then, k, j] /= trace
         now, then = then, now
-        if trace >= 1.0 - 1e-15:  # of the square, Σ λ² with Σ λ = 1: only one is left
+        if trace >= 1.0 - 1e-15:  # Σ λ² of a matrix with Σ λ = 1: one eigenvalue remains
             break
     norm = 0.0
     for k in range(n):

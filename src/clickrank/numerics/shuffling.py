@@ -1,4 +1,4 @@
-"""Random order: the step that all shuffles of Fisher and Yates consist of."""
+"""Fisher-Yates shuffles of arrays, and draws without replacement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clickrank._core.arrays import Floats, Ints
 def swap_at_random(
     rng: np.random.Generator, values: Ints | Floats, place: int, begin: int, end: int
 ) -> None:
-    """Exchange the value at a place with a random one of ``values[begin:end]``, maybe itself."""
+    """Exchange the value at a place with a random one of ``values[begin:end]``, possibly itself."""
     other = begin + int(rng.random() * (end - begin))
     value = values[place]
     values[place] = values[other]

@@ -1,4 +1,4 @@
-"""How far apart numbers are that are given by their logarithms."""
+"""Largest value, and smallest gap between numbers that are given by their logarithms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clickrank._core.arrays import Floats
 
 @lean_kernel
 def largest(values: Floats) -> float:
-    """Return the largest of some numbers."""
+    """Return the largest value."""
     found = -math.inf
     for value in values:
         found = max(found, value)
@@ -19,7 +19,7 @@ def largest(values: Floats) -> float:
 
 @lean_kernel
 def smallest_gap(logarithms: Floats, scale: float) -> float:
-    """Return the smallest difference of two estimates exp(logarithm + scale)."""
+    """Return the smallest difference between two of the numbers exp(logarithm + scale)."""
     smallest = math.inf
     for i in range(logarithms.shape[0]):
         below = -math.inf  # the next smaller one

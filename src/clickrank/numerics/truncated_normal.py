@@ -1,7 +1,8 @@
-"""The normal distribution of mean μ in [0, 1] and deviation σ, truncated to (0, 1).
+"""Draws from the normal distribution truncated to (0, 1), and its normalising constants.
 
-Drawing from the normal until a draw is inside takes some 2.5 σ attempts: thousands for the wide
-steps that samplers like. Here a draw takes fewer than 2.1 attempts whatever σ is, and is exact.
+The mean μ is in [0, 1], and σ is the standard deviation. Drawing from the normal distribution until
+a draw is inside takes about 2.5 σ attempts: thousands for the wide steps of samplers. Here a draw
+is exact and takes fewer than 2.1 attempts on average for any σ.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import numpy as np
 
 from clickrank._compile.jit import kernel
 
-# From this deviation on a uniform draw is accepted more often than a normal one.
+# From this σ on, a uniform proposal is accepted more often than a normal one.
 _WIDE = 0.5
-# From this deviation on three terms of a series in 1/σ² are exact within rounding.
+# From this σ on, three terms of a series in 1/σ² are exact up to rounding.
 _VERY_WIDE = 64.0
 _ROOT_HALF = math.sqrt(0.5)
 
@@ -32,16 +33,16 @@ def sample_truncated_normal(mean: float, deviation: float, rng: np.random.Genera
         x = rng.random()
         height = rng.random()
         fall = shrink * (x - mean) * (x - mean)
-        # exp(-fall) ≥ 1 - fall: mostly there is no need of it.
+        # As exp(-fall) ≥ 1 - fall, the exponential is rarely needed.
         if x > 0.0 and (height < 1.0 - fall or height < math.exp(-fall)):
             return x
 
 
 @kernel
 def unit_mass(mean: float, deviation: float) -> float:
-    """Return Φ((1 - μ)/σ) - Φ(-μ/σ), what the whole normal distribution has between 0 and 1.
+    """Return Φ((1 - μ)/σ) - Φ(-μ/σ), the mass of the normal distribution between 0 and 1.
 
-    For μ in [0, 1] it is a sum of two positive terms, so nothing cancels.
+    For μ in [0, 1] this is a sum of two positive terms, so that nothing cancels.
     """
     scale = _ROOT_HALF / deviation
     return 0.5 * (math.erf(scale * (1.0 - mean)) + math.erf(scale * mean))
@@ -52,8 +53,8 @@ def log_mass_ratio(mean: float, other: float, deviation: float) -> float:
     """Return log(unit_mass(mean, σ) / unit_mass(other, σ)); its absolute value is at most log 2.
 
     For large σ the ratio is 1 - O(1/σ²), and its logarithm is lost in the rounding of the masses.
-    There the integral of exp(-s (x - μ)²), s = 1/(2σ²), is taken term by term of its series in s,
-    with x and y the squared distances of the means from 1/2.
+    Then the integral of exp(-s (x - μ)²), s = 1/(2σ²), is computed from its series in s, where x
+    and y are the squared distances of the means from 1/2.
     """
     if deviation < _VERY_WIDE:
         return math.log(unit_mass(mean, deviation) / unit_mass(other, deviation))

@@ -29,7 +29,7 @@ from clickrank.numerics.posterior_draws import (
     sample_unclicked,
     sample_with_pole,
 )
-from clickrank.numerics.posterior_quantile import ROOM, posterior_upper_quantile
+from clickrank.numerics.posterior_quantile import BUFFER_SIZE, posterior_upper_quantile
 
 
 @kernel
@@ -73,7 +73,9 @@ def page_upper_quantile(
     """
     exponents = np.empty(examination.shape[0])
     doubt = fold_misses(beta, misses, item, examination, exponents)
-    return quantile_of(alpha, doubt, examination, exponents, log_delta, normal, np.empty(ROOM))
+    return quantile_of(
+        alpha, doubt, examination, exponents, log_delta, normal, np.empty(BUFFER_SIZE)
+    )
 
 
 # The parts of the above, for kernels that keep them from one round to the next.

@@ -7,7 +7,7 @@ import numpy as np
 from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.cholesky import invert_positive
-from clickrank.numerics.design_start import spread_items
+from clickrank.numerics.design_start import spread_vectors
 from clickrank.policies._shared.grid import on_grid
 
 _PRIME = 2**31 - 1
@@ -24,7 +24,7 @@ def estimate_items(
     """
     d = features.shape[1]
     marks = np.zeros((2, d), dtype=np.int64)
-    rank = spread_items(features, measured, np.zeros((3, d, d)), marks)
+    rank = spread_vectors(features, measured, np.zeros((3, d, d)), marks)
     used = marks[1]  # the coordinates
     gram, inverse, sums, theta = np.zeros((d, d)), np.zeros((d, d)), np.zeros(d), np.zeros(d)
     for i in range(measured.shape[0]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -46,20 +47,62 @@ def run_without(missing: tuple[str, ...], *arguments: str) -> str:
         ),
         (("whatif", "log.csv"), ("duckdb", "matplotlib"), "whatif needs duckdb, matplotlib: "),
         (("evaluate", "log.csv", "--policy", "grab"), ("pyarrow",), "evaluate needs pyarrow: "),
+        (("compare", "--plot", "plot.png"), ("matplotlib",), "compare needs matplotlib: "),
     ],
 )
 def test_commands_name_all_that_is_missing(
     command: tuple[str, ...], missing: tuple[str, ...], said: str
 ) -> None:
     text = run_without(missing, *command)
-    assert f"clickrank: {said}pip install -e '{ROOT}[logs" in text
+    assert re.search(rf"clickrank: {said}pip install -e '{ROOT}\[[a-z,]+\]'\.$", text), text
 
 
-def test_arguments_are_checked_before_extras() -> None:
-    text = run_without(("pyarrow", "matplotlib"), "diagnose", "log.csv", "--out", "report.txt")
-    assert "--out must end in .html" in text
-    text = run_without(("pyarrow",), "evaluate", "log.csv")
-    assert "give either --policy or --ranking" in text
+def test_every_command_that_needs_an_extra_says_which() -> None:
+    """Without any extra, a command either runs or ends in one line that says what to install."""
+    missing = tuple(sorted({module for modules in EXTRAS.values() for module in modules}))
+    for command, needed in (
+        (("read", "log.csv"), "logs"),
+        (("diagnose", "log.csv"), "logs"),
+        (("diagnose", "log.csv", "--plot", "plot.png"), "logs,plots"),
+        (("whatif", "log.csv"), "logs,plots"),
+        (("evaluate", "log.csv", "--policy", "grab"), "logs"),
+        (("read", "log.csv", "--engine", "pyspark"), "spark"),
+        (("compare", "--plot", "plot.png"), "plots"),
+        (("serve",), "serve"),
+        (("keys", "list"), "serve"),
+        (("keys", "add", "me", "--role", "admin"), "serve"),
+        (("keys", "revoke", "1"), "serve"),
+        (("verify",), "serve"),
+        (("compact", "--older-than", "3d"), "serve"),
+        (("export", "shop", "--out", "log.parquet"), "serve"),
+        (("reproduce", "lagree-2016/figure-1a", "--scale", "quick"), "plots"),
+    ):
+        assert f"pip install -e '{ROOT}[{needed}]'." in run_without(missing, *command), command
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("compare", "--plot", "plot.txt"), "--plot must end in"),
+        (("compare", "--plot", "plot.png", "--policies", "grap"), "Unknown policy 'grap'"),
+        (("read", "log.csv", "--column", "query"), "--column must be NAME=COLUMN"),
+        (("read", "log.csv", "--engine", "sparkle"), "Unknown engine 'sparkle'"),
+        (("reproduce", "--scale", "huge"), "--scale must be 'quick' or 'paper'"),
+        (("reproduce", "--data", "none"), "--data none: no such file or folder"),
+        (("diagnose", "log.csv", "--out", "report.txt"), "--out must end in .html"),
+        (("diagnose", "log.csv", "--models", "pmb"), "Did you mean 'pbm'?"),
+        (("whatif", "log.csv", "--horizon", "0.5"), "--horizon must be a whole number"),
+        (("whatif", "log.csv", "--policies", "grap"), "Unknown policy 'grap'"),
+        (("evaluate", "log.csv"), "either --policy or --ranking must be given"),
+        (("evaluate", "log.csv", "--policy", "grap"), "Unknown policy 'grap'"),
+        (("evaluate", "log.csv", "--ranking", "a", "--level", "2"), "--level must be"),
+        (("compact",), "--before or --older-than"),
+        (("compact", "--older-than", "3w"), "--older-than must be as in 30d or 12h"),
+    ],
+)
+def test_arguments_are_checked_before_extras(command: tuple[str, ...], said: str) -> None:
+    missing = {module for modules in EXTRAS.values() for module in modules}
+    assert said in run_without(tuple(sorted(missing)), *command)
 
 
 def test_one_command_installs_several_extras(monkeypatch: pytest.MonkeyPatch) -> None:

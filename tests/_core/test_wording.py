@@ -45,7 +45,7 @@ CALL = "Give it, as in clickrank.policy('pbm-ucb', examination=[1.0])."
         (
             invalid("Ranker", "prior[2] must be 'a', \"b\" or None", "it's"),
             'prior[2] must be "a", "b" or null, got "it\'s".',
-            "prior[2] must be 'a', \"b\" or nothing, got 'it's'.",
+            "number 3 of prior must be 'a', \"b\" or nothing, got 'it's'.",
         ),
         (
             invalid("model.toml", "examination must be given"),
@@ -105,6 +105,8 @@ def test_switches_and_settings_are_options() -> None:
     assert OPTIONS.text("n_positions=3, allow_mismatch=False") == (
         "--positions 3, --no-allow-mismatch"
     )
+    assert OPTIONS.text("Pass columns={'click': 'c'}.") == "Pass columns click=c."
+    assert JSON.text("columns={'click': 'c'}") == '"columns": {"click": "c"}'
     assert JSON.text("n_positions=3, seed=None") == '"positions": 3, "seed": null'
 
 

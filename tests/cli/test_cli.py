@@ -181,32 +181,6 @@ def test_compare_saves_and_plots(tmp_path: Path) -> None:
     assert plot.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--policies", "pbm-ubc"], "Unknown policy 'pbm-ubc'. Did you mean 'pbm-ucb'?"),
-        (["--policies", " , "], "--policies must name a policy"),
-        (["--model", "pmb"], "Unknown click model 'pmb'. Did you mean 'pbm'?"),
-        (["--attraction", "0.5,x"], "--attraction must be comma-separated numbers, got '0.5,x'"),
-        (["--attraction", "0.5,0.2"], "pbm: --examination must be given"),
-        (["--attraction", "1.5", "--examination", "1"], "attraction[0] must be between 0 and 1"),
-        (["--model", "dcm"], "dcm: --attraction must be given"),
-        (["--satisfaction", "1"], "--satisfaction must not be given for the click model 'pbm'"),
-        (["--horizon", "0.5"], "horizon must be a whole number of at least 1, got 0.5"),
-        (["--runs", "0"], "runs must be a whole number of at least 1"),
-        (["--seed", "-1"], "seed must be a whole number of at least 0"),
-        (["--model-file", "none.json"], "none.json: the file must be readable"),
-    ],
-)
-def test_compare_fails_with_one_line(arguments: list[str], message: str) -> None:
-    assert message in fails("compare", *arguments)
-
-
-def test_a_policy_that_does_not_apply_is_an_error_when_named() -> None:
-    model = ("--model", "cascade", "--attraction", "0.5,0.3", "--n-positions", "1")
-    assert "pbm-ucb" in fails("compare", "--policies", "pbm-ucb", *model)
-
-
 def test_plotting_without_matplotlib_fails_before_the_simulation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -266,15 +240,3 @@ def test_reproduce_interrupted_exits_with_130(
     done = Reproduction([], tmp_path / "index.html", interrupted=True)
     monkeypatch.setattr(clickrank.experiments, "reproduce", lambda *a, **o: done)
     run("reproduce", "--out", str(tmp_path), code=130)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["lagree"], "Unknown paper 'lagree'. Did you mean 'lagree-2016'?"),
-        (["001/figure-9"], "Unknown figure of lagree-2016 'figure-9'. Did you mean"),
-        (["--scale", "huge"], "scale must be 'quick' or 'paper', got 'huge'"),
-    ],
-)
-def test_reproduce_fails_with_one_line(arguments: list[str], message: str, tmp_path: Path) -> None:
-    assert message in fails("reproduce", *arguments, "--out", str(tmp_path))

@@ -1,4 +1,4 @@
-"""Wording: rewrites an error message, which is in Python, for JSON or for a command line."""
+"""Rewrites error messages, which are written for Python, for JSON or for a command line."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import os
 import re
 from collections.abc import Callable, Mapping
 
-from clickrank.errors import NOTHING, ClickRankError, InvalidValue
+from clickrank.errors import NOTHING, InvalidValue
 
 #: Pieces of Python in a message: ``name=value``, ``'text'``, ``True``, and names of parameters,
 #: which are those with an underscore, and the first word of a rule.
 _PYTHON = re.compile(
-    r"""(?P<name>\b[a-z]\w*)=(?P<setting>True\b|False\b|None\b|'[^']*'|[\d.]*\d)
+    r"""(?P<name>\b[a-z]\w*)=(?P<setting>True\b|False\b|None\b|'[^']*'|\{[^{}]*\}|[\d.]*\d)
     |(?P<literal>(?<!\w)'(?:[^'\\]|\\.)*'(?!\w)|\b(?:True|False|None)\b)
-    |^(?P<subject>[a-z]\w*)(?=(?:\[\d+\])*\ (?:must|and|or)\b)
+    |^(?P<subject>[a-z]\w*)(?P<index>\[\d+\])?(?=\ (?:must|and|or)\b)
+    |\b(?P<inner>[A-Z]\w*)(?=:\ )
     |(?<![\w./-])(?P<snake>[a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?![\w(/.-]\w)""",
     re.VERBOSE,
 )
@@ -51,6 +52,10 @@ class Wording:
         """Return the name of a parameter."""
         return self._names.get(name, name)
 
+    def entry(self, name: str, index: int) -> str:
+        """Return the name of one entry of a list."""
+        return f"{self.name(name)}[{index}]"
+
     def value(self, value: object) -> str:
         """Return a value; "" leaves it out of the message."""
         raise NotImplementedError
@@ -68,6 +73,10 @@ class Wording:
             return self.setting(found["name"], _literal(found["setting"]))
         if found["literal"]:
             return self.value(_literal(found["literal"])) or "nothing"
+        if found["inner"]:
+            return self._owners().get(found["inner"], found["inner"])
+        if found["index"]:
+            return self.entry(found["subject"], int(found["index"][1:-1]))
         return self.name(found["subject"] or found["snake"])
 
     def message(self, error: Exception) -> str:
@@ -79,7 +88,7 @@ class Wording:
             if error.hint and not _CALL.search(error.hint):  # a call helps in Python alone
                 rule += f" {self.text(error.hint)}"
         else:
-            split = _OWNER.fullmatch(str(error)) if isinstance(error, ClickRankError) else None
+            split = _OWNER.fullmatch(str(error))
             owner, rule = (split[1], split[2]) if split else ("", str(error))
             rule = self.text(rule)
         known = self.owner(owner) if owner else ""
@@ -121,6 +130,10 @@ class OptionWording(Wording):
         """Return the option, or the parameter if the command has no such option."""
         return self._names.get(name, re.sub("^n_", "the number of ", name))
 
+    def entry(self, name: str, index: int) -> str:
+        """Return the name of one entry of a list; people count from 1."""
+        return f"number {index + 1} of {self.name(name)}"
+
     def value(self, value: object) -> str:
         """Return a value as it is typed: numbers plain, lists with commas, text in quotes."""
         value = _plain(value)
@@ -139,6 +152,8 @@ class OptionWording(Wording):
         option = self.name(name)
         if isinstance(value, bool):
             return option if value else option.replace("--", "--no-", 1)
+        if isinstance(value, dict):
+            return " ".join(f"{option} {key}={one}" for key, one in value.items())
         return f"{option} {self.value(value)}".rstrip()
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clickrank._core.extras import require
 from clickrank.cli.log_commands import (
     FirstPosition,
     LogColumns,
@@ -23,9 +22,10 @@ from clickrank.cli.log_commands import (
     MinItems,
     Positions,
     TopQueries,
+    check_log_options,
     open_given,
 )
-from clickrank.cli.shared_options import AsJson, check_picture
+from clickrank.cli.shared_options import AsJson, Threads, check_picture, comma_separated
 from clickrank.cli.terminal import INTERRUPTED, print_json
 from clickrank.cli.terminal import console as terminal
 from clickrank.errors import invalid
@@ -83,7 +83,9 @@ def diagnose(
     Models are fitted to a part of the lists and scored on the rest.
     """
     _check_files("diagnose", plot, out)
-    require("diagnose needs", "logs", *(["plots"] if plot is not None or out is not None else []))
+    names = _model_names("diagnose", models)
+    pictures = ["plots"] if plot is not None or out is not None else []
+    check_log_options("diagnose", column, engine, *pictures)
     from clickrank.advice.advice_figures import perplexity_figure
     from clickrank.advice.advice_report import diagnosis_page
     from clickrank.advice.advice_tables import effect_table, perplexity_table, score_table, without
@@ -92,7 +94,7 @@ def diagnose(
 
     given = (log, format, column, strict, first_position, engine, memory)
     counts = _counts(given, positions, min_displays, min_items, top_queries)
-    found = run(counts, models=_names(models), test_share=test_share, seed=seed, say=_say)
+    found = run(counts, models=names, test_share=test_share, seed=seed, say=_say)
     if plot is not None:
         perplexity_figure(found).savefig(plot)
     if out is not None:
@@ -153,9 +155,7 @@ def whatif(
     plot: Annotated[
         Path | None, typer.Option(help="Draw what is earned over time (png, pdf, svg).")
     ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Runs to play at once.", show_default="one a core")
-    ] = None,
+    threads: Threads = None,
     engine: LogEngine = "duckdb",
     memory: LogMemory = "2GB",
     as_json: AsJson = False,
@@ -165,18 +165,19 @@ def whatif(
     Results are saved as they finish: after an interruption the same command does the rest.
     """
     _check_files("whatif", plot, None)
-    require("whatif needs", "logs", "plots")  # now, not after the simulations
     from clickrank._core.validate import check_int
     from clickrank.advice.advice_figures import whatif_figure
     from clickrank.advice.advice_report import whatif_page
     from clickrank.advice.advice_tables import earning_table, query_table, remarks
-    from clickrank.advice.play import Plan
+    from clickrank.advice.play import Plan, check_policies
     from clickrank.advice.played_queries import Protocol
     from clickrank.advice.whatif_analysis import whatif as run
     from clickrank.reports.html_pages import write_page
 
-    out.mkdir(parents=True, exist_ok=True)
-    chosen = None if policies.strip() == "all" else _names(policies)
+    names = _model_names("whatif", models)
+    chosen = None if policies.strip() == "all" else comma_separated(policies)
+    if chosen is not None:
+        check_policies(chosen)
     plan = Plan(
         horizon=check_int("whatif", "horizon", horizon, 2),
         runs=check_int("whatif", "runs", runs, 2),
@@ -185,11 +186,13 @@ def whatif(
         folder=out / "results",
         patience=PATIENCE if chosen is None else None,
     )
+    check_log_options("whatif", column, engine, "plots")  # now, not after the simulations
+    out.mkdir(parents=True, exist_ok=True)
     protocol = Protocol(queries, top_items, positions, min_shown, resamples)
     given = (log, format, column, strict, first_position, engine, memory)
     counts = _counts(given, None, min_displays, min_items, top_queries)
     found = run(
-        counts, policies=chosen, models=_names(models), protocol=protocol, plan=plan,
+        counts, policies=chosen, models=names, protocol=protocol, plan=plan,
         test_share=test_share, say=_say,
     )  # fmt: skip
     path = write_page(out / "index.html", whatif_page(found, ", ".join(log), _command()))
@@ -236,20 +239,18 @@ def _counts(
     return counts
 
 
+def _model_names(command: str, models: str | None) -> list[str] | None:
+    """Return the click models that are named, or None for all that can be fitted."""
+    from clickrank.advice.diagnosis import known_models
+
+    return None if models is None else known_models(command, comma_separated(models))
+
+
 def _check_files(owner: str, plot: Path | None, out: Path | None) -> None:
     """Fail now, not after the work."""
     check_picture(plot)
     if out is not None and out.suffix != ".html":
         raise invalid(owner, "--out must end in .html", str(out))
-
-
-def _names(text: str | None) -> list[str] | None:
-    """Read names parted by commas.
-
-    >>> _names("pbm, dcm")
-    ['pbm', 'dcm']
-    """
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _say(text: str) -> None:

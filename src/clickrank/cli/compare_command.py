@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clickrank.cli.error_lines import reason_of
+from clickrank._core.extras import require
+from clickrank.cli.error_lines import file_error, reason_of
 from clickrank.cli.shared_options import AsJson, Threads, check_picture, comma_separated
 from clickrank.cli.terminal import INTERRUPTED, print_json
 from clickrank.cli.terminal import console as terminal
-from clickrank.errors import InvalidValue, invalid
+from clickrank.errors import InvalidValue, UnknownName, invalid
 
 if TYPE_CHECKING:
     from clickrank.clickmodels import ClickModel
@@ -77,7 +78,6 @@ def compare(
     Without options, every policy that applies is run on a small position-based example.
     """
     from clickrank._core.validate import check_int
-    from clickrank.plots import require_matplotlib
     from clickrank.simulation import compare as run
 
     check_picture(plot)
@@ -95,7 +95,7 @@ def compare(
     clicks = _model(model, model_file, parameters)
     chosen, skipped = _choose(policies, clicks, rounds, allow_mismatch)
     if plot is not None:
-        require_matplotlib()  # now, not after the simulation
+        require("compare needs", "plots")  # now, not after the simulation
     found = run(
         chosen, clicks, rounds, count, seed,
         delay=delay, batch=batch, threads=threads, allow_mismatch=allow_mismatch,
@@ -140,7 +140,10 @@ def _model(name: str, file: Path | None, parameters: dict[str, Any]) -> ClickMod
     if file is not None:
         if given:
             raise invalid("compare", f"--model-file must not be combined with {_options(given)}")
-        return load_model(file)
+        try:
+            return load_model(file)
+        except (InvalidValue, UnknownName) as error:
+            raise file_error(file, error) from error
     known = parameters_of(name)
     strange = [key for key in given if key not in known]
     if strange:

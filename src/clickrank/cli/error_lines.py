@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-import dataclasses
+import inspect
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from clickrank._core.wording import OptionWording
-from clickrank.errors import InvalidValue, invalid
+from clickrank._core.wording import JSONWording, OptionWording
+from clickrank.errors import ClickRankError, InvalidValue, invalid
 
 #: Parameters of the library whose options have other names: the first that a command has is meant.
 ALIASES = {
     "columns": ("column",),
     "n_positions": ("n_positions", "positions"),
     "paths": ("log",),
+    "queries": ("queries", "query"),
+    "url": ("store",),
 }
 
 
 def error_line(command: Any, error: Exception) -> str:
     """Return the message of an error that ended a command."""
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}."
+    if isinstance(error, InvalidFile):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     names = option_names(command)
-    for name in _settings_of_policy(getattr(error, "owner", "")):
-        names.pop(name, None)  # no option sets the parameters of a policy
+    owner = getattr(error, "owner", "")
+    if owner in _classes("policies", "POLICIES"):  # no option sets the parameters of a policy
+        names = {name: names[name] for name in ("allow_mismatch",) if name in names}
+    elif model := _classes("clickmodels", "CLICK_MODELS").get(owner):
+        names = {name: names[name] for name in inspect.signature(model).parameters if name in names}
     return OptionWording(registered_names, names).message(error)
+
+
+class InvalidFile(ClickRankError):
+    """A file breaks a rule; the message is in the language of the file and is shown as it is."""
+
+
+def file_error(path: Path, error: ClickRankError) -> InvalidFile:
+    """Return an error about the contents of a JSON or TOML file."""
+    return InvalidFile(f"{path}: {JSONWording(registered_names).message(error)}")
 
 
 def reason_of(error: InvalidValue) -> str:
@@ -51,11 +68,10 @@ def option_names(command: Any) -> dict[str, str]:
     return found
 
 
-def _settings_of_policy(owner: str) -> Iterable[str]:
-    """Return the parameters of a policy, given the name of its class."""
-    classes = getattr(sys.modules.get("clickrank.policies"), "POLICIES", {}).values()
-    found = next((cls for cls in classes if cls.__name__ == owner), None)
-    return () if found is None else [field.name for field in dataclasses.fields(found)]
+def _classes(module: str, registry: str) -> dict[str, type]:
+    """Return the registered classes by their names in Python; none if they are not loaded."""
+    classes = getattr(sys.modules.get(f"clickrank.{module}"), registry, {})
+    return {cls.__name__: cls for cls in classes.values()}
 
 
 def registered_names() -> Mapping[str, str]:
@@ -63,8 +79,5 @@ def registered_names() -> Mapping[str, str]:
 
     Rooms that are not loaded cannot be the owners of an error.
     """
-    found: dict[str, str] = {}
-    for module, registry in (("policies", "POLICIES"), ("clickmodels", "CLICK_MODELS")):
-        classes = getattr(sys.modules.get(f"clickrank.{module}"), registry, {})
-        found |= {cls.__name__: name for name, cls in classes.items()}
-    return found
+    classes = _classes("policies", "POLICIES") | _classes("clickmodels", "CLICK_MODELS")
+    return {name: getattr(cls, "name", name) for name, cls in classes.items()}

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clickrank._core.extras import require
 from clickrank.cli.log_commands import (
     FirstPosition,
     LogColumns,
@@ -18,12 +17,13 @@ from clickrank.cli.log_commands import (
     MinDisplays,
     MinItems,
     Positions,
+    check_log_options,
     open_given,
 )
 from clickrank.cli.shared_options import AsJson, comma_separated
 from clickrank.cli.terminal import console as terminal
 from clickrank.cli.terminal import print_json
-from clickrank.errors import CannotEvaluate, invalid
+from clickrank.errors import CannotEvaluate, invalid, unknown
 
 if TYPE_CHECKING:
     from clickrank.evaluate import Evaluation, Settings
@@ -112,10 +112,20 @@ def evaluate(
     if propensities not in (None, "logged", "estimated", "uniform"):
         rule = "propensities must be 'logged', 'estimated' or 'uniform'"
         raise invalid("evaluate", rule, propensities)
-    require("evaluate needs", "logs")
+    from clickrank._core.validate import check_float, check_int
     from clickrank.evaluate import evaluate as run
     from clickrank.evaluate.evaluation import ALL, Settings
+    from clickrank.fit import FITS
+    from clickrank.policies import POLICIES
 
+    check_float("evaluate", "level", level, 0.5, 1.0 - 1e-9)
+    check_float("evaluate", "split", split, 0.0, 1.0 - 1e-9)
+    check_int("evaluate", "seed", seed, 0)
+    if model not in FITS:
+        raise unknown("click model", model, FITS)
+    if policy is not None:
+        POLICIES[policy]  # an error if there is no such policy
+    check_log_options("evaluate", column, engine)
     names = ALL if estimator.strip() == "all" else tuple(comma_separated(estimator))
     with open_given(log, format, column, strict, first_position, engine, memory) as opened:
         filters: dict[str, Any] = {
@@ -211,6 +221,9 @@ def _check_list(names: list[str], log: Impressions, n_queries: int) -> None:
     if len(names) != width:
         rule = f"--ranking must name {width} items, as lists of the log have"
         raise invalid("evaluate", f"{rule} (or give --positions {len(names)})", len(names))
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise invalid("evaluate", "--ranking must name each item once", ",".join(names))
     known = {str(name) for name in log.items.tolist()}
     strange = next((name for name in names if name not in known), None)
     if strange is not None and n_queries > 1:

@@ -11,10 +11,12 @@ from clickrank._core.extras import require
 from clickrank.cli.shared_options import AsJson
 from clickrank.cli.terminal import console as terminal
 from clickrank.cli.terminal import print_json
-from clickrank.errors import invalid
+from clickrank.errors import invalid, unknown
 
 if TYPE_CHECKING:
     from clickrank.logs.click_log import Log
+
+ENGINES = ("duckdb", "pyspark")
 
 LogFiles = Annotated[
     list[str],
@@ -63,6 +65,29 @@ def add_commands(app: typer.Typer) -> None:
     app.command()(read)
 
 
+def check_log_options(command: str, column: list[str] | None, engine: str, *extras: str) -> None:
+    """Check the options about a log, and then that everything the command needs is installed."""
+    _parse_columns(column)
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
+    require(f"{command} needs", "logs" if engine == "duckdb" else "spark", *extras)
+
+
+def _parse_columns(column: list[str] | None) -> dict[str, str]:
+    """Read the values of ``--column``.
+
+    >>> _parse_columns(["query=q", "item=url"])
+    {'query': 'q', 'item': 'url'}
+    """
+    found = {}
+    for option in column or ():
+        name, _, in_file = option.partition("=")
+        if not name.strip() or not in_file.strip():
+            raise invalid("cli", "column must be NAME=COLUMN, as in query=q", option)
+        found[name.strip()] = in_file.strip()
+    return found
+
+
 def open_given(
     files: list[str],
     format: str | None = None,  # noqa: A002
@@ -74,12 +99,11 @@ def open_given(
 ) -> Log:
     """Open the log that these options name."""
     from clickrank.logs import open_log
-    from clickrank.logs.column_names import parse_columns
 
     return open_log(
         files,
         format,
-        columns=parse_columns(column or []),
+        columns=_parse_columns(column),
         strict=strict,
         first_position=first_position,
         engine=engine,
@@ -107,7 +131,7 @@ def read(
     """Read a click log: say what is in it and what is wrong with it."""
     if out is not None and not out.parent.is_dir():
         raise invalid("read", "the folder of --out must exist", str(out.parent))
-    require("read needs", "logs")
+    check_log_options("read", column, engine)
     from clickrank.logs.log_report import NothingLeft, problems_table
 
     filters: dict[str, Any] = {

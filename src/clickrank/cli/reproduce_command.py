@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clickrank._core.extras import require
 from clickrank.cli.shared_options import AsJson, Threads
 from clickrank.cli.terminal import INTERRUPTED, print_json, print_table
 from clickrank.cli.terminal import console as terminal
@@ -54,6 +55,7 @@ def reproduce(
     Results are saved as they finish. After an interruption, the same command runs what is missing.
     With --json the claims and their verdicts are printed, as in OUT/claims.json.
     """
+    from clickrank._core.validate import check_choice
     from clickrank.experiments import list_experiments
     from clickrank.experiments import reproduce as run
     from clickrank.experiments.cost_estimate import estimate
@@ -61,17 +63,20 @@ def reproduce(
     from clickrank.experiments.user_datasets import with_data
 
     console = terminal()
+    chosen = select(target, list_experiments())
     if list_only:
         rows = []
-        for e in select(target, list_experiments()):
+        for e in chosen:
             each = "each model: " if e.figure.many else ""
             scales = (f"{each}{s.runs:,} × {s.horizon:,}" for s in e.figure.scale.values())
             rows.append((e.name, e.figure.title, *scales, str(len(e.claims))))
         heads = [f"{name}: runs × rounds" for name in ("quick", "paper")]
         print_table(("experiment", "what it shows", *heads, "claims"), rows)
         return
+    check_choice("reproduce", "scale", scale, ("quick", "paper"))
+    chosen = with_data(chosen, data)
     if only_estimate:
-        found = estimate(with_data(select(target, list_experiments()), data), scale, out)
+        found = estimate(chosen, scale, out)
         console.print(found.table())
         for note in found.notes:
             console.print(note, highlight=False, markup=False)
@@ -81,6 +86,7 @@ def reproduce(
     def say(text: str) -> None:
         errors.print(text, highlight=False, markup=False, soft_wrap=True)
 
+    require("reproduce needs", "plots")
     out.mkdir(parents=True, exist_ok=True)  # or fail now, not after the first curve
     done = run(target, scale=scale, out=out, threads=threads, say=say, data=data)
     if as_json:

@@ -12,10 +12,21 @@ from clickrank.errors import invalid
 PICTURES = (".png", ".pdf", ".svg")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Seed = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)]
+
+
+def _check_threads(threads: int | None) -> int | None:
+    if threads is not None and threads < 1:
+        raise invalid("cli", "threads must be at least 1", threads)
+    return threads
+
+
 Threads = Annotated[
     int | None,
-    typer.Option(help="Number of runs to play in parallel.", show_default="one per core"),
+    typer.Option(
+        help="Number of runs to play in parallel.",
+        show_default="one per core",
+        callback=_check_threads,
+    ),
 ]
 
 
@@ -33,6 +44,6 @@ def check_picture(plot: Path | None) -> None:
     if plot is None:
         return
     if plot.suffix not in PICTURES:
-        raise invalid("compare", f"plot must end in {' or '.join(PICTURES)}", plot)
+        raise invalid("cli", f"plot must end in {' or '.join(PICTURES)}", plot)
     if not plot.parent.is_dir():
-        raise invalid("compare", "plot must be in a folder that exists", plot)
+        raise invalid("cli", "plot must be in a folder that exists", plot)

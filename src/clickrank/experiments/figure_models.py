@@ -16,7 +16,7 @@ import numpy as np
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.rng import generator
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
-from clickrank.errors import InvalidValue, unknown
+from clickrank.errors import InvalidValue, invalid, unknown
 from clickrank.experiments.figure_spec import Figure
 from clickrank.experiments.model_sources import Drawn, Linear
 from clickrank.experiments.paper_files import DATA
@@ -46,10 +46,10 @@ def build_model(name: str, parameters: Mapping[str, Any]) -> ClickModel:
     known = parameters_of(name)
     for key in parameters:
         if key not in known:
-            raise unknown(f"parameter of {cls.__name__}", key, known)
+            raise unknown(f"parameter of {name}", key, known)
     for key, required in known.items():
         if required and key not in parameters:
-            raise InvalidValue(f"{cls.__name__}: {key} must be given.")
+            raise invalid(cls.__name__, f"{key} must be given")
     return cls(**parameters)
 
 

@@ -41,7 +41,7 @@ def map_columns(
         if name not in FIELDS:
             raise unknown("column", name, FIELDS)
         if column not in names:
-            rule = f"the column of {name} must be one of {list(names)}, which {file} has"
+            rule = f"the column of {name} must be one that {file} has ({', '.join(names)})"
             raise invalid("open_log", rule, column)
     counted = "shown" in chosen or (
         "click" not in chosen and _find("shown", names, chosen.values()) is not None
@@ -81,18 +81,3 @@ def unused_list_columns(names: Sequence[str], found: Mapping[str, str]) -> list[
         for name in free
         if any(w.removesuffix("id") in _OF_LISTS for w in re.findall("[a-z]+", name.lower()))
     ]
-
-
-def parse_columns(options: Sequence[str]) -> dict[str, str]:
-    """Read options of the command line, ``query=q`` and so on.
-
-    >>> parse_columns(["query=q", "item=url"])
-    {'query': 'q', 'item': 'url'}
-    """
-    found = {}
-    for option in options:
-        name, equals, column = option.partition("=")
-        if not equals or not column:
-            raise invalid("--column", "it must be NAME=COLUMN, as in query=q", option)
-        found[name.strip()] = column.strip()
-    return found

@@ -78,11 +78,9 @@ def check_columns(names: Collection[str], of_file: Collection[str], file: str) -
     """
     missing = [n for n in _NEEDED[kind_of(names)] if n not in names and n != "query"]
     if missing:
-        rule = (
-            f"{', '.join(missing)} must be among the columns of {file}, or named with columns="
-            "{'click': 'name in the file', ...} (--column click=NAME)"
-        )
-        raise invalid("open_log", rule, list(of_file))
+        rule = f"{', '.join(missing)} must be among the columns of {file}"
+        hint = f"If one has another name there, pass columns={{{missing[0]!r}: 'NAME'}}."
+        raise invalid("open_log", rule, list(of_file), hint)
 
 
 def schema_of(names: Collection[str]) -> pa.Schema:

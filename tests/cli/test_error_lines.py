@@ -1,0 +1,189 @@
+"""Wrong command lines: the message is about what was typed, and has no Python in it."""
+
+from __future__ import annotations
+
+import random
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from clickrank.cli.app import app
+
+#: Each wrong command line, and what its message must contain.
+WRONG = [
+    ("compare --policies pbm-ubc", "Unknown policy 'pbm-ubc'. Did you mean 'pbm-ucb'?"),
+    ("compare --policies ,", "--policies must name a policy, or be 'all', got ','"),
+    ("compare --model pmb", "Unknown click model 'pmb'. Did you mean 'pbm'?"),
+    ("compare --attraction 0.5,x", "--attraction must be comma-separated numbers, got '0.5,x'"),
+    ("compare --attraction 0.5,0.2", "pbm: --examination must be given"),
+    (
+        "compare --attraction 0.2,1.5 --examination 1",
+        "number 2 of --attraction must be between 0 and 1, got 1.5",
+    ),
+    (
+        "compare --attraction 0.5 --examination 1,1",
+        "pbm: the number of positions must be between 1 and the number of items (1), got 2",
+    ),
+    (
+        "compare --model cascade --attraction 0.5,0.3 --n-positions 3",
+        "cascade: --n-positions must be between 1 and the number of items (2), got 3",
+    ),
+    ("compare --model ubm --attraction 0.5", "pass it with --model-file"),
+    ("compare --satisfaction 1", "--satisfaction must not be given for the click model 'pbm'"),
+    ("compare --horizon 0.5", "--horizon must be a whole number of at least 1, got 0.5"),
+    ("compare --horizon x", "--horizon"),
+    ("compare --runs 0", "--runs must be a whole number of at least 1, got 0"),
+    ("compare --seed -1", "--seed must be a whole number of at least 0, got -1"),
+    ("compare --delay 11 --horizon 10", "--delay must be a whole number between 0 and 10, got 11"),
+    ("compare --batch 0 --horizon 10", "--batch must be a whole number between 1 and 10, got 0"),
+    ("compare --threads 0", "--threads must be at least 1, got 0"),
+    ("compare --model-file none.json", "none.json: the file must be readable"),
+    ("compare --model-file broken.json", "broken.json: the file must be JSON or TOML"),
+    ("compare --model-file bad.json", "bad.json: pbm: examination must be given"),
+    ("compare --model-file extra.json", 'extra.json: Unknown parameter of pbm "x"'),
+    (
+        "compare --model-file bad.json --attraction 0.5",
+        "--model-file must not be combined with --attraction",
+    ),
+    ("compare --plot x.txt", "--plot must end in .png or .pdf or .svg, got 'x.txt'"),
+    ("compare --plot none/x.png", "--plot must be in a folder that exists, got 'none/x.png'"),
+    (
+        "compare --policies pbm-ucb --model cascade --attraction 0.5,0.3 --n-positions 1",
+        "pbm-ucb: examination must be given, which click model 'cascade' does not have",
+    ),
+    (
+        "compare --policies cascade-ucb1",
+        "cascade-ucb1: does not apply to the click model 'pbm': it assumes cascade clicks, not "
+        "pbm. Pass --allow-mismatch to run it anyway.",
+    ),
+    (
+        "compare --policies thompson --model mnl --attraction 0.5,0.3 --position-bias 1,0.5",
+        "thompson: click_model must be one of dctr, cascade, dcm, pbm, got 'mnl'",
+    ),
+    ("reproduce lagree", "Unknown paper 'lagree'. Did you mean 'lagree-2016'?"),
+    ("reproduce lagree-2016/figure-9", "Unknown figure of lagree-2016 'figure-9'"),
+    ("reproduce --scale huge", "--scale must be 'quick' or 'paper', got 'huge'"),
+    ("reproduce --threads 0", "--threads must be at least 1, got 0"),
+    ("reproduce lagree-2016/figure-1a --data none", "--data none: no such file or folder"),
+    ("reproduce lagree-2016/figure-1a --data .", "--data must be a folder with"),
+    ("reproduce lagree-2016/figure-1a --out lists.csv/x", "lists.csv/x: Not a directory"),
+    ("read none.csv", "there is no file 'none.csv'"),
+    ("read empty.csv", "empty.csv"),
+    ("read odd.csv", "--column"),
+    ("read lists.csv --format xyz", "Unknown log format 'xyz'"),
+    ("read lists.csv --column query", "--column must be NAME=COLUMN, as in query=q, got 'query'"),
+    ("read lists.csv --column foo=q", "Unknown column 'foo'"),
+    ("read lists.csv --column query=qq", "'qq'"),
+    ("read lists.csv --first-position 2", "--first-position"),
+    ("read lists.csv --min-displays 100000", "the filters must leave rows"),
+    ("read lists.csv --top-queries 0", "--top-queries"),
+    ("read lists.csv --engine sparkle", "Unknown engine 'sparkle'. Did you mean 'pyspark'?"),
+    ("read lists.csv --memory lots", "--memory must be a size such as 500MB or 4GB, got 'lots'"),
+    ("read lists.csv --out none/x.parquet", "--out"),
+    ("read lists.csv --format parquet", "lists.csv must be a whole Parquet file"),
+    ("read lists.csv --format yandex-2013 --column query=q", "--column must be left out"),
+    ("diagnose none.csv", "there is no file 'none.csv'"),
+    ("diagnose lists.csv --models pmb", "'pmb'. Did you mean 'pbm'?"),
+    ("diagnose lists.csv --models ,", "--models must name a click model"),
+    ("diagnose lists.csv --plot x.txt", "--plot must end in"),
+    ("diagnose lists.csv --out x.txt", "--out must end in .html, got 'x.txt'"),
+    ("diagnose lists.csv --test-share 2", "--test-share"),
+    ("whatif lists.csv --policies pbm-ubc", "Unknown policy 'pbm-ubc'. Did you mean 'pbm-ucb'?"),
+    ("whatif lists.csv --policies ,", "--policies must name a policy"),
+    ("whatif lists.csv --models pmb", "'pmb'. Did you mean 'pbm'?"),
+    ("whatif lists.csv --horizon 0.5", "--horizon must be a whole number of at least 2, got 0.5"),
+    ("whatif lists.csv --runs 1", "--runs must be a whole number of at least 2, got 1"),
+    ("whatif lists.csv --threads 0", "--threads must be at least 1, got 0"),
+    ("whatif lists.csv --out lists.csv/x", "lists.csv/x: Not a directory"),
+    ("evaluate lists.csv", "either --policy or --ranking must be given"),
+    ("evaluate lists.csv --policy grab --ranking a,b", "either --policy or --ranking"),
+    ("evaluate lists.csv --policy grap", "Unknown policy 'grap'. Did you mean 'grab'?"),
+    ("evaluate lists.csv --policy recurrank", "recurrank: features must be given"),
+    ("evaluate lists.csv --ranking a", "--ranking must name 2 items"),
+    ("evaluate lists.csv --ranking a,z", "--ranking must name items that each of the 2 queries"),
+    ("evaluate lists.csv --ranking a,a", "--ranking must name each item once, got 'a,a'"),
+    ("evaluate lists.csv --ranking a,b --estimator ipss", "Unknown estimator 'ipss'"),
+    ("evaluate lists.csv --ranking a,b --reward money", "--reward must be 'clicks' or 'any-click'"),
+    ("evaluate lists.csv --ranking a,b --propensities none", "--propensities must be 'logged'"),
+    ("evaluate lists.csv --ranking a,b --query zz", "--query must be of the log, got zz"),
+    ("evaluate lists.csv --ranking a,b --level 2", "--level must be a number between 0.5 and 1"),
+    ("evaluate lists.csv --ranking a,b --clip -1", "--clip must be a number of at least"),
+    ("evaluate lists.csv --ranking a,b --model pmb", "'pmb'. Did you mean 'pbm'?"),
+    ("evaluate lists.csv --ranking a,b --seed -1", "--seed must be a whole number of at least 0"),
+    ("evaluate lists.csv --policy uniform --split 2", "--split must be a number between 0 and 1"),
+    ("warm grap", "Unknown policy 'grap'. Did you mean 'grab'?"),
+    ("warm grab --model pmb", "Unknown click model 'pmb'. Did you mean 'pbm'?"),
+    ("warm grab --processes 0", "--processes must be at least 1, got 0"),
+    ("serve --store nonsense", "--store must be"),
+    ("serve --store mysql://x", "--store must be"),
+    ("serve --workers 2 --store sqlite:///s.db", "PostgreSQL"),
+    ("serve --host 0.0.0.0 --port 0 --store sqlite:///s.db", "clickrank keys add NAME --role"),
+    ("keys add me --role king --store sqlite:///s.db", "--role must be one of rank, admin"),
+    ("keys add '' --role admin --store sqlite:///s.db", "NAME must have 1 to 100 characters"),
+    ("keys revoke 99 --store sqlite:///s.db", "99"),
+    ("keys list --store sqlite:///none.db", "none.db"),
+    ("verify --store sqlite:///none.db", "none.db"),
+    ("compact --store sqlite:///s.db", "--before or --older-than"),
+    ("compact --before 2026-13-01 --store sqlite:///s.db", "--before must be a day as in"),
+    ("compact --older-than 3w --store sqlite:///s.db", "--older-than must be as in 30d or 12h"),
+    ("export shop --out x.parquet --store sqlite:///s.db", "NAME must be"),
+]
+
+#: What only somebody who writes Python would type: values, calls, reprs of lists and classes.
+PYTHON = re.compile(
+    r"=True|=False|\bNone\b|\bTrue\b|\bFalse\b|allow_mismatch|n_items|n_positions|open_log|\w\(\w+="
+    r"|\[['\d]|\{'|Path\(|\b(?:InvalidValue|[A-Z][a-z]+UCB|PBM|Cascade|Database|Settings)\b"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a log of two queries, with files that are wrong, and with a store."""
+    path = tmp_path_factory.mktemp("wrong")
+    rng = random.Random(1)
+    rows = ["impression_id,query,position,item,click"]
+    for i in range(40):
+        for k, item in enumerate(rng.sample("abcd", 2)):
+            rows.append(f"{i},q{i % 2},{k + 1},{item},{rng.randint(0, 1)}")
+    files = {
+        "lists.csv": "\n".join(rows) + "\n",
+        "odd.csv": "a,b\n1,2\n",
+        "empty.csv": "",
+        "bad.json": '{"model": "pbm", "attraction": [0.5, 0.2]}',
+        "broken.json": "[1",
+        "extra.json": '{"model": "pbm", "attraction": [0.5], "examination": [1.0], "x": 1}',
+    }
+    for name, text in files.items():
+        (path / name).write_text(text)
+    line = ["keys", "add", "first", "--role", "rank", "--store", f"sqlite:///{path}/s.db"]
+    assert CliRunner().invoke(app, line).exit_code == 0
+    return path
+
+
+@pytest.mark.parametrize(("line", "message"), WRONG, ids=[line for line, _ in WRONG])
+def test_wrong_command_lines(
+    line: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    for name, value in {"COLUMNS": "400", "NO_COLOR": "1", "TERM": "dumb"}.items():
+        monkeypatch.setenv(name, value)
+    result = CliRunner().invoke(app, shlex.split(line), prog_name="clickrank")
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    own = [one for one in result.stderr.splitlines() if one.startswith("clickrank: ")]
+    said = own[-1] if own else result.stderr  # Typer checks types and bounds, in other lines
+    assert message in said
+    assert not PYTHON.search(said), said
+
+
+def test_every_command_has_a_wrong_command_line() -> None:
+    named = {line.split()[0] for line, _ in WRONG}
+    commands = {
+        one.name or getattr(one.callback, "__name__", "") for one in app.registered_commands
+    }
+    groups = {str(one.name) for one in app.registered_groups}
+    assert commands | groups == named | {"policies", "models", "loadtest"}

@@ -31,7 +31,7 @@ import clickrank as cr
 from clickrank.clickmodels import MNL, PBM, Cascade, LinearAttraction
 from clickrank.policies import POLICIES
 from clickrank.policies.contract import has_fast_kernels
-from clickrank.simulation.run import default_threads
+from clickrank.simulation.simulate_runs import default_threads
 
 #: Microseconds a round at 10 items and 5 positions that a policy must not exceed.
 FLOORS = {

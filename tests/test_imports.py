@@ -133,7 +133,7 @@ for question in {questions!r}:
     [
         "from clickrank import Ranker, simulate; assert callable(simulate)",
         "import clickrank.simulation.comparison as c; assert cr.compare is c.compare",
-        "cr.simulate; import clickrank.simulation.run; assert callable(cr.simulate)",
+        "cr.simulate; import clickrank.simulation.simulate_runs; assert callable(cr.simulate)",
         "import clickrank.learning.learner; assert callable(cr.learning.propensities)",
         "import clickrank.evaluate.evaluation; assert callable(cr.evaluate.frozen)",
         "assert cr.policies.GRAB is cr.policies.POLICIES['grab'] is type(cr.policy('grab'))",

@@ -22,7 +22,7 @@ import pytest
 import clickrank
 from clickrank import checks
 from clickrank._core.arrays import Floats, Ints
-from clickrank.checks import clickmodels as rules
+from clickrank.checks import click_model_checks as rules
 from clickrank.clickmodels import (
     CLICK_MODELS,
     DBN,

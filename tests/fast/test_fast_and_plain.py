@@ -17,7 +17,7 @@ from clickrank._core.rng import streams
 from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.learning import Learner
 from clickrank.policies import POLICIES, Policy, policy
-from clickrank.policies._shared.packing import unpacked
+from clickrank.policies._shared.packed_states import unpacked
 from clickrank.policies.contract import has_fast_kernels, kernels_of
 from clickrank.priors import Beta
 from tests.policies.test_same_rankings import SETTINGS, features_of, policy_for

@@ -9,14 +9,14 @@ import pytest
 import clickrank as cr
 from clickrank._core.arrays import Ints
 from clickrank._core.rng import streams
-from clickrank.checks.catalogues import check_fewer_items, check_more_items
+from clickrank.checks.catalogue_checks import check_fewer_items, check_more_items
 from clickrank.checks.playing import by_name, rankings_of_run
 from clickrank.clickmodels import PBM
 from clickrank.fast._shared import click_log
 from clickrank.learning import Learner, subset_learner
 from clickrank.learning.carry_over import carry
 from clickrank.policies import POLICIES, DropsItems, policy
-from clickrank.policies._shared.packing import unpacked
+from clickrank.policies._shared.packed_states import unpacked
 
 THETA = np.array([0.95, 0.8, 0.65, 0.5, 0.35, 0.2, 0.1, 0.05])
 KAPPA = np.array([1.0, 0.8, 0.6])

@@ -21,7 +21,7 @@ from clickrank.learning import ContextState, Learner
 from clickrank.policies import TopRank, policy
 from clickrank.policies._shared import ordered_partition as plain
 from clickrank.policies._shared.ordered_partition import hash_of_partition
-from clickrank.policies._shared.packing import unpacked
+from clickrank.policies._shared.packed_states import unpacked
 from clickrank.policies.top_rank import WIDTH
 from clickrank.policies.uni_rank import UniRank
 from tests import naive

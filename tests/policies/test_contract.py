@@ -15,14 +15,9 @@ from clickrank.errors import InvalidValue
 from clickrank.learning import ContextState
 from clickrank.learning.rounds import compiled_play
 from clickrank.policies import POLICIES, Assumes, HasMemo, Policy, Request, capabilities
-from clickrank.policies.contract import (
-    ANY_ITEMS,
-    Scores,
-    kernels_of,
-    register_fast,
-    scores_items,
-)
+from clickrank.policies.contract import ANY_ITEMS, Scores, kernels_of, scores_items
 from clickrank.policies.pbm_ucb import PBMUCB, State
+from clickrank.policies.registration import register_fast
 
 
 def test_only_scorers_take_candidates_in_a_request() -> None:

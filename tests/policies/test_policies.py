@@ -4,8 +4,8 @@ import pytest
 
 from clickrank.checks import LEARNING_CHECKS, POLICY_CHECKS
 from clickrank.checks.playing import Make, by_name
-from clickrank.checks.policies import LEARNS_WITHIN, check_learns
-from clickrank.checks.propensities import check_propensities
+from clickrank.checks.policy_checks import LEARNS_WITHIN, check_learns
+from clickrank.checks.propensity_checks import check_propensities
 from clickrank.clickmodels import PBM
 from clickrank.learning import Learner
 from clickrank.policies import POLICIES, policy

@@ -11,11 +11,11 @@ import pytest
 import clickrank as cr
 from clickrank._core.rng import streams
 from clickrank.checks.playing import by_name
-from clickrank.checks.positions import check_relabelling_positions
+from clickrank.checks.position_checks import check_relabelling_positions
 from clickrank.clickmodels import MNL, PBM, Cascade, ClickModel
 from clickrank.policies import Assumes, Uniform
 from clickrank.policies.capabilities import relabelled_positions
-from clickrank.simulation import run as simulation
+from clickrank.simulation import simulate_runs as simulation
 
 PAGE = PBM([0.6, 0.4, 0.3, 0.1], [0.3, 0.9, 0.5])
 

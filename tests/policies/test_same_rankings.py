@@ -29,7 +29,7 @@ from clickrank.clickmodels import CLICK_MODELS, PBM, ClickModel, LinearAttractio
 from clickrank.errors import DoesNotApply
 from clickrank.learning import Learner
 from clickrank.policies import POLICIES, Policy, policy
-from clickrank.policies.base import settings_of
+from clickrank.policies.policy_spec import settings_of
 from clickrank.priors import Beta
 from tests.paths import DATA
 

@@ -50,7 +50,7 @@ import numpy as np
 import psutil
 
 import clickrank as cr
-from clickrank.simulation import many
+from clickrank.simulation import simulate_queries as many
 
 MODELS = [
     cr.clickmodels.Cascade(np.linspace(0.1, 0.6, 5 + i), 3 + i % 2) for i in range(10)
@@ -65,7 +65,7 @@ def play_and_die():
     '''Lose a worker with the eighth slice; count slices handed out and come back.'''
     many.SLICE_SECONDS = 1e-9  # a run a slice
     many.play_slice = deadly.play_slice
-    original = many._play_slices
+    original = many.play_slices
     count = {"submitted": 0, "landed": 0, "rows": 0}
 
     def watched(plan, waiting, pool, land, tick):
@@ -80,7 +80,7 @@ def play_and_die():
 
         return original(plan, waiting, pool._replace(submit=submit), landed, tick)
 
-    many._play_slices = watched
+    many.play_slices = watched
     results = play()
     assert deadly.MARKER.read_text() != str(os.getpid())
     assert count["landed"] == count["rows"] == 2 * len(MODELS), count

@@ -16,7 +16,7 @@ from clickrank._core.arrays import IntStatistic
 from clickrank._core.rng import streams
 from clickrank.errors import ClickRankError, DoesNotApply, InvalidValue, UnknownName
 from clickrank.rankings.selection import match_by_rank
-from clickrank.simulation.run import Job, recording_rounds
+from clickrank.simulation.simulate_runs import Job, recording_rounds
 
 MODEL = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
 
@@ -133,7 +133,7 @@ def test_checkpoints() -> None:
 
 def test_slices_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = cr.simulate("rba-kl-ucb", MODEL, 3000, runs=2, seed=0, delay=3, batch=4)
-    monkeypatch.setattr("clickrank.simulation.run.LOOK_SECONDS", 1e-9)
+    monkeypatch.setattr("clickrank.simulation.simulate_runs.LOOK_SECONDS", 1e-9)
     sliced = cr.simulate("rba-kl-ucb", MODEL, 3000, runs=2, seed=0, delay=3, batch=4)
     assert np.array_equal(whole.regret, sliced.regret)
 
@@ -164,7 +164,7 @@ INTERRUPTED = """
 import os, signal, threading, time
 import numpy as np
 import clickrank as cr
-from clickrank.simulation import run
+from clickrank.simulation import simulate_runs as run
 signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup would have it ignored
 model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
 cr.simulate("uniform", model, 10)  # compiled before the clock starts

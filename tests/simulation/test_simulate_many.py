@@ -20,13 +20,14 @@ from benchmarks import many as benchmark
 from clickrank._core.rng import streams
 from clickrank.checks.playing import matched_model
 from clickrank.errors import DoesNotApply, InvalidValue
-from clickrank.simulation import PartialResults, many
-from clickrank.simulation.many import LostSlice, QueryFailed
+from clickrank.simulation import PartialResults
+from clickrank.simulation import simulate_queries as many
 from clickrank.simulation.many_results import stacked
-from clickrank.simulation.pools import Pool, active_pool
-from clickrank.simulation.run import Job, plan_of
-from clickrank.simulation.saved import SavedRows
+from clickrank.simulation.saved_slices import SavedRows
+from clickrank.simulation.simulate_queries import LostSlice, QueryFailed
+from clickrank.simulation.simulate_runs import Job, plan_of
 from clickrank.simulation.slices import Waiting, play_slice
+from clickrank.simulation.worker_pools import Pool, active_pool
 
 rng = np.random.default_rng(4)
 # Of different sizes.
@@ -352,8 +353,8 @@ def test_a_file_that_cannot_be_read_counts_as_not_there(
 KILLED = """
 import os, signal, sys
 import clickrank as cr
-from clickrank.simulation import many
-from clickrank.simulation.saved import SavedRows
+from clickrank.simulation import simulate_queries as many
+from clickrank.simulation.saved_slices import SavedRows
 from clickrank.simulation.slices import Waiting, play_slice
 
 many.SLICE_SECONDS = 1e-9
@@ -393,7 +394,7 @@ def test_a_killed_process_is_completed_by_the_next(tmp_path: Path) -> None:
 PRESSED = """
 import os, signal, threading, time
 import clickrank as cr
-from clickrank.simulation import run
+from clickrank.simulation import simulate_runs as run
 signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup would have it ignored
 model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
 cr.simulate("uniform", model, 10)  # compiled before the clock starts
@@ -438,11 +439,11 @@ def interrupted() -> Any:
 def play_with(submit: Callable[..., Any]) -> bool:
     """Play one query on workers of our own."""
     plan = plan_of("test", 10, 0, 0, 1, None, None)
-    instances = many._instances("uniform", [MODELS[17]], plan, False)
+    instances = many.instances_of("uniform", [MODELS[17]], plan, False)
     rows: list[Any] = []
     waiting = Waiting(instances, 1, stacked([], plan.checkpoints.size))
     pool = Pool(1, shared=False, submit=submit, close=lambda: None)
-    stopped = many._play_slices(plan, waiting, pool, rows.append, lambda done: None)
+    stopped = many.play_slices(plan, waiting, pool, rows.append, lambda done: None)
     if stopped and not rows:
         raise KeyboardInterrupt
     return bool(rows)

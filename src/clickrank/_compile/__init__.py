@@ -1,1 +1,1 @@
-"""How kernels are compiled and where their machine code is kept: all that knows Numba's insides."""
+"""Compilation: decorators for kernels, the disk cache of machine code, and Numba's internals."""

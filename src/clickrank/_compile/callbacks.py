@@ -1,10 +1,10 @@
-"""Compiled code that calls other compiled code by its address, with data that lie at an address.
+"""Callbacks: compiled code calls other compiled code by its address, with data at an address.
 
-Numba compiles a function again for each type of its arguments. A loop that is given no more than
-two addresses, of a function and of what that function needs, is compiled once for all of them: a
-policy once, and not again for each click model. Most of what is used here is in Numba's documented
-interface for extensions. The address of a compiled function (`jit.address_for`), how functions call
-each other (`call_conv`) and the owners of arrays (`meminfo`, `parent`) are not.
+Numba compiles a function again for each combination of argument types. A loop that takes only two
+addresses, of a function and of its data, is compiled once for all of them: once per policy, and not
+again for each click model. Most of the functions used here belong to Numba's documented interface
+for extensions. The address of a compiled function (`jit.address_for`), the calling convention
+(`call_conv`) and the owners of arrays (`meminfo`, `parent`) do not.
 """
 
 # mypy: disallow-untyped-calls=False, disallow-untyped-decorators=False
@@ -19,16 +19,16 @@ import numpy as np
 from numba import extending, types
 from numba.core import cgutils
 
+from clickrank._compile.code_keys import INTRINSICS
 from clickrank._compile.jit import address_for, generic, kernel_for, switched_off, tell_apart
-from clickrank._compile.keys import INTRINSICS
 from clickrank._core.arrays import Ints
 from clickrank.errors import invalid
 
 
 class Callback(NamedTuple):
-    """What a loop calls with each ranking: the addresses of a function and of its data.
+    """The addresses of a function that a loop calls with each ranking, and of its data.
 
-    With Numba switched off they are the function and the data themselves.
+    If Numba is switched off, these are the function and the data themselves.
     """
 
     code: Any
@@ -36,21 +36,21 @@ class Callback(NamedTuple):
 
 
 tell_apart(Callback)
-intrinsic: Any = extending.intrinsic  # its type stubs know the first parameter as an argument
-#: Is not called.
+intrinsic: Any = extending.intrinsic  # its type stubs are wrong about the first parameter
+#: Stands for no callback.
 NO_CALLBACK = Callback(0, 0)
 
 
 class Held:
-    """A generator, or a NamedTuple, laid down where compiled code finds it by an address.
+    """A generator, or a NamedTuple, stored where compiled code finds it by an address.
 
-    What is laid down describes arrays and says where they lie; so it may be read while this object
-    lives, which keeps them alive, and costs nothing to hand over. To hand over a generator itself
-    takes 4 µs in each call.
+    The descriptors of arrays are stored, not the arrays, which this object keeps alive: the address
+    is valid as long as this object exists. Passing the address costs nothing, whereas passing a
+    generator takes 4 µs per call.
     """
 
     def __init__(self, value: Any, code: str | None = "") -> None:
-        """Lay it down; ``code`` is that of the value's class, see `kernel_for`."""
+        """Store the value; ``code`` is the key of its class, see `kernel_for`."""
         self.value, self._code = value, code
         self.address: Any = value
         if not switched_off():
@@ -60,12 +60,12 @@ class Held:
             self.address = self._words.ctypes.data
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies, in this process or another one, have an address of their own."""
+        """Give copies, in this process or another one, their own address."""
         return Held, (self.value, self._code)
 
 
 def _check_kind(owner: str, kind: Any) -> None:
-    """Raise if a value has parts that nobody would keep alive."""
+    """Raise if a value has parts that nothing would keep alive."""
     if isinstance(kind, types.BaseTuple):
         parts: Any = kind
         for part in parts.types:
@@ -80,10 +80,10 @@ _KINDS = (types.Number, types.Boolean, types.Array, types.NumPyRandomGeneratorTy
 def callback(
     plain: Callable[..., None], entry: Callable[..., None], data: Held, code: str | None
 ) -> Callback:
-    """Return what calls ``plain(data, ranking, clicks)``, with whatever is held as data.
+    """Return a callback that calls ``plain(data, ranking, clicks)`` with the data that is held.
 
-    Compiled code calls ``entry`` instead, with pointers to all three and the number of positions;
-    it hands `data_at` and `numbers_at` of these to ``plain``.
+    Compiled code calls ``entry`` instead, with pointers to all three and the number of positions.
+    ``entry`` passes `data_at` and `numbers_at` of the pointers to ``plain``.
     """
     if switched_off():
         return Callback(plain, data.value)
@@ -92,7 +92,7 @@ def callback(
 
 
 def _entry_kinds(data: Any) -> tuple[Any, ...]:
-    """Return the types of what ``entry`` is called with, see `callback`."""
+    """Return the types of the arguments of ``entry``, see `callback`."""
     numbers = types.CPointer(types.int64)
     return types.CPointer(data), types.int64, numbers, numbers
 
@@ -105,7 +105,7 @@ def _lay_down(value: Any) -> Ints:
 
 @intrinsic
 def _words_of(typing: Any, value: Any) -> Any:
-    """Return how many words a value takes."""
+    """Return the size of a value in words of 8 bytes."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         size = context.get_abi_sizeof(context.get_data_type(value))
@@ -116,7 +116,7 @@ def _words_of(typing: Any, value: Any) -> Any:
 
 @intrinsic
 def _store(typing: Any, value: Any, words: Any) -> Any:
-    """Write a value as it is in compiled code, but for the owners of arrays."""
+    """Write a value in the form that compiled code uses, without the owners of its arrays."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         data = context.make_array(words)(context, builder, args[1]).data
@@ -128,7 +128,7 @@ def _store(typing: Any, value: Any, words: Any) -> Any:
 
 
 def _disowned(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Return a value of whose arrays no references are counted: `Held` keeps them alive."""
+    """Return a value whose arrays are not reference-counted, because `Held` keeps them alive."""
     parts: Any = kind
     if isinstance(kind, types.BaseTuple):
         for i, part in enumerate(parts.types):
@@ -144,7 +144,7 @@ def _disowned(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 @intrinsic
 def data_at(typing: Any, pointer: Any) -> Any:
-    """Return what is held at a pointer, of the type that it points to."""
+    """Return the value that is stored at a pointer, of the type that it points to."""
     return _held_at(pointer, pointer.dtype, lambda builder, *to: builder.bitcast(*to))
 
 
@@ -164,7 +164,7 @@ def _held_at(pointer: Any, kind: Any, cast: Callable[..., Any]) -> Any:
 
 @intrinsic
 def numbers_at(typing: Any, pointer: Any, n: Any) -> Any:
-    """Return the vector of ``n`` whole numbers at a pointer."""
+    """Return the vector of ``n`` integers at a pointer."""
     kind = types.Array(types.int64, 1, "C")
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -192,7 +192,7 @@ def _call_at(typing: Any, code: Any, data: Any, ranking: Any, clicks: Any) -> An
         code_at = builder.inttoptr(args[0], kind.as_pointer())
         given = [place, n, shown.data, clicked.data]
         status, _ = context.call_conv.call_function(builder, code_at, types.none, kinds, given)
-        with cgutils.if_unlikely(builder, status.is_error):  # as raised by a click model
+        with cgutils.if_unlikely(builder, status.is_error):  # an exception of a click model
             context.call_conv.return_status_propagate(builder, status)
         return context.get_dummy_value()
 
@@ -203,16 +203,16 @@ _ALL = {"words_of": _words_of, "store": _store, "data_at": data_at, "numbers_at"
 INTRINSICS.update({id(found): name for name, found in _ALL.items()})
 
 
-# As loops call them. The bodies run when Numba is switched off (NUMBA_DISABLE_JIT=1).
+# The functions that loops call. The bodies run if Numba is switched off (NUMBA_DISABLE_JIT=1).
 
 
 def call(back: Callback, ranking: Ints, clicks: Ints) -> None:
-    """Call back with a ranking, and a vector for its clicks."""
+    """Call the function with a ranking, and a vector for its clicks."""
     back.code(back.data, ranking, clicks)
 
 
 def generator_at(address: Any) -> np.random.Generator:
-    """Return the generator that is held at an address."""
+    """Return the generator that is stored at an address."""
     found: np.random.Generator = address
     return found
 

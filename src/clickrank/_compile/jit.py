@@ -1,8 +1,9 @@
-"""How kernels are compiled, and where machine code is cached. Only `_compile` talks to Numba.
+"""Decorators that compile kernels with Numba, and the disk cache of their machine code.
 
-Numba's disk cache looks at the file of the cached function alone, and misses a change in another
-file that it calls. So each function's machine code lives in a directory named after a hash of all
-that is compiled into it: change a kernel, and what calls it is compiled again, and nothing else.
+Numba's own disk cache looks only at the file of the cached function, and misses a change in another
+file that the function calls. Here the machine code of each function is in a directory named after a
+hash of everything that is compiled into it. When a kernel changes, its callers are compiled again,
+and nothing else. Only `clickrank._compile` imports Numba.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ from numba.core.caching import FunctionCache
 from numba.core.compiler import Compiler
 from numba.extending import overload
 
-from clickrank._compile.keys import DISPATCHED, Unknown, code_key
-from clickrank._compile.parts import compilers
+from clickrank._compile.code_keys import DISPATCHED, Unknown, code_key
+from clickrank._compile.intermediate_code import compilers
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _PartCompiler, _WholeCompiler = compilers()
-# Nothing calls a kernel as C does.
+# No kernel is called from C, so that the wrapper for C is not needed.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-# Decide the machine code of every kernel.
-_HOW = ("_compile/jit.py", "_compile/parts.py", "_compile/callbacks.py")
-# What decides the machine code of kernels, and the numbers that simulations give.
-_KERNEL_FILES = (
+# Files that decide the machine code of every kernel.
+_HOW = ("_compile/jit.py", "_compile/intermediate_code.py", "_compile/callbacks.py")
+#: Files that decide the machine code of kernels, and the numbers that simulations return.
+KERNEL_FILES = (
     "_core/*.py",
     "_compile/*.py",
-    "stats/*.py",
     "numerics/*.py",
+    "stats/*.py",
     "clickmodels/*.py",
     "policies/**/*.py",
     "fast/**/*.py",
@@ -59,7 +60,7 @@ _KERNEL_FILES = (
 
 
 def cache_root() -> Path:
-    """Where machine code is kept: $CLICKRANK_CACHE_DIR, or a folder in the user's cache."""
+    """Return the folder of machine code: $CLICKRANK_CACHE_DIR, or one in the user's cache."""
     chosen = os.environ.get("CLICKRANK_CACHE_DIR")
     if chosen:
         return Path(chosen)
@@ -68,18 +69,18 @@ def cache_root() -> Path:
 
 @functools.cache
 def fingerprint(*keys: str) -> str:
-    """Hash of all kernel sources, of foreign ones, and of what else decides simulated numbers."""
+    """Return a hash of all kernel sources, of ``keys``, and of the versions that decide numbers."""
     digest = hashlib.sha256()
     for part in (*_machine(), *keys):
         digest.update(part.encode())
-    for name, content in _own_sources():
+    for name, content in kernel_sources():
         digest.update(name.encode())
         digest.update(content)
     return digest.hexdigest()[:16]
 
 
 def _machine() -> list[str]:
-    """Return what decides the machine code of every kernel."""
+    """Return the versions and settings that decide the machine code of every kernel."""
     settings = vars(numba.config)  # which its type stubs do not list
     names = ("BOUNDSCHECK", "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE")
     versions = [numba.__version__, np.__version__, sys.version, platform.machine()]
@@ -87,33 +88,34 @@ def _machine() -> list[str]:
 
 
 @functools.cache
-def _own_sources() -> list[tuple[str, bytes]]:
-    files = [path for pattern in _KERNEL_FILES for path in _PACKAGE.glob(pattern)]
+def kernel_sources() -> list[tuple[str, bytes]]:
+    """Return the names and the contents of the `KERNEL_FILES`."""
+    files = [path for pattern in KERNEL_FILES for path in _PACKAGE.glob(pattern)]
     return [(str(p.relative_to(_PACKAGE)), p.read_bytes()) for p in sorted(files)]
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function that kernels call: no GIL, no fastmath.
+    """Compile a function that kernels call, without the GIL and without fastmath.
 
-    Its machine code becomes part of what calls it, and is kept on disk there alone: an entry of its
-    own would name the classes of whoever calls it, and fail where those are not installed.
+    Its machine code becomes part of its callers, and is stored on disk only with them. An entry of
+    its own would name the classes of its callers, and fail where those are not installed.
     """
     return _kernel(function)
 
 
 def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function that makes no array as `kernel` does, but without counting references.
+    """Compile a function that creates no array, as `kernel` does but without reference counting.
 
-    Numba counts a reference to each array of a state wherever the state lives on beyond a branch:
-    some 5 ns for each of its fields and each call, more than many a round takes.
+    Numba counts a reference to each array of a state wherever the state is used after a branch.
+    This takes about 5 ns per field and call, which is more than a whole round of many policies.
     """
     return _kernel(function, _nrt=False)
 
 
 def array_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a function that makes arrays as `kernel` does, so that lean kernels may call it too.
+    """Compile a function that creates arrays, as `kernel` does, and that lean kernels may call.
 
-    What a lean kernel calls is lean as well, unless it says otherwise.
+    The functions that a lean kernel calls are lean as well, unless they have this decorator.
     """
     return _kernel(function, _nrt=True)
 
@@ -121,8 +123,8 @@ def array_kernel(function: Callable[P, R]) -> Callable[P, R]:
 def inline_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a small lean kernel into each of its callers.
 
-    A state is passed by copying the descriptions of all its arrays, which takes longer than reading
-    a few numbers of it.
+    Passing a state to a function copies the descriptors of all its arrays, which takes longer than
+    reading a few of its numbers.
     """
     return _kernel(function, _nrt=False, forceinline=True)
 
@@ -142,7 +144,7 @@ _interpreted: contextvars.ContextVar[bool] = contextvars.ContextVar("interpreted
 
 @contextlib.contextmanager
 def interpreted() -> Iterator[None]:
-    """Run kernels that are called from Python as plain Python, with its tracebacks and checks."""
+    """Run the kernels that Python calls as plain Python, with its tracebacks and index checks."""
     token = _interpreted.set(True)
     try:
         yield
@@ -151,19 +153,19 @@ def interpreted() -> Iterator[None]:
 
 
 class _Kernel(Generic[P, R]):
-    """A function for compiled code to call; Python may too, and compiles it for itself.
+    """A function that compiled code calls. A call from Python compiles it separately.
 
-    Compiled code needs no way in for Python's objects, which takes a quarter of the time that all
-    the compiling takes: unpacking a state of many arrays is long in machine code.
+    Compiled code does not need the wrapper that unpacks Python objects. Leaving it out saves a
+    quarter of all compile time, because the code that unpacks a state of many arrays is long.
     """
 
     def __init__(self, function: Callable[P, R], **options: bool) -> None:
         functools.update_wrapper(self, function)
         self.py_func = function
-        self.targetoptions = options  # as Numba calls them
+        self.targetoptions = options  # Numba's name for them
         called: Any = _njit(_PartCompiler, no_cpython_wrapper=True, **options)(function)
-        self._numba_type_ = called._numba_type_  # what Numba takes this object for
-        self._from_kernels = called  # which its type does not keep alive
+        self._numba_type_ = called._numba_type_  # makes Numba treat this object as a dispatcher
+        self._from_kernels = called  # the type alone would not keep it alive
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if _interpreted.get():
@@ -176,7 +178,7 @@ class _Kernel(Generic[P, R]):
 
 
 def kernel_for(function: Callable[P, R], *codes: str | None, lean: bool = False) -> Callable[P, R]:
-    """Compile a function that calls the kernels of these codes, as `code_of` names them.
+    """Compile a function that calls kernels, which ``codes`` identify: see `code_of`.
 
     For ``lean``, see `lean_kernel`.
     """
@@ -184,11 +186,10 @@ def kernel_for(function: Callable[P, R], *codes: str | None, lean: bool = False)
 
 
 def address_for(function: Callable[..., None], kinds: tuple[Any, ...], code: str | None) -> int:
-    """Return where the machine code of a lean function lies, for arguments of these Numba types.
+    """Return the address of a lean function's machine code, for arguments of these Numba types.
 
-    It is called as Numba's functions call each other. `numba.cfunc` has an address too, but knows
-    neither the cache of `kernel_for` nor the parts that kernels are compiled as, and makes it two
-    calls.
+    Callers use Numba's internal calling convention. `numba.cfunc` offers an address too, but it
+    uses neither the disk cache of `kernel_for` nor our compilers, and adds a second call.
     """
     compiled: Any = _kernel_for(function, (code,), no_cpython_wrapper=True, _nrt=False)
     if kinds not in compiled.overloads:
@@ -202,7 +203,7 @@ def _kernel_for(
     function: Callable[P, R], codes: tuple[str | None, ...], **options: bool
 ) -> Callable[P, R]:
     keys = None if None in codes else tuple(sorted({key for key in codes if key}))
-    with _LOCK:  # one kernel for all threads, and one of them at a time with Numba's settings
+    with _LOCK:  # all threads share one kernel, and one at a time changes Numba's settings
         return _compiled(function, keys, tuple(options.items()))
 
 
@@ -232,10 +233,10 @@ def _compiled(
 
 
 class _Cache(FunctionCache):
-    """Machine code on disk, by the types of the arguments and by the fields of NamedTuples.
+    """The disk cache of one function, keyed by argument types and by the fields of NamedTuples.
 
-    Numba recognises a NamedTuple's class by its name alone. But machine code finds a field by its
-    place, and would read one for another after two have changed places.
+    Numba identifies the class of a NamedTuple by its name only. But machine code finds a field by
+    its place, and would read the wrong one after two fields have changed places.
     """
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
@@ -244,7 +245,7 @@ class _Cache(FunctionCache):
 
 
 def _fields_in(types: Any) -> Iterator[tuple[str, ...]]:
-    """Return the fields of the NamedTuples among Numba's types, and of those within them."""
+    """Yield the fields of each NamedTuple among Numba types, and of those nested in them."""
     for one in types:
         yield tuple(getattr(one, "fields", ()))
         if isinstance(one, numba.types.BaseTuple):
@@ -255,15 +256,15 @@ def _key(function: object, *parts: str) -> str:
     how = [(_PACKAGE / name).read_bytes() for name in _HOW]
     try:
         return code_key(function, *parts, *how)
-    except Unknown:  # none of clickrank's own kernels
+    except Unknown:  # does not happen for the kernels of clickrank
         return fingerprint(*parts)
 
 
 def code_of(source: str | None, *kernels: object) -> str | None:
-    """Name the machine code of kernels with a hash of all that is compiled into it.
+    """Return a hash of everything that is compiled into the machine code of kernels.
 
-    ``source`` is what `source_key` says of the class that they belong to. For classes that are not
-    clickrank's own it is part of the name: they may call what no key here describes.
+    ``source`` is the `source_key` of the class that they belong to. For classes from outside
+    clickrank it is part of the hash, because they may call functions that have no key here.
     """
     try:
         return None if source is None else code_key(source, *kernels)
@@ -272,27 +273,27 @@ def code_of(source: str | None, *kernels: object) -> str | None:
 
 
 def entry_point(compiled: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Callable[P, R]:
-    """Return the machine code of a kernel for arguments like these, to be called directly.
+    """Return the machine code of a kernel for arguments of these types, to be called directly.
 
-    Numba finds out the types of all arguments in each call, which for the arrays of a large state
-    takes longer than many a round. Whoever calls this must always give the same types.
+    Numba determines the types of all arguments in each call, which for the arrays of a large state
+    takes longer than a round of many policies. The caller must always pass the same types.
     """
     if not isinstance(compiled, numba.core.dispatcher.Dispatcher):  # switched off
         return compiled
     typeof: Any = numba.typeof
     types = tuple(typeof(arg) for arg in args)
     dispatcher: Any = compiled
-    if types not in dispatcher.overloads:  # else it would wait for whatever is being compiled
+    if types not in dispatcher.overloads:  # else it would wait for other threads that compile
         dispatcher.compile(types)
     found: Callable[P, R] = dispatcher.overloads[types].entry_point
     return found
 
 
 def source_key(cls: type) -> str | None:
-    """Name the source of a class's kernels: empty for clickrank's own, else a hash.
+    """Return a hash of the source files of a class's kernels; it is empty for clickrank's own.
 
-    None stands for kernels of a prompt or a script, whose machine code is not kept on disk: the
-    next process would not recognise their classes.
+    None stands for kernels that were defined at a prompt or in a script. Their machine code is not
+    stored on disk, because the next process would not recognise their classes.
     """
     module = sys.modules[cls.__module__]
     if module.__name__ == "__main__" or not getattr(module, "__file__", None):
@@ -313,7 +314,7 @@ def _file(module: ModuleType) -> Path:
 
 
 def _collect(module: ModuleType, folder: Path, package: str, files: dict[Path, None]) -> None:
-    """Add a module's file and those it imports from its folder or package."""
+    """Add the file of a module, and those that it imports from its folder or package."""
     path = _file(module)
     if path in files:
         return
@@ -342,13 +343,13 @@ def generic(
     lean: bool = False,
     inline: bool = False,
 ) -> None:
-    """Let compiled code call ``stub``: ``dispatch`` picks the kernel from the argument types.
+    """Let compiled code call ``stub``: ``dispatch`` chooses the kernel by the argument types.
 
-    It returns None for what it does not know. For ``lean`` and ``inline``, see `lean_kernel` and
-    `inline_kernel`.
+    ``dispatch`` returns None for types that it does not know. For ``lean`` and ``inline``, see
+    `lean_kernel` and `inline_kernel`.
     """
     DISPATCHED.setdefault(stub, []).append((dispatch.__code__, lean, inline))
-    # Not strict: the dispatcher has no annotations, the kernels have.
+    # Not strict, because the kernels have annotations and ``dispatch`` has none.
     options: Any = {**_OPTIONS, "_nrt": not lean, "forceinline": inline}
     options |= {"pipeline_class": _PartCompiler}
     overload(stub, jit_options=options, strict=False)(dispatch)
@@ -368,18 +369,18 @@ def named_tuple_class(numba_type: Any) -> type:
 
 
 def tell_apart(named_tuple: type) -> None:
-    """Give a NamedTuple class a name of its own.
+    """Give a NamedTuple class a name that no other class has.
 
-    Numba's dispatcher takes classes of one name and the same fields for one type, wherever they are
-    defined: it would run the kernels of the one on the other, or, where another argument tells them
-    apart, look for the right ones anew in each call, which takes half a millisecond.
+    Numba's dispatcher treats classes with the same name and the same fields as one type, wherever
+    they are defined. It would run the kernels of one class on the other, or, where another argument
+    distinguishes them, search for the right kernels in each call, which takes half a millisecond.
     """
     if named_tuple in _told_apart:
         return
     _told_apart.add(named_tuple)
     name = re.sub(r"\W", "_", f"{named_tuple.__module__}.{named_tuple.__qualname__}")
     _named[name] += 1
-    # Defined again, in a notebook or by reloading: another class of the same name.
+    # A notebook or a reload may define another class of the same name.
     named_tuple.__name__ = name if _named[name] == 1 else f"{name}_{_named[name]}"
 
 
@@ -389,7 +390,7 @@ _told_apart: set[type] = set()
 
 @functools.cache
 def start() -> None:
-    """Pay Numba's start-up (0.3 s a process) now, so that the first simulation does not."""
+    """Start Numba now (0.3 s per process), so that the first simulation does not have to."""
 
     def nothing() -> None:
         pass

@@ -19,7 +19,7 @@ from clickrank.policies import policy as make_policy
 from clickrank.simulation import ManyResults, PartialResults, simulate, simulate_many
 from clickrank.simulation.background_compilation import compiling_in_background
 from clickrank.simulation.many_results import Key
-from clickrank.simulation.run import check_applies, default_threads
+from clickrank.simulation.simulate_runs import check_applies, default_threads
 from clickrank.stats.intervals import NORMAL_95, MeanInterval, pooled_interval, standard_error
 
 Say = Callable[[str], None]

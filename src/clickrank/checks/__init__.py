@@ -1,12 +1,12 @@
 """Checks that policies and click models pass, ours or yours; they raise AssertionError."""
 
-from clickrank.checks.clickmodels import (
+from clickrank.checks.click_model_checks import (
     CLICK_MODEL_CHECKS,
     check_click_model,
     example_models,
     example_parameters,
 )
-from clickrank.checks.policies import LEARNING_CHECKS, POLICY_CHECKS, check_policy
+from clickrank.checks.policy_checks import LEARNING_CHECKS, POLICY_CHECKS, check_policy
 
 __all__ = [
     "CLICK_MODEL_CHECKS",

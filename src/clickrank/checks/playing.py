@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from clickrank._compile.callbacks import Held
 from clickrank._core.arrays import Ints
 from clickrank._core.rng import streams
-from clickrank.checks.clickmodels import example_parameters
+from clickrank.checks.click_model_checks import example_parameters
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
 from clickrank.clickmodels.click_model import code_of as model_code
 from clickrank.learning import Learner
@@ -19,7 +19,7 @@ from clickrank.learning.rounds import compiled_play
 from clickrank.policies import Policy
 from clickrank.policies import policy as make_policy
 from clickrank.policies.contract import ANY_ITEMS
-from clickrank.simulation.run import in_flight
+from clickrank.simulation.simulate_runs import in_flight
 from clickrank.simulation.visits import showing, users_of
 
 #: Builds the policy to check for a click model and a horizon.

@@ -172,7 +172,7 @@ def _choose(
 ) -> tuple[dict[str, Policy], dict[str, str]]:
     """Return the chosen policies; with "all", also why each of the others does not apply."""
     from clickrank.policies import POLICIES, policy
-    from clickrank.simulation.run import check_applies
+    from clickrank.simulation.simulate_runs import check_applies
 
     everything = text.strip() == "all"
     names = list(POLICIES) if everything else comma_separated(text)

@@ -90,7 +90,7 @@ def compile_all(
     import concurrent.futures
     import multiprocessing
 
-    from clickrank.simulation.run import default_threads
+    from clickrank.simulation.simulate_runs import default_threads
 
     if processes is not None and processes < 1:
         raise invalid("warm", "processes must be at least 1", processes)
@@ -111,13 +111,13 @@ def compile_all(
 
 def compile_policy(name: str, models: Sequence[str]) -> Warmed:
     """Compile one policy for rankers, and for simulations on the click models that it covers."""
-    from clickrank.checks.clickmodels import example_models
+    from clickrank.checks.click_model_checks import example_models
     from clickrank.checks.playing import matched_model
     from clickrank.clickmodels import CLICK_MODELS
     from clickrank.errors import ClickRankError
     from clickrank.learning import ContextState
     from clickrank.policies import POLICIES, policy
-    from clickrank.policies._shared.packing import first_state
+    from clickrank.policies._shared.packed_states import first_state
     from clickrank.simulation import simulate
 
     began = time.perf_counter()

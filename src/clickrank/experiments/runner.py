@@ -27,7 +27,7 @@ from clickrank.experiments.kdd_queries import fitted_queries, log_notes
 from clickrank.experiments.simulation_plan import AnyCell, Cell, ManyCell, Say, cells, played_on
 from clickrank.experiments.verdicts import Verdict
 from clickrank.simulation import PartialResults, Result, simulate, simulate_many
-from clickrank.simulation.result import load_results, save_results
+from clickrank.simulation.simulation_result import load_results, save_results
 
 
 class Outcome(NamedTuple):

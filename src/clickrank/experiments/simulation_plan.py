@@ -34,7 +34,7 @@ from clickrank.experiments.user_datasets import data_instances, kind_of
 from clickrank.policies import Policy, policy
 from clickrank.policies.contract import source_of as policy_source
 from clickrank.simulation.many_results import Key
-from clickrank.simulation.run import check_applies, recording_rounds
+from clickrank.simulation.simulate_runs import check_applies, recording_rounds
 from clickrank.stats.beta_prior import Beta
 
 Say = Callable[[str], None]

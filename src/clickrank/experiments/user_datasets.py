@@ -22,7 +22,7 @@ from clickrank.experiments.judged_queries import holds_queries, instance, judged
 from clickrank.experiments.kdd_queries import fitted_queries, holds_log
 from clickrank.experiments.movielens import holds_ratings, movie_instances
 from clickrank.priors import effective_votes
-from clickrank.simulation.result import read_file, write_file
+from clickrank.simulation.simulation_result import read_file, write_file
 
 #: The kinds of data, with the field of `Figure` that says how each is used.
 KINDS = {

@@ -16,7 +16,8 @@ from clickrank.numerics.shuffling import shuffle
 from clickrank.policies._shared.deck import begin_deck, deal
 from clickrank.policies.batch_rank import BatchRank, Params, State
 from clickrank.policies.batch_rank import build as new_deck
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
+from clickrank.policies.registration import register_fast
 
 
 class Cache(NamedTuple):

@@ -19,7 +19,8 @@ from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.bayes_ucb import BayesUCB, PageParams, PageState, Params, State
 from clickrank.policies.bayes_ucb import update as count
 from clickrank.policies.bayes_ucb import update_page as count_page
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import place, prominence, renew_top_k
 
 _count = inline_kernel(count)

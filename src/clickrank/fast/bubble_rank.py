@@ -14,9 +14,10 @@ from clickrank._compile.jit import lean_kernel
 from clickrank._core.arrays import IntParticle, Ints
 from clickrank.numerics.shuffling import draw_distinct
 from clickrank.policies._shared.bubble_rank_items import count_candidates
-from clickrank.policies._shared.bubble_sort import begin_with, surely_better
+from clickrank.policies._shared.bubble_sort import begin_with, confidently_better
 from clickrank.policies.bubble_rank import BubbleRank, Params, State
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
+from clickrank.policies.registration import register_fast
 
 
 class Cache(NamedTuple):
@@ -60,7 +61,7 @@ def rank(
     for position in range(offset, n_positions - 1, 2):
         item = ranking[position]
         other = ranking[position + 1]
-        if not surely_better(state.wins, params.width, item, other):
+        if not confidently_better(state.wins, params.width, item, other):
             memo[position] = 1
             if rng.random() < 0.5:
                 ranking[position] = other
@@ -102,9 +103,9 @@ def update(
 @lean_kernel
 def _count(wins: Ints, width: float, winner: int, loser: int) -> bool:
     """Count a pair; return whether it is certain which item is better, or was so before."""
-    before = surely_better(wins, width, loser, winner)
+    before = confidently_better(wins, width, loser, winner)
     wins[winner, loser] += 1
-    return bool(before or surely_better(wins, width, winner, loser))
+    return bool(before or confidently_better(wins, width, winner, loser))
 
 
 @lean_kernel
@@ -114,7 +115,7 @@ def _bubble(base: Ints, wins: Ints, width: float, cache: Cache, n_positions: int
     cache.unsettled[0] = 0
     for upper in range(n_positions - 1):
         item = base[upper]
-        if surely_better(wins, width, base[upper + 1], item):
+        if confidently_better(wins, width, base[upper + 1], item):
             base[upper] = base[upper + 1]
             base[upper + 1] = item
             cache.unsettled[0] = 1
@@ -124,7 +125,7 @@ def _bubble(base: Ints, wins: Ints, width: float, cache: Cache, n_positions: int
     for place in range(n_positions, n_items):
         item = base[place]
         by = wins[item, last] - wins[last, item]
-        if by > lead and surely_better(wins, width, item, last):
+        if by > lead and confidently_better(wins, width, item, last):
             better = place
             lead = by
     if better >= 0:
@@ -137,7 +138,7 @@ def _bubble(base: Ints, wins: Ints, width: float, cache: Cache, n_positions: int
     size = 0
     for place in range(n_positions, n_items):
         item = base[place]
-        if surely_better(wins, width, last, item):
+        if confidently_better(wins, width, last, item):
             cache.worse_buffer[size] = item
             size += 1
         else:

@@ -14,7 +14,8 @@ from clickrank.fast._shared.kl_ranking import KLRanking, no_ranking, rank_by_ind
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.cascade_kl_ucb import CascadeKLUCB, Params, State
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
+from clickrank.policies.registration import register_fast
 
 
 def build(params: Params, state: State) -> KLRanking:

@@ -14,7 +14,8 @@ from clickrank._core.arrays import Ints
 from clickrank.fast._shared.near_items import Cache, no_near_items, rank_by_score
 from clickrank.policies._shared.ridge import fit, invert_factor, observe, perturb
 from clickrank.policies.cascade_lin_ts import CascadeLinTS, Params, State
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
+from clickrank.policies.registration import register_fast
 
 
 def build(params: Params, state: State) -> Cache:

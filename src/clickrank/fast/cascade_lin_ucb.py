@@ -13,7 +13,8 @@ from clickrank.fast._shared.near_items import Cache, no_near_items, rank_by_scor
 from clickrank.numerics.jacobi_pseudo_inverse import factor_pseudo_inverse
 from clickrank.policies._shared.ridge import fit, invert_factor, observe
 from clickrank.policies.cascade_lin_ucb import CascadeLinUCB, Params, State
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
+from clickrank.policies.registration import register_fast
 
 #: ‖θ - θ₀‖ within which the near items stay: see `near_items`.
 _BUDGET = 0.5

@@ -13,7 +13,8 @@ import numpy as np
 from clickrank._core.arrays import Floats, Ints
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
 from clickrank.policies.cascade_ucb1 import CascadeUCB1, Params, State
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import contenders, draw_entered, enter
 
 

@@ -17,7 +17,8 @@ from clickrank.numerics.assignment import assign, assignment_buffers
 from clickrank.policies._shared.rotation import rotate
 from clickrank.policies.comb_ucb1 import UNSEEN, CombUCB1, Params, State
 from clickrank.policies.comb_ucb1 import update as count
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import copy
 
 _count = inline_kernel(count)

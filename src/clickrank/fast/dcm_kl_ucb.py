@@ -15,8 +15,9 @@ from clickrank.fast._shared.kept_indices import forget
 from clickrank.fast._shared.kl_ranking import KLRanking, no_ranking, rank_by_index
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.observation import positions_seen
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.dcm_kl_ucb import DCMKLUCB, Params, State
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import place, prominence
 
 

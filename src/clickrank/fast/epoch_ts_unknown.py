@@ -13,9 +13,10 @@ from clickrank.numerics.mnl_curvature import draw_log_biases
 from clickrank.numerics.mnl_tables import Tables, fit_tables, load_tables, no_tables
 from clickrank.policies._shared.beta_prime import draw_beta_prime
 from clickrank.policies._shared.epochs import goes_on
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.epoch_ts_unknown import EpochTSUnknown, Params, State
 from clickrank.policies.epoch_ts_unknown import update as count
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import place, renew_top_k
 
 _count = inline_kernel(count)

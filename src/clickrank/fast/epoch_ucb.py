@@ -14,8 +14,9 @@ import numpy as np
 from clickrank._compile.jit import inline_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.policies._shared.epochs import ends_epoch, goes_on
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.epoch_ucb import EpochUCB, Params, State
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import contenders, draw_entered, enter
 
 

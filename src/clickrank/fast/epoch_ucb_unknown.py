@@ -17,9 +17,10 @@ from clickrank.numerics.mnl_curvature import click_effects
 from clickrank.numerics.mnl_tables import Tables, fit_tables, load_tables, no_tables
 from clickrank.numerics.rounding import rounded
 from clickrank.policies._shared.epochs import goes_on
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.epoch_ucb_unknown import EpochUCBUnknown, Params, State
 from clickrank.policies.epoch_ucb_unknown import update as count
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import place, top_k
 
 _count = inline_kernel(count)

@@ -14,9 +14,10 @@ from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.rank_one import leading_vector
 from clickrank.numerics.shuffling import swap_at_random
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.epsilon_greedy import EpsilonGreedy, Params, State
 from clickrank.policies.epsilon_greedy import update as count
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import place, renew_top_k
 
 _count = inline_kernel(count)

@@ -15,8 +15,9 @@ from clickrank.fast._shared.unimodal import Cache, build, count_round, find_lead
 from clickrank.numerics.count_table import count_of
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.unimodal import hash_of_list, is_due
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.grab import GRAB, Params, State
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import copy, top_k
 
 

@@ -17,8 +17,9 @@ from clickrank.fast._shared.kept_indices import NEVER, KLIndices, bound, forget,
 from clickrank.numerics.assignment import TIE, assignment_buffers, break_ties, optimise
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.rotation import rotate
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.kl_comb_ucb import KLCombUCB, Params, State
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import copy
 
 # Leads below this may come from the difference between bounds and indices.

@@ -15,8 +15,9 @@ from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.assignment import assign, assignment_buffers
 from clickrank.policies._shared.epochs import ends_epoch, goes_on
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.mnl_bandit import MNLBandit, Params, State
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import copy
 
 

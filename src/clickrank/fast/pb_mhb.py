@@ -19,8 +19,9 @@ from clickrank.policies._shared.crossing import cross_to, propose_crossing
 from clickrank.policies._shared.metropolis_hastings import TRUNCATED, propose
 from clickrank.policies._shared.particle import Particle, no_particle
 from clickrank.policies._shared.particle_start import start_metropolis
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.pb_mhb import PBMHB, Params, State
+from clickrank.policies.registration import register_fast
 
 _LOG_2 = math.log(2.0)
 # Uniform numbers in (0, 1] that have 53 bits: the logarithm of the smallest is -36.74.

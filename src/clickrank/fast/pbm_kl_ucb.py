@@ -22,8 +22,9 @@ from clickrank.fast._shared.kept_indices import (
     no_indices,
 )
 from clickrank.numerics.kl_bounds import SLACK
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.pbm_kl_ucb import PBMKLUCB, Params, State
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import kth_largest, place, prominence, renew_top_k
 
 

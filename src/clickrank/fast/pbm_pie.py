@@ -22,8 +22,9 @@ from clickrank.fast._shared.kept_indices import (
 )
 from clickrank.numerics.kl_bounds import SLACK
 from clickrank.policies._shared.rotation import rotate
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.pbm_pie import PBMPIE, Params, State
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import place, renew_top_k
 
 

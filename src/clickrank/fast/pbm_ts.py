@@ -13,9 +13,10 @@ import numpy as np
 from clickrank._compile.jit import inline_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.posterior_draws import HAT_SIZE, build_hat, sample_posterior
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.pbm_ts import PBMTS, Params, State
 from clickrank.policies.pbm_ts import update as count
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import place, prominence, renew_top_k
 
 _count = inline_kernel(count)

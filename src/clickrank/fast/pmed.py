@@ -17,7 +17,7 @@ from clickrank.numerics.exploration_program import solve_program
 from clickrank.numerics.exploration_rivals import Workspace, workspace
 from clickrank.numerics.pbm_likelihood import PBMCells, table_cells
 from clickrank.numerics.pbm_maximum import NewtonBuffers, PBMEstimates, fit_table, newton_buffers
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.pmed import (
     CLOSEST,
     MOST_ROUNDS,
@@ -30,6 +30,7 @@ from clickrank.policies.pmed import (
     next_plan,
     rounds_of,
 )
+from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import top_k
 
 

@@ -22,8 +22,9 @@ from clickrank.fast._shared.kept_indices import (
     no_indices,
 )
 from clickrank.numerics.kl_bounds import SLACK
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.rba_kl_ucb import RBAKLUCB, Params, State
+from clickrank.policies.registration import register_fast
 
 
 class Cache(NamedTuple):

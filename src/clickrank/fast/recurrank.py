@@ -10,9 +10,9 @@ from clickrank._compile.jit import array_kernel, interpreted, lean_kernel
 from clickrank._core.arrays import IntParticle, Ints
 from clickrank.numerics.g_optimal import TOLERANCE, optimal_design_of, support_limit
 from clickrank.policies._shared.fisher_yates import fill_at_random
-from clickrank.policies._shared.intervals import interval
+from clickrank.policies._shared.position_intervals import interval
 from clickrank.policies._shared.recurrank_items import PHASES, SALTS
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.recurrank import (
     Params,
     RecurRank,
@@ -22,6 +22,7 @@ from clickrank.policies.recurrank import (
     no_plan,
     views_needed,
 )
+from clickrank.policies.registration import register_fast
 
 
 class Cache(NamedTuple):

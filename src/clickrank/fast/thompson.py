@@ -18,7 +18,8 @@ from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
 from clickrank.numerics.posterior_draws import HAT_SIZE
 from clickrank.policies._shared.attraction_posterior import draw_page_odds, set_page_sampler
 from clickrank.policies._shared.observation import positions_seen
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
+from clickrank.policies.registration import register_fast
 from clickrank.policies.thompson import PageParams, PageState, Params, State, ThompsonSampling
 from clickrank.policies.thompson import update_page as count_page
 from clickrank.rankings.selection import place, prominence, renew_top_k

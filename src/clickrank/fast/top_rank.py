@@ -19,7 +19,8 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank.fast._shared.ordered_partition import draw_compatible
 from clickrank.fast._shared.packed_pairs import PackedState
 from clickrank.policies._shared.top_rank_items import cut, peeled
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.registration import register
 from clickrank.policies.top_rank import Params, TopRank, count_restarts
 
 FAR = 2**40  # clicks that no item will get

@@ -42,9 +42,9 @@ from clickrank.fast.top_rank import (
     restart,
     sort_items,
 )
-from clickrank.policies._shared.packing import register_packing
+from clickrank.policies._shared.packed_states import register_packing
 from clickrank.policies._shared.top_rank_items import peeled
-from clickrank.policies.contract import register
+from clickrank.policies.registration import register
 from clickrank.policies.top_rank import Params, TopRank, count_restarts
 
 

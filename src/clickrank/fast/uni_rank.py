@@ -21,7 +21,8 @@ from clickrank.fast._shared.ordered_partition import draw_compatible
 from clickrank.numerics.count_table import count_of, count_once_more
 from clickrank.numerics.kl_bounds import exploration_budget, kl_lower
 from clickrank.policies._shared.ordered_partition import hash_of_partition
-from clickrank.policies.contract import Request, register_fast
+from clickrank.policies.contract import Request
+from clickrank.policies.registration import register_fast
 from clickrank.policies.uni_rank import Params, State, UniRank
 
 _LOG2 = math.log(2.0)

@@ -8,9 +8,9 @@ import numpy as np
 
 from clickrank._core.arrays import Ints, numbers_of, statistic_fields
 from clickrank.learning.learner import Learner
-from clickrank.policies._shared.packing import packed, unpacked
-from clickrank.policies.base import Policy
+from clickrank.policies._shared.packed_states import packed, unpacked
 from clickrank.policies.capabilities import ItemsComeAndGo, Walks, relabelled
+from clickrank.policies.policy_spec import Policy
 
 
 def carried(policy: Policy, n_positions: int, state: Any, n_before: int, origin: Ints) -> Any:

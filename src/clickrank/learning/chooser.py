@@ -11,7 +11,6 @@ from clickrank._compile.jit import inline_kernel, tell_apart
 from clickrank._core.arrays import Ints
 from clickrank.learning.caches import Words, copied
 from clickrank.learning.rounds import RankLoop
-from clickrank.policies.base import Policy
 from clickrank.policies.capabilities import memo_size
 from clickrank.policies.contract import (
     ANY_ITEMS,
@@ -20,6 +19,7 @@ from clickrank.policies.contract import (
     new_cache,
     plain_kernels,
 )
+from clickrank.policies.policy_spec import Policy
 
 
 class Chooser:

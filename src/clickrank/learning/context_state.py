@@ -25,7 +25,7 @@ from clickrank.learning.policy_propensities import ACCURACY, Propensities, draws
 from clickrank.learning.saved_state import check_arrays
 from clickrank.learning.subset_learner import SubsetLearner
 from clickrank.policies import Policy
-from clickrank.policies._shared.packing import first_state, packed
+from clickrank.policies._shared.packed_states import first_state, packed
 from clickrank.policies.capabilities import (
     DropsItems,
     ItemsComeAndGo,
@@ -259,7 +259,7 @@ class ContextState:
         """Let the learner of the active items learn too, if that is faster than a new one.
 
         To carry counts of pairs of items over to a new learner takes time for each pair. The
-        result is the same, see `clickrank.checks.catalogues`.
+        result is the same, see `clickrank.checks.catalogue_checks`.
         """
         active, self._for_active = self._for_active, None
         if active is None or not isinstance(self.policy, ItemsComeAndGo):

@@ -12,7 +12,7 @@ from clickrank._core.features import Features
 from clickrank.errors import InvalidValue, invalid
 from clickrank.learning.policy_propensities import Propensities
 from clickrank.policies import POLICIES, Policy
-from clickrank.policies.base import settings_of
+from clickrank.policies.policy_spec import settings_of
 from clickrank.stats.beta_prior import Beta
 
 Item = str | int

@@ -34,8 +34,7 @@ from clickrank.learning.policy_propensities import (
 )
 from clickrank.learning.rounds import RankLoop, compiled_play, learning_arguments
 from clickrank.learning.saved_state import check_arrays, with_label, without_label
-from clickrank.policies._shared.packing import first_state
-from clickrank.policies.base import Policy
+from clickrank.policies._shared.packed_states import first_state
 from clickrank.policies.capabilities import memo_limit, memo_size
 from clickrank.policies.contract import (
     ANY_ITEMS,
@@ -45,6 +44,7 @@ from clickrank.policies.contract import (
     plain_kernels,
     scores_items,
 )
+from clickrank.policies.policy_spec import Policy
 
 
 class Learner:

@@ -20,10 +20,10 @@ from clickrank._core.arrays import Floats, Ints, ranking_of
 from clickrank._core.validate import check_float, check_int, check_shape
 from clickrank.errors import invalid
 from clickrank.learning.chooser import Chooser
-from clickrank.policies._shared.packing import first_state
-from clickrank.policies.base import Policy
+from clickrank.policies._shared.packed_states import first_state
 from clickrank.policies.capabilities import ExactLists
 from clickrank.policies.contract import kernels_of, new_cache, scores_items
+from clickrank.policies.policy_spec import Policy
 from clickrank.rankings.closed_form import ShuffledBlocks
 from clickrank.rankings.distributions import DrawnRankings, Mixture, RankingDistribution
 

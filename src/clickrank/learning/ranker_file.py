@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from clickrank._core.features import Features
 from clickrank.errors import InvalidValue, UnknownName, invalid
 from clickrank.policies import POLICIES, Policy
-from clickrank.policies.base import settings_of
+from clickrank.policies.policy_spec import settings_of
 from clickrank.stats.beta_prior import Beta
 
 Arrays = dict[str, NDArray[Any]]

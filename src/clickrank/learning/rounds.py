@@ -10,8 +10,8 @@ import numpy as np
 from clickrank._compile.callbacks import NO_CALLBACK, Callback, Held, call, generator_at
 from clickrank._compile.jit import entry_point, kernel_for
 from clickrank._core.arrays import Ints
-from clickrank.policies.base import Policy
 from clickrank.policies.contract import ANY_ITEMS, Request, code_of, rank, update
+from clickrank.policies.policy_spec import Policy
 
 
 def play(

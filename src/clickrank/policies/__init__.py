@@ -1,7 +1,6 @@
 """Policies: how we rank and learn. One file an algorithm."""
 
 from clickrank.policies._shared.catalogue_change import change_catalogue
-from clickrank.policies.base import POLICIES, Assumes, Policy, policy
 from clickrank.policies.batch_rank import BatchRank
 from clickrank.policies.bayes_ucb import BayesUCB
 from clickrank.policies.bc_mp_ts import BCMPTS
@@ -23,7 +22,7 @@ from clickrank.policies.cascade_lin_ts import CascadeLinTS
 from clickrank.policies.cascade_lin_ucb import CascadeLinUCB
 from clickrank.policies.cascade_ucb1 import CascadeUCB1
 from clickrank.policies.comb_ucb1 import CombUCB1
-from clickrank.policies.contract import Request, register, register_fast
+from clickrank.policies.contract import Request
 from clickrank.policies.dcm_kl_ucb import DCMKLUCB
 from clickrank.policies.ensemble import Ensemble
 from clickrank.policies.epoch_ts import EpochTS
@@ -46,8 +45,10 @@ from clickrank.policies.pbm_pie import PBMPIE
 from clickrank.policies.pbm_ts import PBMTS
 from clickrank.policies.pbm_ucb import PBMUCB
 from clickrank.policies.pmed import PMED
+from clickrank.policies.policy_spec import POLICIES, Assumes, Policy, policy
 from clickrank.policies.rba_kl_ucb import RBAKLUCB
 from clickrank.policies.recurrank import RecurRank
+from clickrank.policies.registration import register, register_fast
 from clickrank.policies.s_grab import SGRAB
 from clickrank.policies.thompson import ThompsonSampling
 from clickrank.policies.top_rank import TopRank

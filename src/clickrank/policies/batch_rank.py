@@ -15,8 +15,9 @@ from clickrank.numerics.kl_bounds import exploration_budget, kl_lower, kl_upper
 from clickrank.numerics.shuffling import shuffle
 from clickrank.policies._shared.batch_rank_items import STAGES, BatchRankItems
 from clickrank.policies._shared.deck import Deck, begin_deck, deal, no_deck
-from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 
 
 class State(NamedTuple):

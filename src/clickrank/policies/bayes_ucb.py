@@ -16,8 +16,9 @@ from clickrank.numerics.beta_quantile import beta_upper_quantile
 from clickrank.policies._shared.attraction_posterior import page_upper_quantile
 from clickrank.policies._shared.bayesian import CLICK_MODELS, KNOWN, BayesianPolicy
 from clickrank.policies._shared.observation import positions_seen
-from clickrank.policies.base import Assumes
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes
+from clickrank.policies.registration import register
 from clickrank.rankings.candidates import candidate, n_candidates
 
 

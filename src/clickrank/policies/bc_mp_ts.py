@@ -9,9 +9,10 @@ import numpy as np
 
 from clickrank._core.arrays import Floats, FloatStatistic, Ints, IntStatistic, Vector
 from clickrank.numerics.gamma import sample_beta
-from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ItemsComeAndGo
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.registration import register
 from clickrank.rankings.candidates import candidate, n_candidates
 from clickrank.rankings.selection import copy, visibility
 

@@ -13,9 +13,10 @@ from clickrank._core.arrays import IntParticle, Ints, IntStatistic
 from clickrank._core.validate import check_float, check_int
 from clickrank.numerics.shuffling import draw_distinct
 from clickrank.policies._shared.bubble_rank_items import BubbleRankItems, base_list, distinct_items
-from clickrank.policies._shared.bubble_sort import begin_with, bubble, surely_better
-from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.contract import Request, register
+from clickrank.policies._shared.bubble_sort import begin_with, bubble, confidently_better
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 
 
 class State(NamedTuple):
@@ -160,14 +161,14 @@ def rank(
     cache.lists_since_feedback[0] += 1
     for position in range(offset, n_positions - 1, 2):
         item, other = ranking[position], ranking[position + 1]
-        if not surely_better(state.wins, params.width, item, other):
+        if not confidently_better(state.wins, params.width, item, other):
             memo[position] = 1
             if rng.random() < 0.5:
                 ranking[position], ranking[position + 1] = other, item
     last = n_positions - 1
     candidates = 0  # items below the page that may be better than its last one: they come first
     for item in state.base[n_positions:]:
-        candidates += not surely_better(state.wins, params.width, state.base[last], item)
+        candidates += not confidently_better(state.wins, params.width, state.base[last], item)
     if candidates > 0 and (last - offset) % 2 == 0:
         other = state.base[n_positions + int(rng.random() * candidates)]
         if rng.random() < 0.5:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from clickrank._core.arrays import Ints
 from clickrank._core.features import Features
 from clickrank.errors import invalid
-from clickrank.policies.base import BY_POSITION, POLICIES, Policy, settings_of
+from clickrank.policies.policy_spec import BY_POSITION, POLICIES, Policy, settings_of
 from clickrank.rankings.closed_form import ListSource
 from clickrank.rankings.distributions import RankingDistribution
 from clickrank.stats.beta_prior import Beta

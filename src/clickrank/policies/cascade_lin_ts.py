@@ -18,9 +18,10 @@ from clickrank.policies._shared.ridge import (
     perturb,
     predict,
 )
-from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasFeatures, ItemsComeAndGo
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 
 
 class State(NamedTuple):

@@ -13,7 +13,6 @@ from clickrank._core.features import Features
 from clickrank._core.validate import check_float, check_int
 from clickrank.errors import invalid
 from clickrank.numerics.jacobi_pseudo_inverse import factor_pseudo_inverse
-from clickrank.policies._shared.grid import on_grid
 from clickrank.policies._shared.ridge import (
     check_regression,
     features_by_column,
@@ -23,9 +22,11 @@ from clickrank.policies._shared.ridge import (
     predict,
     squared_norm,
 )
-from clickrank.policies.base import Assumes, Policy
+from clickrank.policies._shared.rounding_grid import on_grid
 from clickrank.policies.capabilities import HasFeatures, ItemsComeAndGo
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 
 
 class State(NamedTuple):

@@ -10,9 +10,10 @@ import numpy as np
 
 from clickrank._core.arrays import Floats, Ints, IntStatistic
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
-from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ItemsComeAndGo
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 
 
 class State(NamedTuple):

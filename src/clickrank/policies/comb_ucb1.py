@@ -11,9 +11,10 @@ import numpy as np
 from clickrank._core.arrays import Ints, IntStatistic
 from clickrank.numerics.assignment import best_assignment
 from clickrank.policies._shared.rotation import rotate, rotations, rotations_left
-from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 from clickrank.rankings.closed_form import ListSource
 from clickrank.rankings.distributions import RankingDistribution
 

@@ -7,13 +7,12 @@
 The kernels of a policy's own file are the plain ones, written like the paper. A file of the same
 name in `clickrank.fast` may have others, with a cache of what they need not compute again. Both
 must give the same rankings, and read and write the same state, or a form of it that can be turned
-into it and back (see `clickrank.policies._shared.packing`).
+into it and back (see `clickrank.policies._shared.packed_states`).
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -21,11 +20,10 @@ import numpy as np
 
 from clickrank._compile.jit import code_of as key_of_code
 from clickrank._compile.jit import generic, named_tuple_class, source_key, tell_apart
-from clickrank._core.arrays import Floats, Ints, particle_fields, statistic_fields
+from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import invalid
-from clickrank.policies._shared.packing import is_packed
-from clickrank.policies.base import POLICIES, Policy
-from clickrank.policies.capabilities import check_abilities
+from clickrank.policies._shared.packed_states import is_packed
+from clickrank.policies.policy_spec import Policy
 from clickrank.rankings.selection import (
     drawn_top_k,
     drawn_top_k_of,
@@ -86,119 +84,14 @@ _STATES: dict[type[Policy], list[type]] = {}
 _SOURCES: dict[type[Policy], str | None] = {}
 
 
-def register(
-    cls: type[Policy],
-    state: type,
-    rank: Callable[..., None] | None = None,
-    update: Callable[..., None] | None = None,
-    *,
-    score: Callable[..., None] | None = None,
-    cache: type | None = None,
-    build: Callable[[Any, Any], Any] | None = None,
-    lean: bool = False,
-    draw_ties: bool = False,
-) -> None:
-    """Make a policy known by its name, and its kernels for a state to compiled code.
-
-    These are the plain ones, unless the state is a packed one that only fast kernels run on.
-
-    Parameters
-    ----------
-    cls, state
-        The spec, and the NamedTuple of its statistics.
-    rank, score
-        Either writes a ranking, or numbers that the engine sorts items by.
-    update
-        Folds one settled impression into the statistics.
-    cache, build
-        The NamedTuple of what is not a statistic: in plain kernels only what cannot be computed
-        from them, as the particle of a random walk. And the function that makes it from params and
-        state.
-    lean
-        Whether the kernels make no array, which saves time for a state of many fields.
-    draw_ties
-        Whether tied scores are drawn one position after the other, instead of shuffled.
-    """
-    if not statistic_fields(state):
-        raise invalid(cls.__name__, "the state must have a field marked as statistic", state)
-    if update is None or (rank is None) == (score is None):
-        rule = "register must be given update, and either rank or score"
-        raise invalid(cls.__name__, rule, (rank, score, update))
-    _check_kernels(cls, rank=rank, score=score, update=update)
-    check_abilities(cls)
-    POLICIES.add(cls.name, cls)
-    tell_apart(state)
-    _STATES.setdefault(cls, []).append(state)
-    _SOURCES[cls] = source_key(cls)
-    _PLAIN[state] = _known(state, Kernels(rank, score, update, build, cache, lean, draw_ties))
-    _code_of.cache_clear()
-
-
-def register_fast(
-    cls: type[Policy],
-    state: type,
-    cache: type,
-    build: Callable[[Any, Any], Any],
-    rank: Callable[..., None] | None = None,
-    update: Callable[..., None] | None = None,
-    *,
-    score: Callable[..., None] | None = None,
-    lean: bool = False,
-    candidates: bool = False,
-    call_update: bool = False,
-) -> None:
-    """Make other kernels known for a registered policy: faster, with the same rankings.
-
-    ``build`` makes the cache from params and state, so that all but its particle may be dropped at
-    any time. ``candidates`` says that ``rank`` honours the candidates of a request; otherwise the
-    plain kernels do, if they score items. ``call_update`` keeps the code of ``update`` out of the
-    loop, where it makes the code of ``rank`` slower: measure both.
-    """
-    _states_of(cls)
-    if score is None and _PLAIN[state].score is not None and _PLAIN[state].cache is not None:
-        rule = "fast kernels must score items if the plain ones do so with a cache"
-        raise invalid(cls.__name__, rule, rank)
-    if update is None or (rank is None) == (score is None):
-        rule = "register_fast must be given update, and either rank or score"
-        raise invalid(cls.__name__, rule, (rank, score, update))
-    _check_kernels(cls, rank=rank, score=score, update=update)
-    plain = _PLAIN[state].cache
-    walks = particle_fields(plain) if plain is not None else ()
-    if set(walks) != set(particle_fields(cache)):
-        rule = f"the fast cache must have the particle of the plain kernels ({', '.join(walks)})"
-        raise invalid(cls.__name__, rule, particle_fields(cache))
-    draw_ties = _PLAIN[state].draw_ties
-    _FAST[state] = _known(
-        state, Kernels(rank, score, update, build, cache, lean, draw_ties, candidates, call_update)
-    )
-    _code_of.cache_clear()
-
-
-_PARAMETERS = {
-    "rank": ("params", "state", "cache", "request", "rng", "ranking", "memo"),
-    "score": ("params", "state", "cache", "request", "rng", "items", "positions"),
-    "update": ("params", "state", "cache", "ranking", "memo", "clicks"),
-}
-
-
-def _check_kernels(cls: type[Policy], **kernels: Callable[..., None] | None) -> None:
-    """Raise if a kernel takes other parameters: Numba's message would not name the kernel."""
-    for verb, kernel in kernels.items():
-        if kernel is not None and tuple(inspect.signature(kernel).parameters) != _PARAMETERS[verb]:
-            taken = tuple(inspect.signature(kernel).parameters)
-            rule = f"{verb} must take ({', '.join(_PARAMETERS[verb])})"
-            raise invalid(cls.__name__, rule, f"({', '.join(taken)})")
-
-
-def _known(state: type, kernels: Kernels) -> Kernels:
-    if kernels.cache is not None:
-        tell_apart(kernels.cache)
-        same = sorted({*statistic_fields(state)} & {*particle_fields(kernels.cache)})
-        if same:
-            rule = "fields of a particle must not be called like statistics"
-            raise invalid(state.__qualname__, rule, same)
+def add_kernels(cls: type[Policy], state: type, kernels: Kernels, *, fast: bool) -> None:
+    """Make kernels known to compiled code, for states of a class: called by `register`."""
+    if not fast:
+        _STATES.setdefault(cls, []).append(state)
+        _SOURCES[cls] = source_key(cls)
+    (_FAST if fast else _PLAIN)[state] = kernels
     _BY_TYPES[state, kernels.cache] = kernels
-    return kernels
+    machine_code_key.cache_clear()
 
 
 def _states_of(cls: type[Policy]) -> list[type]:
@@ -217,6 +110,18 @@ def kernels_of(policy: Policy, state: Any) -> Kernels:
 def plain_kernels(state: Any) -> Kernels:
     """Return the kernels that were given to `register`: of the policy's own file, for most."""
     return _PLAIN[type(state)]
+
+
+def plain_kernels_for(cls: type[Policy], state: type) -> Kernels:
+    """Return the plain kernels of a registered policy for states of a class."""
+    _states_of(cls)
+    return _PLAIN[state]
+
+
+def kernels_of_class(cls: type[Policy]) -> list[tuple[type, Kernels]]:
+    """Return all kernels of a policy, plain and fast, each with the class of the state."""
+    tables = (_PLAIN, _FAST)
+    return [(state, t[state]) for state in _states_of(cls) for t in tables if state in t]
 
 
 def has_fast_kernels(cls: type[Policy]) -> bool:
@@ -251,22 +156,20 @@ def source_of(policy: Policy) -> str | None:
 
 
 def code_of(policy: Policy) -> str | None:
-    """Name the machine code of the policy's kernels, see `clickrank._compile.jit.code_of`."""
-    return _code_of(type(policy))
+    """Return the key of the machine code of the policy's kernels."""
+    return machine_code_key(type(policy))
 
 
 @functools.cache
-def _code_of(cls: type[Policy]) -> str | None:
-    states = _states_of(cls)
+def machine_code_key(cls: type[Policy]) -> str | None:
+    """Return the key of the machine code of a policy: see `clickrank._compile.jit.code_of`."""
     found = [
         part
-        for state in states
-        for kernels in (_PLAIN[state], _FAST.get(state))
-        if kernels is not None
+        for state, kernels in kernels_of_class(cls)
         for part in (state, *kernels._replace(build=None, candidates=False))
         if part is not None
     ]
-    if any(_PLAIN[state].score is not None for state in states):  # what sorts is compiled in, too
+    if any(kernels.score for _, kernels in kernels_of_class(cls)):  # sorting is compiled in, too
         found += [_rank_scored, _rank_scored_drawing_ties, _update_scored]
     return key_of_code(_SOURCES[cls], *found)
 

@@ -16,7 +16,9 @@ from clickrank.policies._shared.observation import (
     LAST_CLICK_CAUTION,
     positions_seen,
 )
-from clickrank.policies.base import (
+from clickrank.policies.capabilities import HasCautions, ItemsComeAndGo
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import (
     Assumes,
     KnownModel,
     Policy,
@@ -24,8 +26,7 @@ from clickrank.policies.base import (
     satisfaction_unknown,
     set_probabilities,
 )
-from clickrank.policies.capabilities import HasCautions, ItemsComeAndGo
-from clickrank.policies.contract import Request, register
+from clickrank.policies.registration import register
 from clickrank.rankings.selection import visibility
 
 

@@ -18,9 +18,10 @@ from clickrank._core.arrays import (
     origin_of,
 )
 from clickrank.errors import invalid
-from clickrank.policies.base import Assumes, Policy, check_items
 from clickrank.policies.capabilities import ItemsComeAndGo, KnowsItems
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy, check_items
+from clickrank.policies.registration import register
 
 
 class State(NamedTuple):

@@ -10,8 +10,9 @@ import numpy as np
 from clickrank._core.arrays import Floats, FloatStatistic, Ints, IntStatistic, Vector
 from clickrank.policies._shared.beta_prime import draw_beta_prime
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
-from clickrank.policies.base import Assumes, check_length, set_probabilities
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, check_length, set_probabilities
+from clickrank.policies.registration import register
 from clickrank.rankings.selection import place, prominence, top_k
 
 

@@ -13,8 +13,9 @@ from clickrank.numerics.mnl_curvature import draw_log_biases
 from clickrank.numerics.mnl_tables import Objective, fit_tables, tables_of
 from clickrank.policies._shared.beta_prime import draw_beta_prime
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
-from clickrank.policies.base import Assumes
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes
+from clickrank.policies.registration import register
 from clickrank.rankings.selection import place, top_k
 
 

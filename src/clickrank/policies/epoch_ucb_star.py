@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from clickrank._core.validate import check_bool
-from clickrank.policies.contract import register
 from clickrank.policies.epoch_ucb_unknown import EpochUCBUnknown, Params, State, rank, update
+from clickrank.policies.registration import register
 
 
 @dataclass(frozen=True)

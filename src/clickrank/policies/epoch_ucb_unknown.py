@@ -14,8 +14,9 @@ from clickrank.numerics.mnl_curvature import click_effects
 from clickrank.numerics.mnl_tables import PULL, Objective, fit_tables, tables_of
 from clickrank.numerics.rounding import rounded
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
-from clickrank.policies.base import Assumes, KnownModel
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, KnownModel
+from clickrank.policies.registration import register
 from clickrank.rankings.selection import place, top_k
 
 #: Estimators that may be chosen, see `clickrank.fit.mnl_composite` and `mnl_em`.

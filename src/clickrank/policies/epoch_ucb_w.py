@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clickrank._core.validate import check_bool
-from clickrank.policies.contract import register
 from clickrank.policies.epoch_ucb import EpochUCB, Params, State, rank, update
+from clickrank.policies.registration import register
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from clickrank._core.arrays import Floats, Ints, IntStatistic
 from clickrank._core.validate import check_float
 from clickrank.numerics.rank_one import leading_singular_vectors
 from clickrank.numerics.shuffling import swap_at_random
-from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 from clickrank.rankings.closed_form import ListSource, RandomReplacements
 from clickrank.rankings.distributions import RankingDistribution, UniformLists
 from clickrank.rankings.selection import place, top_k

@@ -9,9 +9,10 @@ import numpy as np
 
 from clickrank._core.arrays import Floats, Ints, IntStatistic
 from clickrank.errors import invalid
-from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasPrior, ItemsComeAndGo
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 from clickrank.stats.beta_prior import UNIFORM, Beta
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from clickrank._core.arrays import Ints, IntStatistic
 from clickrank.numerics.assignment import best_assignment
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
-from clickrank.policies.base import Assumes
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes
+from clickrank.policies.registration import register
 
 
 class State(NamedTuple):

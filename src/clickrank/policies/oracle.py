@@ -11,9 +11,10 @@ import numpy as np
 
 from clickrank._core.arrays import Ints, IntStatistic, numbers_of, ranking_of
 from clickrank.errors import invalid
-from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import KnowsItems, refuse_new
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 
 
 class State(NamedTuple):

@@ -21,9 +21,10 @@ from clickrank.numerics.neighbour_graph import (
     peak_besides,
     relabelled_graph,
 )
-from clickrank.policies.base import Assumes, KnownModel, Policy
 from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo, KnowsItems
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, KnownModel, Policy
+from clickrank.policies.registration import register
 from clickrank.rankings.selection import top_k
 
 

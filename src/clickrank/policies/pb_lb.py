@@ -13,9 +13,10 @@ from clickrank._core.arrays import Floats, Ints, IntStatistic
 from clickrank._core.validate import check_float, check_int
 from clickrank.policies._shared.particle import Particle, no_particle, take_over
 from clickrank.policies._shared.particle_start import EDGE, start_langevin
-from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import ItemsComeAndGo, Walks
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 
 
 class State(NamedTuple):

@@ -16,9 +16,10 @@ from clickrank.policies._shared.crossing import cross
 from clickrank.policies._shared.metropolis_hastings import PROPOSALS, move
 from clickrank.policies._shared.particle import Particle, no_particle, take_over
 from clickrank.policies._shared.particle_start import start_metropolis
-from clickrank.policies.base import Assumes, Policy
 from clickrank.policies.capabilities import HasPrior, ItemsComeAndGo, Walks
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 from clickrank.stats.beta_prior import UNIFORM, Beta, check_counts
 
 STARTS = ("warm", "random")

@@ -12,9 +12,10 @@ from clickrank._core.arrays import Floats, FloatStatistic, Ints, IntStatistic, V
 from clickrank._core.validate import check_float, check_int
 from clickrank.numerics.kl_indices import kl_ucb
 from clickrank.policies._shared.rotation import rotate, rotations
-from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.registration import register
 from clickrank.rankings.closed_form import ListSource
 from clickrank.rankings.distributions import RankingDistribution
 from clickrank.rankings.selection import place, prominence, top_k

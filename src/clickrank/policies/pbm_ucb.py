@@ -10,9 +10,10 @@ import numpy as np
 
 from clickrank._core.arrays import Floats, FloatStatistic, Ints, IntStatistic, Vector
 from clickrank._core.validate import check_float
-from clickrank.policies.base import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.capabilities import ItemsComeAndGo
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy, check_length, set_probabilities
+from clickrank.policies.registration import register
 from clickrank.rankings.selection import visibility
 
 

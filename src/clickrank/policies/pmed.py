@@ -16,8 +16,9 @@ from clickrank.numerics.exploration_program import exploration_amounts
 from clickrank.numerics.pbm_maximum import PBMEstimates, estimate_pbm, explains
 from clickrank.numerics.spacing import largest, smallest_gap
 from clickrank.policies._shared.pmed_queue import PMEDQueue
-from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 from clickrank.rankings.selection import top_k
 
 #: The amounts of exploration are computed to this relative error,

@@ -16,11 +16,12 @@ from clickrank.numerics.g_optimal import TOLERANCE, optimal_design
 from clickrank.policies._shared.deck import draw_card
 from clickrank.policies._shared.designed_estimates import best_places, chain_end, estimate_items
 from clickrank.policies._shared.fisher_yates import fill_at_random
-from clickrank.policies._shared.intervals import begins, interval, write_items
+from clickrank.policies._shared.position_intervals import begins, interval, write_items
 from clickrank.policies._shared.recurrank_items import PHASES, SALTS, RecurRankItems
 from clickrank.policies._shared.recurrank_program import add_past, program_views
-from clickrank.policies.base import Assumes, Policy, check_failure
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy, check_failure
+from clickrank.policies.registration import register
 
 
 class State(NamedTuple):

@@ -22,8 +22,9 @@ from clickrank.policies._shared.unimodal import (
     is_due,
     play_best,
 )
-from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 
 
 class State(NamedTuple):

@@ -14,8 +14,9 @@ from clickrank._core.validate import check_bool, check_float, check_int
 from clickrank.errors import invalid
 from clickrank.policies._shared.ordered_partition import count_wins, draw_compatible, peel
 from clickrank.policies._shared.top_rank_items import TopRankItems
-from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 
 #: C of the confidence width.
 WIDTH = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))

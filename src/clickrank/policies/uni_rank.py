@@ -21,8 +21,9 @@ from clickrank.policies._shared.ordered_partition import (
     hash_of_partition,
     peel,
 )
-from clickrank.policies.base import Assumes, Policy
-from clickrank.policies.contract import Request, register
+from clickrank.policies.contract import Request
+from clickrank.policies.policy_spec import Assumes, Policy
+from clickrank.policies.registration import register
 
 
 class State(NamedTuple):

@@ -1,10 +1,10 @@
 """The simulator: the loop, the result, the comparison."""
 
 from clickrank.simulation.comparison import Comparison, Row, Summary, compare
-from clickrank.simulation.many import PartialResults, simulate_many
 from clickrank.simulation.many_results import ManyResults
-from clickrank.simulation.result import Result
-from clickrank.simulation.run import simulate
+from clickrank.simulation.simulate_queries import PartialResults, simulate_many
+from clickrank.simulation.simulate_runs import simulate
+from clickrank.simulation.simulation_result import Result
 
 __all__ = [
     "Comparison",

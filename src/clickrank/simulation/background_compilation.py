@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from clickrank.clickmodels import ClickModel
 from clickrank.policies import Policy
-from clickrank.simulation.run import simulate
+from clickrank.simulation.simulate_runs import simulate
 
 Pair = tuple[Policy, ClickModel]
 

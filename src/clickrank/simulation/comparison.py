@@ -14,9 +14,9 @@ from rich.text import Text
 from clickrank.clickmodels.click_model import ClickModel
 from clickrank.errors import invalid
 from clickrank.plots import Curve, regret_figure
-from clickrank.policies.base import Policy
-from clickrank.simulation.result import Result, load_results, save_results
-from clickrank.simulation.run import check_applies, resolve, simulate
+from clickrank.policies.policy_spec import Policy
+from clickrank.simulation.simulate_runs import check_applies, resolve, simulate
+from clickrank.simulation.simulation_result import Result, load_results, save_results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,7 @@ import numpy as np
 from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import invalid
 from clickrank.simulation.comparison import Row, Summary
-from clickrank.simulation.result import Result, read_file, write_file
+from clickrank.simulation.simulation_result import Result, read_file, write_file
 from clickrank.stats.intervals import MeanInterval, mean_intervals
 
 Key: TypeAlias = str | int

@@ -12,9 +12,9 @@ import numpy as np
 
 from clickrank._core.progress import Tick
 from clickrank.clickmodels.click_model import ClickModel
-from clickrank.policies.base import Policy
+from clickrank.policies.policy_spec import Policy
 from clickrank.simulation.many_results import Key, Rows
-from clickrank.simulation.run import LOOK_SECONDS, Job, Plan
+from clickrank.simulation.simulate_runs import LOOK_SECONDS, Job, Plan
 
 
 class Instance(NamedTuple):

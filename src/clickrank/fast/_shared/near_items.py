@@ -23,7 +23,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
-from clickrank.policies._shared.grid import GRID
+from clickrank.policies._shared.rounding_grid import GRID
 from clickrank.rankings.selection import contenders, draw_entered, enter
 
 _FEW = 64  # items that are all computed in every round

@@ -1,1 +1,1 @@
-"""Parts that several policies share, by the names that textbooks give them."""
+"""Parts that several policies share, and parts of one policy that would crowd its file."""

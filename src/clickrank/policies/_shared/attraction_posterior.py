@@ -1,14 +1,14 @@
 """Draws and quantiles of the posterior of an item's attraction, with a Beta(α, β) prior.
 
-Where it is known what people looked at, each click adds 1 to α and each miss 1 to β. Under
-position-based clicks a miss at position l is seen with probability κ_l only. The posterior is then
+If it is known which items were examined, each click adds 1 to α and each miss adds 1 to β. Under
+position-based clicks a miss at position l is observed with probability κ_l. The posterior is then
 
     π(θ) ∝ θ^(α + S - 1) (1 - θ)^(β - 1) Π_l (1 - κ_l θ)^F_l
 
-with S clicks, and F_l misses at position l. Misses at a position of κ_l = 1 are certain, and count
-as part of β. Without any other, the posterior is a Beta distribution again.
+with S clicks, and F_l misses at position l. Misses at a position with κ_l = 1 are certain, and are
+part of β. If all misses are certain, the posterior is a Beta distribution again.
 
-``alpha`` is α + S everywhere, and ``examination`` is κ with a 1 at its end, for the factor 1 - θ.
+``alpha`` is always α + S, and ``examination`` is κ followed by a 1, for the factor 1 - θ.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from clickrank.numerics.posterior_quantile import BUFFER_SIZE, posterior_upper_q
 
 @kernel
 def sample_beta_odds(alpha: float, beta: float, rng: np.random.Generator) -> float:
-    """Draw θ from Beta(α, β) and return its odds θ/(1 - θ), which are precise near 1 too."""
+    """Draw θ from Beta(α, β) and return its odds θ/(1 - θ), which are precise near θ = 1 too."""
     constants = np.empty((1, BETA_SIZE))
     set_beta_constants(alpha, beta, constants, 0)
     ratio, uniform = draw_odds(constants, 0, rng)
@@ -67,7 +67,7 @@ def page_upper_quantile(
     log_delta: float,
     normal: float,
 ) -> float:
-    """Return what an item's attraction exceeds with probability δ under position-based clicks.
+    """Return the value that an item's attraction exceeds with probability δ under a PBM.
 
     ``log_delta`` is log δ, ``normal`` the quantile of that level of the normal distribution.
     """
@@ -78,16 +78,16 @@ def page_upper_quantile(
     )
 
 
-# The parts of the above, for kernels that keep them from one round to the next.
+# Parts of the functions above, for kernels that reuse them from one round to the next.
 
 
 @lean_kernel
 def fold_misses(
     beta: float, misses: Ints, item: int, examination: Floats, exponents: Floats
 ) -> float:
-    """Write an item's exponents: F_l where κ_l < 1, else 0, and last β with all certain misses.
+    """Write an item's exponents: F_l where κ_l < 1, else 0; the last is β plus certain misses.
 
-    Returns Σ κ_l F_l over the misses that are not certain; if it is 0, the posterior is a Beta.
+    Returns Σ κ_l F_l over the uncertain misses. If it is 0, the posterior is a Beta distribution.
     """
     n_positions = misses.shape[1]
     doubt = 0.0
@@ -114,7 +114,7 @@ def quantile_of(
     normal: float,
     pieces_buffer: Floats,
 ) -> float:
-    """Return the quantile of a posterior with the exponents that `fold_misses` wrote."""
+    """Return the quantile of the posterior whose exponents `fold_misses` wrote."""
     if doubt > 0.0:
         return posterior_upper_quantile(alpha, exponents, examination, log_delta, pieces_buffer)
     certain = exponents[exponents.shape[0] - 1]
@@ -133,7 +133,7 @@ def set_page_sampler(
     constants: Floats,
     row: int,
 ) -> float:
-    """Write what draws of an item's attraction need, and return what `fold_misses` does.
+    """Write the constants for draws of an item's attraction; return the result of `fold_misses`.
 
     The last exponent is that of 1 - θ in the density: 1 less than `fold_misses` writes. Only
     ``row`` of the constants is written.
@@ -146,7 +146,7 @@ def set_page_sampler(
         weight = alpha - 1.0 + exponents[last] + doubt
         estimate = (alpha - 1.0) / weight if weight > 0.0 else 0.0
         build_hat(alpha - 1.0, exponents, examination, estimate, hat)
-    if exponents[last] < 0.0:  # then β is the prior's: there is no certain miss
+    if exponents[last] < 0.0:  # there is no certain miss, so that β is that of the prior
         build_pole(alpha, beta, exponents, examination, hat)
     return doubt
 
@@ -163,7 +163,7 @@ def draw_page_odds(
     row: int,
     rng: np.random.Generator,
 ) -> float:
-    """Draw from the posterior of `set_page_sampler`, by the rejection sampler that suits it."""
+    """Draw from the posterior of `set_page_sampler`, with the rejection sampler that suits it."""
     pole = exponents[exponents.shape[0] - 1]
     if pole < 0.0 and doubt > 0.0:
         return sample_with_pole(alpha, beta, exponents, examination, hat, rng)
@@ -185,7 +185,7 @@ def _draw_from_beta(
     row: int,
     rng: np.random.Generator,
 ) -> float:
-    """Draw from a Beta distribution until the few doubtful misses accept it."""
+    """Draw from a Beta distribution until the few uncertain misses accept the draw."""
     while True:
         ratio, uniform = draw_odds(constants, row, rng)
         odds = ratio * uniform ** constants[row, 4]

@@ -1,4 +1,4 @@
-"""BatchRank when items are retired, the distribution of its lists, and its older files."""
+"""BatchRank's further abilities: retired items, the distribution of lists, and older files."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from clickrank.rankings.closed_form import (
 )
 from clickrank.rankings.distributions import RankingDistribution
 
-#: Stages of a batch. The last one needs over 2**53 views of an item, so no batch gets past it.
+#: Number of stages of a batch. The last needs over 2**53 views of an item, so that none follows.
 STAGES = 26
 
 
 class BatchRankItems(HasMemo, DropsItems, ExactLists, ReadsEarlierStates):
-    """What BatchRank can do besides ranking and learning."""
+    """The abilities of BatchRank besides ranking and learning."""
 
     def memo_limit(self, n_items: int) -> int:
-        """Return what the numbers are below: there are fewer than 2 · n_items batches."""
+        """Return an upper bound of the memo: there are fewer than 2 · n_items batches."""
         return 2 * STAGES * n_items + 1
 
     def dropped(self, state: Any) -> Ints:
@@ -46,7 +46,7 @@ class BatchRankItems(HasMemo, DropsItems, ExactLists, ReadsEarlierStates):
             if end == n_positions and (state.order >= 0).sum() > end:
                 items = state.order[first:][state.order[first:] >= 0]
                 deck, to_deal = cache.deck[: items.size].copy(), int(cache.to_deal[0])
-                if cache.dealing[0] != number:  # a new deck: who was shown less often
+                if cache.dealing[0] != number:  # a new deck: items shown less often come first
                     behind = state.views[items] == state.views[items].min()
                     deck, to_deal = np.append(items[behind], items[~behind]), int(behind.sum())
                 items = deck[:to_deal]
@@ -58,7 +58,7 @@ class BatchRankItems(HasMemo, DropsItems, ExactLists, ReadsEarlierStates):
         return Concatenation(parts)
 
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return what was saved, with -1 for eliminated items, and with names of now."""
+        """Return saved statistics with today's names, and with -1 for eliminated items."""
         if "alive" not in arrays:
             return dict(arrays)
         order = arrays["order"].copy()

@@ -1,8 +1,8 @@
-"""The spec that BayesUCB and Thompson sampling share: a Beta prior per item, and how people click.
+"""BayesianPolicy: settings of BayesUCB and Thompson sampling, a Beta prior and a click model.
 
-An observed item that was clicked adds 1 to its α, one that was not to its β; items below what was
-surely looked at add nothing. Under position-based clicks nobody knows what was looked at: see
-`clickrank.policies._shared.attraction_posterior`.
+An observed item adds 1 to its α if it was clicked, and 1 to its β if not. Items below the last
+position that was certainly examined add nothing. Under position-based clicks it is not known which
+items were examined: see `clickrank.policies._shared.attraction_posterior`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from clickrank.policies._shared.observation import (
     LAST_CLICK,
     LAST_CLICK_CAUTION,
 )
-from clickrank.policies.base import (
+from clickrank.policies.capabilities import HasCautions, HasPrior, ItemsComeAndGo
+from clickrank.policies.policy_spec import (
     KnownModel,
     Policy,
     check_length,
     satisfaction_unknown,
     set_probabilities,
 )
-from clickrank.policies.capabilities import HasCautions, HasPrior, ItemsComeAndGo
 from clickrank.rankings.selection import visibility
 from clickrank.stats.beta_prior import UNIFORM, Beta
 
@@ -37,13 +37,13 @@ P = TypeVar("P", bound="BayesianPolicy")
 
 CLICK_MODELS = ("dctr", "cascade", "dcm", "pbm")
 _RULES = {"dctr": EVERYTHING, "cascade": FIRST_CLICK, "pbm": EVERYTHING}
-#: What the Bayesian policies must know of the page.
+#: Facts about the page that the Bayesian policies must be given.
 KNOWN = ("click_model", "examination", "satisfaction")
 
 
 @dataclasses.dataclass(frozen=True)
 class BayesianPolicy(Policy, ItemsComeAndGo, HasCautions, HasPrior):
-    """A policy that keeps a posterior of each item's attraction."""
+    """A policy with a posterior of each item's attraction."""
 
     by_item = ("clicks", "misses")
     cautions = (LAST_CLICK_CAUTION,)
@@ -93,35 +93,35 @@ class BayesianPolicy(Policy, ItemsComeAndGo, HasCautions, HasPrior):
                 object.__setattr__(self, "satisfaction", None)
 
     def why_not(self, model: KnownModel) -> str | None:
-        """Say why the clicks that it was told of are not those of a click model."""
+        """Return why the expected clicks are not those of a click model; None if they are."""
         if self.click_model not in model.is_a:
-            return f"it was told to expect {self.click_model} clicks, not {model.name}"
+            return f"its click_model is {self.click_model}, not {model.name}"
         if self.click_model == "dcm":
             return satisfaction_unknown(self.satisfaction, model)
         return None
 
     def warnings(self) -> list[str]:
-        """Return the caution about dependent clicks, if these are expected and counted so."""
+        """Return the caution about dependent clicks, if they are counted down to the last click."""
         return [LAST_CLICK_CAUTION] if self.rule() == LAST_CLICK else []
 
     def rule(self) -> int:
-        """Return which positions are observed: see `clickrank.policies._shared.observation`."""
+        """Return the rule for observed positions: see `clickrank.policies._shared.observation`."""
         if self.click_model == "dcm":
             return DEPENDENT_RULES[self.observe]
         return _RULES[self.click_model]
 
     def doubtful(self) -> bool:
-        """Return whether there are positions of which one cannot tell if they were looked at."""
+        """Return whether there are positions whose examination is uncertain."""
         return self.examination is not None and min(self.examination) < 1.0
 
     def satisfying(self, n_positions: int) -> Floats:
-        """Return a number per position, larger where clicks satisfy more; at the top, if open."""
+        """Return one number per position, larger where clicks satisfy more; by default on top."""
         if self.satisfaction is None:
             return np.arange(n_positions, 0, -1).astype(np.float64)
         return visibility(check_length(self, "satisfaction", n_positions))
 
     def page(self, n_positions: int) -> tuple[Floats, Floats]:
-        """Return κ with a 1 at its end, and a number per position, larger where κ is larger."""
+        """Return κ followed by a 1, and one number per position, larger where κ is larger."""
         examination = check_length(self, "examination", n_positions)
         return np.append(examination, 1.0), visibility(examination)
 

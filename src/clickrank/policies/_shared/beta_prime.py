@@ -1,4 +1,4 @@
-"""Draws of the Beta-prime distribution, the posterior of a geometric variable's mean."""
+"""Draws from the Beta-prime distribution, the posterior of the mean of a geometric variable."""
 
 from __future__ import annotations
 

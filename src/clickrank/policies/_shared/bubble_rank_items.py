@@ -1,4 +1,4 @@
-"""BubbleRank for other items, the distribution of its lists, and its older files."""
+"""BubbleRank's further abilities: other catalogues, the distribution of lists, and older files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from clickrank._compile.jit import interpreted
 from clickrank._core.arrays import Ints, numbers_of
 from clickrank.errors import invalid
-from clickrank.policies._shared.bubble_sort import begin_with, surely_better
+from clickrank.policies._shared.bubble_sort import begin_with, confidently_better
 from clickrank.policies.capabilities import (
     ExactLists,
     HasMemo,
@@ -25,14 +25,14 @@ from clickrank.rankings.distributions import Mixture, RankingDistribution, Unifo
 
 
 class BubbleRankItems(HasMemo, ExactLists, KnowsItems, ReadsEarlierStates):
-    """What BubbleRank can do besides ranking and learning."""
+    """The abilities of BubbleRank besides ranking and learning."""
 
     def memo_limit(self, n_items: int) -> int:
-        """Return what the numbers are below."""
+        """Return an upper bound of the numbers in a memo."""
         return n_items + 1
 
     def relabelled(self: Any, origin: Ints, new: None = None) -> Any:
-        """Return the spec for a catalogue whose item i is this one's item ``origin[i]``."""
+        """Return the spec for a catalogue whose item i is item ``origin[i]`` of this spec."""
         refuse_new(self, new)
         if self.initial is None:
             return self
@@ -40,7 +40,7 @@ class BubbleRankItems(HasMemo, ExactLists, KnowsItems, ReadsEarlierStates):
         return dataclasses.replace(self, initial=numbers[numbers >= 0])
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos with the item left out, if any, called by another number."""
+        """Return memos in which the item left out, if any, has its new number."""
         left_out = memos[:, -1]
         found = np.append(0, 1 + numbers)[left_out]
         found[(left_out > 0) & (found == 0)] = -1
@@ -57,7 +57,7 @@ class BubbleRankItems(HasMemo, ExactLists, KnowsItems, ReadsEarlierStates):
         for position in range(offset, n_positions - 1, 2):
             pair = base[position : position + 2]
             with interpreted():
-                sure = surely_better(state.wins, source.params.width, *pair)
+                sure = confidently_better(state.wins, source.params.width, *pair)
             orders = [pair] if sure else [pair, pair[::-1]]
             parts.append(Mixture.unchecked(orders, n_items))
         if (n_positions - 1 - offset) % 2 == 0 and n_positions > offset:
@@ -69,23 +69,21 @@ class BubbleRankItems(HasMemo, ExactLists, KnowsItems, ReadsEarlierStates):
         return Concatenation(parts)
 
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return what was saved, with a field that once had another name."""
+        """Return saved statistics with the present name of a field."""
         return {"lists_since_feedback" if k == "waiting" else k: v for k, v in arrays.items()}
 
 
 def distinct_items(owner: str, name: str, items: ArrayLike) -> tuple[int, ...]:
-    """Check a list of items as far as it can be without the catalogue, and return it as a tuple."""
+    """Check a list of items, as far as possible without the catalogue; return it as a tuple."""
     found = np.asarray(items)
     good = found.ndim == 1 and found.size > 0 and found.dtype.kind in "iu"
     if not good or found.min() < 0 or np.unique(found).size < found.size:
-        raise invalid(
-            owner, f"{name} must be a list of distinct whole numbers of at least 0", items
-        )
+        raise invalid(owner, f"{name} must be a list of distinct integers of at least 0", items)
     return tuple(found.tolist())
 
 
 def base_list(owner: str, initial: ArrayLike | None, n_items: int, n_positions: int) -> Ints:
-    """Return the list to start from, and below it the other items."""
+    """Return the initial list, followed by all other items."""
     base = np.arange(n_items)
     if initial is not None:
         shown = np.asarray(initial, dtype=np.int64)[:n_positions]
@@ -101,5 +99,5 @@ def count_candidates(params: Any, state: Any) -> int:
     """Return how many items below the page may be better than the last one on it."""
     last, below = state.base[params.n_positions - 1], state.base[params.n_positions :]
     with interpreted():
-        worse = surely_better(state.wins, params.width, last, below)
+        worse = confidently_better(state.wins, params.width, last, below)
     return int(below.size - worse.sum())

@@ -1,4 +1,4 @@
-"""Items that come and go while RecurRank learns."""
+"""`change_catalogue`: RecurRank's policy and state after items were added or removed."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from clickrank.policies.recurrank import RecurRank, State
 def change_catalogue(
     policy: RecurRank, state: State, features: ArrayLike | Features, origin: ArrayLike
 ) -> tuple[RecurRank, State]:
-    """Return the policy and the state to go on with when items were added or removed.
+    """Return the policy and the state to continue with after items were added or removed.
 
     ``origin[i]`` is the number that item i of the new catalogue had in the old one, -1 if it is
     new. An item whose features have changed counts as new. Neither argument is changed.
 
-    - If all that is gone are items that were dropped before, learning goes on as it was: with
-      probability 1 - δ none of them was to be shown, and the bound of Theorem 1 holds as if they
-      had never been there. Feedback still under way counts, with its items renumbered.
-    - In all other cases it starts again with all items, and feedback under way is ignored. A new
-      item may be the best, and the place of one that was still shown may go to one that was
-      dropped: what was learned excludes neither. After R such changes the regret is
+    - If only items are gone that had been dropped before, learning continues. With probability
+      1 - δ none of them was to be shown, and the bound of Theorem 1 holds as if they had never been
+      in the catalogue. Outstanding feedback counts, with its items renumbered.
+    - In all other cases learning starts again with all items, and outstanding feedback is ignored.
+      A new item may be the best, and the position of an item that was still shown may go to one
+      that was dropped: the statistics exclude neither. After R such changes the regret is
       O(n_positions √(d (R + 1) T log(n_items T))), with the largest number of items, by adding
       up Theorem 1 over the rounds between them.
 
@@ -46,7 +46,7 @@ def change_catalogue(
     if not isinstance(policy, RecurRank):
         raise invalid(owner, "policy must be a RecurRank", policy)
     if not isinstance(state, State):
-        raise invalid(owner, "state must be that of its learner, learner.state", type(state))
+        raise invalid(owner, "state must be learner.state of the policy's learner", type(state))
     if state.order.size != policy.features.n_items:
         rule = f"state must be of the policy's {policy.features.n_items} items"
         raise invalid(owner, rule, state.order.size)

@@ -1,4 +1,4 @@
-"""A step of a walk after which another position may be the one looked at most."""
+"""A Metropolis-Hastings step after which another position may be the most examined one."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def cross(
     deviation: float,
     rng: np.random.Generator,
 ) -> None:
-    """Move κ_k, where the largest κ is 1 and the posterior is uniform in θ and the other κ.
+    """Move κ_k, where the largest κ is 1 and the prior is uniform in θ and the other κ.
 
-    What the data say depends on the products θ_i κ_l alone, and those at the other positions stay.
-    With m the largest κ of the others, let x = κ_k / m, which may exceed 1, and θ'_i = θ_i m. Then
-    κ_k is x if x ≤ 1. Otherwise κ_k is 1, all θ' have to be multiplied by x and the other κ / m
-    divided by it: n_items coordinates are multiplied by x and n_positions - 2 are divided by it;
-    the last one is 1/x itself. So x > 1 has the density x^(n_items - (n_positions - 2)) in 1/x. The
-    step is a truncated Gaussian one from z to z' in (0, 2), where z = x up to 1 and z = 2 - 1/x
-    beyond.
+    The likelihood depends on the products θ_i κ_l only, and those at the other positions do not
+    change. Let m be the largest κ of the others, x = κ_k / m, which may exceed 1, and θ'_i = θ_i m.
+    Then κ_k is x if x ≤ 1. Otherwise κ_k is 1, all θ' are multiplied by x, and the other κ / m are
+    divided by x: n_items coordinates are multiplied by x, n_positions - 2 are divided by it, and
+    the last one is 1/x itself. Therefore x > 1 has the density x^(n_items - (n_positions - 2)) in
+    1/x. The step is a truncated Gaussian one from z to z' in (0, 2), where z = x up to 1 and
+    z = 2 - 1/x beyond.
 
-    ``clicks`` and ``misses`` are those of each item at position k; the prior's are in ``params``.
+    ``clicks`` and ``misses`` count those of each item at position k; ``params`` has the prior's.
     """
     second, value, other, place, other_place = propose_crossing(k, kappa, deviation, rng)
     luck = math.log(1.0 - rng.random())
@@ -78,7 +78,7 @@ def propose_crossing(
 def cross_to(
     k: int, second: float, value: float, other: float, theta: Floats, kappa: Floats
 ) -> None:
-    """Let x' replace x: with either above 1, θ and the other κ change too."""
+    """Replace x by x'. If either is above 1, θ and the other κ change too."""
     kappa[k] = min(other, 1.0)
     if value > 1.0 or other > 1.0:
         after = max(other, 1.0)

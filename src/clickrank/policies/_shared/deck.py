@@ -1,4 +1,4 @@
-"""A deck of items that is dealt in random order: each is shown once before any is shown again."""
+"""Decks: items dealt in random order, each shown once before any is shown again."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from clickrank.numerics.shuffling import shuffle, swap_at_random
 
 
 class Deck(NamedTuple):
-    """Which items are next, by the lists made: feedback may be late."""
+    """The items to show next. It counts the lists made, because feedback may be late."""
 
-    dealing: IntParticle  # (1,), the number of what the deck is of; 0 if there is none
-    deck: IntParticle  # (n_items,), its items, those to show next first
-    to_deal: IntParticle  # (1,), how many are to be shown before any other is shown again
+    dealing: IntParticle  # (1,), number of the batch or phase that the deck is for; 0: no deck
+    deck: IntParticle  # (n_items,), the items of the deck, those to show next first
+    to_deal: IntParticle  # (1,), how many items to show before any other is shown again
 
 
 def no_deck(n_items: int) -> Deck:
-    """Return what stands for no deck: the next list begins one."""
+    """Return an empty deck: the next list begins a new one."""
     one = np.zeros(1, dtype=np.int64)
     return Deck(dealing=one, deck=np.zeros(n_items, dtype=np.int64), to_deal=one.copy())
 
 
 @array_kernel
 def begin_deck(items: Ints, views: Ints, deck: Ints, to_deal: Ints) -> None:
-    """Write a deck of items in which those with the fewest views are the ones left to deal.
+    """Write a deck of items, in which those with the fewest views are to be dealt.
 
-    ``to_deal`` (1,) gets their number; they are the first of the deck. The order of the others
-    decides which of them a random number stands for, and must stay as it is: seeds are repeatable.
+    ``to_deal`` (1,) gets their number; they come first in the deck. The order of the others decides
+    which of them a random number selects, and must not change, so that seeds stay reproducible.
     """
     behind = views[items] == views[items].min()
     deck[: items.shape[0]] = np.append(items[behind], items[~behind][::-1])
@@ -47,11 +47,11 @@ def deal(
     first: int,
     number: int,
 ) -> None:
-    """Write the next items of a deck to a list from a position on.
+    """Write the next items of a deck to a list, starting at a position.
 
-    ``number`` is written to the memo of those whose turn it was. If fewer are left than must be
-    shown, a new deal begins: the list is filled with random others, whose memo is 0 and who stay in
-    the deck, and is shuffled.
+    ``number`` is written to the memo of the items whose turn it was. If fewer items are to be dealt
+    than must be shown, a new deal begins: the list is filled with random other items, whose memo is
+    0 and who stay in the deck, and is shuffled.
     """
     size = deck.shape[0]
     n_positions = ranking.shape[0]
@@ -66,7 +66,7 @@ def deal(
     shown = n_positions - first
     if cards > 0 or dealt == shown:
         return
-    # The cards just dealt are now the first of the deck; the rest of the list is from the others.
+    # The items just dealt are now first in the deck; the list is filled from the others.
     for i in range(dealt, shown):
         swap_at_random(rng, deck, i, i, size)
         ranking[first + i] = deck[i]
@@ -80,10 +80,10 @@ def deal(
 
 @lean_kernel
 def draw_card(cards: Ints, kinds: Ints, rng: np.random.Generator) -> int:
-    """Take a random card from a deck with ``cards[kind]`` of each kind; returns its place in kinds.
+    """Draw a random card from a deck with ``cards[kind]`` of each kind; return its index in kinds.
 
-    Only these kinds are in the deck. If none has a card, which no log leads to but a damaged state
-    may, the card is of the last kind.
+    Only these kinds are in the deck. If none has a card, which can only happen with a damaged
+    state, the card is of the last kind.
     """
     left = 0
     for kind in kinds:

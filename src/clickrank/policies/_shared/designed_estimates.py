@@ -1,4 +1,4 @@
-"""Items measured by a design, and estimated from it, where attraction is linear in features."""
+"""Least-squares estimates of items from the clicks on the items that a design measured."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.cholesky import invert_positive
 from clickrank.numerics.design_start import spread_vectors
-from clickrank.policies._shared.grid import on_grid
+from clickrank.policies._shared.rounding_grid import on_grid
 
 _PRIME = 2**31 - 1
 
@@ -17,10 +17,10 @@ _PRIME = 2**31 - 1
 def estimate_items(
     features: Floats, measured: Ints, views: Ints, clicks: Ints, items: Ints
 ) -> Floats:
-    """Return ⟨θ̂, a⟩ of all items, where θ̂ = V†S is from the clicks on those that were measured.
+    """Return ⟨θ̂, a⟩ for all items, where θ̂ = V†S comes from the clicks on the measured items.
 
-    The measured items must span the others. In some coordinates, as many as their rank, V has an
-    inverse, and ⟨θ̂, a⟩ is the same. Estimates are rounded, see `grid`.
+    The measured items must span the others. V has an inverse in as many coordinates as its rank,
+    and ⟨θ̂, a⟩ is the same there. Estimates are rounded, see `rounding_grid`.
     """
     d = features.shape[1]
     marks = np.zeros((2, d), dtype=np.int64)
@@ -48,9 +48,9 @@ def estimate_items(
 
 @array_kernel
 def best_places(estimates: Floats, items: Ints, salt: int, size: int) -> Ints:
-    """Return the places of the largest estimates, best first, equal ones in random order.
+    """Return the indices of the largest estimates, best first, ties in random order.
 
-    The salt is a random number, which decides that order.
+    ``salt`` is a random number that decides the order of ties.
     """
     best = np.zeros(size, dtype=np.int64)
     found = 0
@@ -76,7 +76,7 @@ def _before(estimates: Floats, items: Ints, salt: int, one: int, two: int) -> bo
 
 @lean_kernel
 def _mixed(item: int, salt: int) -> int:
-    """Return a number that looks random, and differs for almost all items."""
+    """Return a pseudo-random number that differs for almost all items."""
     value = (item * 48271 + salt * 40692 + 1) % _PRIME
     for _ in range(3):
         value = (value * value + salt + 1) % _PRIME
@@ -85,7 +85,7 @@ def _mixed(item: int, salt: int) -> int:
 
 @lean_kernel
 def chain_end(estimates: Floats, highest: float, gap: float) -> float:
-    """Return the lowest estimate that is reached from one by steps smaller than the gap."""
+    """Return the lowest estimate that can be reached from ``highest`` by steps below ``gap``."""
     while True:
         lowest = highest
         for estimate in estimates:

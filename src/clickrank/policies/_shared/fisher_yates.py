@@ -1,4 +1,4 @@
-"""Random items without repetition, as Fisher and Yates shuffle."""
+"""Random items without repetition, by the shuffle of Fisher and Yates."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from clickrank._core.arrays import Ints
 
 @array_kernel
 def fill_at_random(n_items: int, rng: np.random.Generator, measured: int, ranking: Ints) -> None:
-    """Fill the list below its first item, the measured one, with random items.
+    """Fill the positions below the first, which has the measured item, with random items.
 
-    Of the deck, all items by number with the measured one in front, only the places that hold
-    another item are kept, so that the time does not depend on the number of items.
+    The deck holds all items by number, with the measured one in front. Only those of its places are
+    stored that hold another item, so that the time does not depend on the number of items.
     """
     n_positions = ranking.shape[0]
     places, items = np.zeros(n_positions, dtype=np.int64), np.zeros(n_positions, dtype=np.int64)
@@ -26,7 +26,7 @@ def fill_at_random(n_items: int, rng: np.random.Generator, measured: int, rankin
 
 @lean_kernel
 def _card(places: Ints, items: Ints, place: int) -> int:
-    """Return the item at a place of the deck: the last one that was put there, or its own."""
+    """Return the item at a place of the deck: the last one put there, or the original one."""
     for i in range(places.shape[0] - 1, -1, -1):
         if places[i] == place:
             return int(items[i])

@@ -1,7 +1,7 @@
 """Items that come and go, for policies that count how often each leader has led.
 
-A leader is the same list, or the same ordered partition, whatever other items there are, so its
-count goes on. Its hash is made of labels, which stay with their items.
+A leader is the same list, or the same ordered partition, whatever other items there are, so that
+its count continues. Its hash is computed from labels, which stay with their items.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo, ReadsEarlie
 
 
 def keep_labels(labels: Ints, numbers: Ints) -> None:
-    """Let hashes call the items of a state just carried by the numbers that they had before.
+    """Give the items of a state just carried over the labels that they had before.
 
-    ``numbers[i]`` is what the old item i has become, -1 if it is gone. Without labels, counts of a
-    catalogue could not be read by a state of some of its items.
+    ``numbers[i]`` is the new number of the old item i, -1 if it is gone. Without labels, a state of
+    some items of a catalogue could not read the counts of the whole catalogue.
     """
     kept = numbers >= 0
     new = np.ones(labels.size, dtype=bool)
@@ -30,35 +30,35 @@ def keep_labels(labels: Ints, numbers: Ints) -> None:
 
 
 class LeadingLists(HasMemo, ItemsComeAndGo, ReadsEarlierStates):
-    """How GRAB and S-GRAB go on with other items: the memo is the leader, a list."""
+    """Items that come and go in GRAB and S-GRAB, whose memo is the leader, a list."""
 
     by_item = ("clicks", "misses")
 
     def name_items(self, cache: Any, numbers: Ints) -> None:
-        """Let the counts of leaders go on under other numbers of the items."""
+        """Continue the counts of leaders with the new numbers of the items."""
         keep_labels(cache.labels, numbers)
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos with the leader's items called by other numbers."""
+        """Return memos in which the leader's items have their new numbers."""
         return numbers[memos]
 
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return what was saved, with a field that once had another name."""
+        """Return saved statistics with the present name of a field."""
         return {"lists_since_feedback" if k == "ahead" else k: v for k, v in arrays.items()}
 
 
 class LeadingPartitions(HasMemo, ItemsComeAndGo):
-    """How UniRank goes on with other items: the memo has two partitions, one number per item."""
+    """Items that come and go in UniRank, whose memo has two partitions, one number per item."""
 
     by_item = ()
     by_pair = ("wins",)
 
     def name_items(self, cache: Any, numbers: Ints) -> None:
-        """Let the counts of leaders go on under other numbers of the items."""
+        """Continue the counts of leaders with the new numbers of the items."""
         keep_labels(cache.labels, numbers)
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos for another catalogue; further items that it has were in no subset."""
+        """Return memos for another catalogue; items that are new there are in no subset."""
         n_before = numbers.size
         found = np.zeros((len(memos), 2 * n_items), dtype=np.int64)
         there = np.flatnonzero(numbers >= 0)
@@ -68,5 +68,5 @@ class LeadingPartitions(HasMemo, ItemsComeAndGo):
         return found
 
     def memo_limit(self, n_items: int) -> int:
-        """Return what subsets are below: they count from 1."""
+        """Return the upper bound of the numbers of subsets, which count from 1."""
         return n_items + 1

@@ -1,7 +1,7 @@
-"""A move of Metropolis-Hastings for x, a θ or κ of density Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j}.
+"""Metropolis-Hastings moves of a θ or κ with density Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j} in x.
 
-Each proposal draws a candidate x' from some q(· | x), and returns it with log(q(x | x') / q(x' |
-x)). A candidate of 0 is to be refused. ``prior`` are clicks and misses where w is 1.
+Each proposal draws a candidate x' from a distribution q(· | x), and returns it with
+log(q(x | x') / q(x' | x)). A candidate of 0 is refused. ``prior`` has clicks and misses with w = 1.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ def move(
 ) -> float:
     """Return a candidate x' with probability min(1, π(x') q(x | x') / (π(x) q(x' | x))), else x.
 
-    The posterior density π is Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j} in x: for a θ_i the j are the
-    positions and w is κ, and the other way round. ``prior`` are clicks and misses where w is 1.
+    The posterior density π is Π_j (x w_j)^{S_j} (1 - x w_j)^{F_j} in x. For a θ_i the j are the
+    positions and w is κ; for a κ_l the j are the items and w is θ. ``prior`` holds clicks and
+    misses with w = 1.
     """
     other, correction = propose(proposal, x, clicks, misses, weights, prior, deviation, rng)
     if other <= 0.0:
@@ -66,7 +67,7 @@ def propose(
     deviation: float,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Draw a candidate by the proposal of this place in `PROPOSALS`, with its correction."""
+    """Draw a candidate with the proposal of an index in `PROPOSALS`; return its correction too."""
     if proposal == TRUNCATED:
         other = sample_truncated_normal(value, deviation, rng)
         return other, log_mass_ratio(value, other, deviation)
@@ -76,14 +77,14 @@ def propose(
         return pseudo_view(value, clicks, misses, weights, prior, rng)
     if proposal == MAX_POS:
         return max_pos(value, clicks, misses, weights, prior, rng)
-    return logit_walk(value, deviation, rng)[0], 0.0  # as printed: the ratio is taken for 1
+    return logit_walk(value, deviation, rng)[0], 0.0  # as printed, with the ratio taken as 1
 
 
 @lean_kernel
 def logit_walk(value: float, deviation: float, rng: np.random.Generator) -> tuple[float, float]:
-    """Step from logit(value); the correction is the ratio of the logit's derivatives."""
+    """Step from logit(value); the correction is the ratio of the derivatives of the logit."""
     x = math.log(value / (1.0 - value)) + deviation * rng.standard_normal()
-    other = 1.0 / (1.0 + math.exp(-x)) if x > -700.0 else 0.0  # where exp would overflow
+    other = 1.0 / (1.0 + math.exp(-x)) if x > -700.0 else 0.0  # exp would overflow
     if not 0.0 < other < 1.0:
         return 0.0, 0.0
     return other, math.log(other * (1.0 - other)) - math.log(value * (1.0 - value))
@@ -98,7 +99,7 @@ def pseudo_view(
     prior: tuple[int, int],
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Draw from the Beta distribution that counts Σ_j N_j w_j views, and the prior's in full."""
+    """Draw from the Beta distribution that counts Σ_j N_j w_j views, and all of the prior."""
     total = prior[0]
     seen = float(prior[0] + prior[1])
     for j in range(weights.shape[0]):

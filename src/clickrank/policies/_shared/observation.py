@@ -1,7 +1,7 @@
-"""Which positions of a list were surely looked at, told from the clicks.
+"""Observation rules: which positions of a list were certainly examined, given its clicks.
 
-Items there showed whether they are attractive; the others showed nothing. A list without a click
-was looked at to its end, in every rule (kveton2022, sections 4 to 6).
+Only these positions show whether their items are attractive. Without a click, a list was examined
+to its end under every rule (kveton2022, sections 4 to 6).
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from clickrank._compile.jit import inline_kernel
 from clickrank._core.arrays import Ints
 
-#: The whole list: document-based clicks.
+#: The whole list, for document-based clicks.
 EVERYTHING = 0
-#: Down to the first click: cascade clicks. In a dependent click model, what is certain whatever
-#: came later, so that estimates from it have no bias.
+#: Down to the first click, for cascade clicks. In a dependent click model these positions are
+#: certain whatever came later, so that estimates from them have no bias.
 FIRST_CLICK = 1
-#: Down to the last click: dependent clicks as kveton2022 and katariya2016 count them. An item
-#: between two clicks counts only because a click followed, so it looks more attractive than it is.
+#: Down to the last click: dependent clicks as counted by kveton2022 and katariya2016. An item
+#: between two clicks counts only because a click followed, which makes it look too attractive.
 LAST_CLICK = 2
 
-#: The two rules for a dependent click model, by the names that specs take.
+#: The two rules for a dependent click model, by the values of the setting ``observe``.
 DEPENDENT_RULES = {"last-click": LAST_CLICK, "first-click": FIRST_CLICK}
 
-#: What everybody who uses the default rule must know.
+#: A warning for everybody who uses the default rule.
 LAST_CLICK_CAUTION = (
     'With dependent clicks ("dcm"), items count as seen down to the last click by default, as in '
     "the papers. This makes items further down look more attractive than they are, and regret "
@@ -32,7 +32,7 @@ LAST_CLICK_CAUTION = (
 
 @inline_kernel
 def positions_seen(rule: int, clicks: Ints) -> int:
-    """Return how many positions from the top were looked at (S_t)."""
+    """Return how many positions were examined, counted from the top (S_t)."""
     n_positions = int(clicks.shape[0])
     if rule == EVERYTHING:
         return n_positions

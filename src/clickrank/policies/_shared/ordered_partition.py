@@ -1,6 +1,6 @@
-"""Ordered partitions: items in subsets, each better than the next, and lists that respect them.
+"""Ordered partitions of items into subsets, each better than the next, and compatible lists.
 
-A partition is written as the number of each item's subset, from 1; 0 for items of none.
+A partition is written as one number per item: its subset, counted from 1, or 0 for no subset.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from clickrank.numerics.shuffling import swap_at_random
 
 @kernel
 def peel(beats: Ints, needed: int, subset: Ints) -> int:
-    """Write the subset of each item: those that none beats, those that none beats of the rest, ...
+    """Write the subset of each item: first those that no item beats, then those of the rest, ...
 
-    ``beats[i, j]`` is 1 where i beats j. Ends once ``needed`` items have a subset; the others have
-    0. Where all items left are beaten, as in a circle, they are the last subset. Returns the number
-    of subsets.
+    ``beats[i, j]`` is 1 where i beats j. The function ends once ``needed`` items have a subset; the
+    others get 0. If all remaining items are beaten, as in a cycle, they form the last subset.
+    Returns the number of subsets.
     """
     subset[:] = 0
     number = 0
-    beaten = beats.sum(axis=0)  # by how many items that have no subset yet
+    beaten = beats.sum(axis=0)  # how many items without a subset beat each item
     while np.count_nonzero(subset) < needed:
         number += 1
         left = subset == 0
@@ -36,11 +36,11 @@ def peel(beats: Ints, needed: int, subset: Ints) -> int:
 
 @kernel
 def draw_compatible(order: Ints, subset: Ints, rng: np.random.Generator, ranking: Ints) -> None:
-    """Write a list that is uniform among those compatible with an ordered partition.
+    """Write a list drawn uniformly from those that are compatible with an ordered partition.
 
-    ``order`` has the items by subset. Each subset fills the first positions that earlier ones
-    leave; of one that does not fit, a random part is shown. One random number is drawn for each
-    item shown, except for the last one of a subset.
+    ``order`` has the items by subset. Each subset fills the first free positions; if one does not
+    fit, a random part of it is shown. One random number is drawn per item shown, except for the
+    last one of a subset.
     """
     pool = order.copy()
     end = 0
@@ -55,7 +55,7 @@ def draw_compatible(order: Ints, subset: Ints, rng: np.random.Generator, ranking
 
 @kernel
 def count_wins(wins: Ints, subset: Ints, ranking: Ints, clicks: Ints) -> None:
-    """Count each click as a win of its item over all of its subset that were not clicked."""
+    """Count each click as a win of its item over all items of its subset that were not clicked."""
     clicked = np.zeros(subset.shape[0], dtype=np.int64)
     clicked[ranking] = clicks
     for i in ranking:
@@ -68,7 +68,7 @@ def count_wins(wins: Ints, subset: Ints, ranking: Ints, clicks: Ints) -> None:
 def hash_of_partition(subset: Ints, labels: Ints) -> int:
     """Return the key under which the rounds that a partition has led are counted.
 
-    Each item is called by its label. Items of no subset do not matter.
+    Items are identified by their labels. Items without a subset do not matter.
     """
     total = 0
     for item in range(subset.shape[0]):

@@ -1,9 +1,9 @@
-"""Where the particle of a random walk starts: at a draw from the prior, or at the maximum.
+"""Start of a particle: at a draw from the prior, or at the maximum of the likelihood.
 
-One that has to start in the middle, in a new process, would take thousands of rounds from a random
-place. It starts at the maximum of the likelihood Π_ik (θ_i κ_k)^{S_ik} (1 - θ_i κ_k)^{F_ik}, in
-which each item has `PRIOR` clicks and misses more at each position, so that there is a maximum. For
-an item that was never shown the maximum is everywhere, and its θ is drawn.
+A particle that starts in the middle of learning, in a new process, would take thousands of rounds
+from a random place. It starts at the maximum of the likelihood Π_ik (θ_i κ_k)^{S_ik} (1 - θ_i
+κ_k)^{F_ik}, in which each item has `PRIOR` further clicks and misses at each position, so that
+there is a maximum. For an item that was never shown the likelihood is flat, and its θ is drawn.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ EDGE = 1e-9
 
 @array_kernel
 def start_metropolis(params: Any, state: Any, particle: Particle, rng: np.random.Generator) -> None:
-    """Start the particle of PB-MHB, of which the largest κ, or else the first, is 1."""
+    """Start the particle of PB-MHB, in which the largest κ, or else the first, is 1."""
     theta, kappa = particle.attraction, particle.examination
     if params.random_start == 0 and state.rounds[0] > 0:
         _maximise_posterior(params, state, theta, kappa, rng)
     else:
         for i in range(theta.shape[0]):
             theta[i] = _draw_prior(params, i, rng)
-        # Uniform draws divided by the largest: each is as likely to be it, the others are uniform.
+        # Uniform draws divided by their maximum: each may be the largest, the others are uniform.
         kappa[0] = 1.0 if params.largest == 0 else _open_uniform(rng)
         for k in range(1, kappa.shape[0]):
             kappa[k] = _open_uniform(rng)
@@ -49,7 +49,7 @@ def start_metropolis(params: Any, state: Any, particle: Particle, rng: np.random
 
 @lean_kernel
 def _draw_prior(params: Any, item: int, rng: np.random.Generator) -> float:
-    """Draw θ_i from its prior; uniformly for a walk that starts at random in each round."""
+    """Draw θ_i from its prior, or uniformly if the walk starts at random in each round."""
     wins, losses = params.prior_clicks[item], params.prior_misses[item]
     if params.random_start == 1 or wins + losses == 0:
         return _open_uniform(rng)
@@ -63,9 +63,9 @@ def _draw_prior(params: Any, item: int, rng: np.random.Generator) -> float:
 def _maximise_posterior(
     params: Any, state: Any, theta: Floats, kappa: Floats, rng: np.random.Generator
 ) -> None:
-    """Write the θ and κ of the largest likelihood.
+    """Write the θ and κ with the largest likelihood.
 
-    An item with a prior has the θ of the largest posterior given κ.
+    An item with a prior gets the θ of its largest posterior density given κ.
     """
     _maximise_likelihood(state.clicks, state.misses, theta, kappa)
     if params.largest == 0:
@@ -84,7 +84,7 @@ def _maximise_posterior(
 
 @lean_kernel
 def _mode(params: Any, state: Any, item: int, kappa: Floats) -> float:
-    """Return where the posterior of θ_i given κ is largest, by bisection of its slope's sign."""
+    """Return the mode of the posterior of θ_i given κ, by bisection on the sign of its slope."""
     n_positions = kappa.shape[0]
     clicks = params.prior_clicks[item] + state.clicks[item].sum() + n_positions * PRIOR
     low, high = 0.0, 1.0
@@ -116,9 +116,9 @@ def start_langevin(state: Any, particle: Particle, rng: np.random.Generator) -> 
 
 @array_kernel
 def _share_maximum(state: Any, theta: Floats, kappa: Floats, rng: np.random.Generator) -> None:
-    """Write the maximum that has the same largest value in θ and in κ."""
+    """Write the maximum in which θ and κ have the same largest value."""
     n_items, n_positions = state.misses.shape
-    clicks = np.empty((n_items, n_positions))  # any with these sums
+    clicks = np.empty((n_items, n_positions))  # any matrix with these sums
     total = max(1, state.position_clicks.sum())
     for i in range(n_items):
         for k in range(n_positions):
@@ -138,7 +138,7 @@ def _share_maximum(state: Any, theta: Floats, kappa: Floats, rng: np.random.Gene
 
 @array_kernel
 def _maximise_likelihood(clicks: Ints | Floats, misses: Ints, theta: Floats, kappa: Floats) -> None:
-    """Write the θ and κ of the largest likelihood, the largest κ being 1."""
+    """Write the θ and κ with the largest likelihood, scaled to a largest κ of 1."""
     n_items, n_positions = misses.shape
     cells = new_table_cells(n_items, n_positions)
     load_cells(clicks, misses, PRIOR, cells)
@@ -165,5 +165,5 @@ def _open_uniform(rng: np.random.Generator) -> float:
 
 @lean_kernel
 def _inside(x: float) -> float:
-    """Return the number between 0 and 1, away from the edges, that is closest."""
+    """Return the nearest number between 0 and 1 that keeps a distance from both."""
     return min(max(x, EDGE), 1.0 - EDGE)

@@ -1,4 +1,4 @@
-"""What PMED's queue says of its next list, and the states of earlier versions."""
+"""PMED's queue: the distribution of its next list, and states of earlier versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clickrank.rankings.distributions import Mixture
 
 
 class PMEDQueue(ExactLists, ReadsEarlierStates):
-    """The next list is one of the queue, each as likely as the others."""
+    """The next list is drawn from the queue, with equal probabilities."""
 
     def lists(self, source: ListSource) -> Mixture | None:
         """Return the lists of the queue; None if it is empty and items or positions are tied."""
@@ -24,7 +24,7 @@ class PMEDQueue(ExactLists, ReadsEarlierStates):
         if cache.size[0] > 0:
             return Mixture.unchecked(cache.queue[: cache.size[0]].copy(), source.n_items)
         shown, _ = source.probe()
-        estimates = cache  # of the fast kernels, which the probe has left there
+        estimates = cache  # of the fast kernels, where the probe has written them
         if not hasattr(cache, "log_theta"):
             with interpreted():
                 estimates = estimate_pbm(source.state.clicks, source.state.misses)
@@ -36,9 +36,9 @@ class PMEDQueue(ExactLists, ReadsEarlierStates):
         return None
 
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return statistics in which lists that are not of the plan are 0 and have no weight.
+        """Return saved statistics in which lists outside the plan are 0 and have no weight.
 
-        Earlier versions counted the lists of the plan, -1 of them if it could not be made.
+        Earlier versions counted the lists of the plan, with -1 if there was no plan.
         """
         arrays = dict(arrays)
         if "n_lists" in arrays:

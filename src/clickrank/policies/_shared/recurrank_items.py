@@ -1,4 +1,4 @@
-"""What RecurRank says of its items and of its next list, and the states of earlier versions."""
+"""RecurRank's further abilities: features, dropped items, the next list, and older files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from clickrank._compile.jit import interpreted
 from clickrank._core.arrays import Ints
-from clickrank.policies._shared.intervals import interval
+from clickrank.policies._shared.position_intervals import interval
 from clickrank.policies.capabilities import (
     DropsItems,
     ExactLists,
@@ -21,28 +21,28 @@ from clickrank.policies.capabilities import (
 from clickrank.rankings.closed_form import Concatenation, ListSource, RandomFirstItem
 from clickrank.rankings.distributions import Mixture, RankingDistribution
 
-#: After this many changes of the catalogue, no list from before is still on its way.
+#: After this many changes of the catalogue, no earlier list is still in flight.
 RESTARTS = 16
-#: More phases than there will be: the 27th alone takes more rounds than can be counted.
+#: More phases than there will be: the 27th alone takes more rounds than an integer can count.
 PHASES = 32
-#: The random number of a memo is below this.
+#: Upper bound of the random number in a memo.
 SALTS = 2**16
 
 
 class RecurRankItems(HasMemo, DropsItems, ExactLists, HasFeatures, ReadsEarlierStates):
-    """Features follow their items, dropped items may go, and the next list's chances are known."""
+    """Features follow their items, dropped items may go, and the next list is predictable."""
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number per position, what is measured there, and a random one."""
+        """Return one number per position, for what is measured there, and one random number."""
         return n_positions + 1
 
     def memo_limit(self: Any, n_items: int) -> int:
-        """Return what both kinds of numbers are below."""
+        """Return an upper bound of both kinds of numbers."""
         d: int = self.features.n_features
         return max(SALTS, RESTARTS * PHASES * (d * (d + 1) // 2))
 
     def dropped(self, state: Any) -> Ints:
-        """Return the items that are in no interval any more."""
+        """Return the items that are in no interval."""
         return np.setdiff1d(np.arange(state.order.size), state.order)
 
     def lists(self, source: ListSource) -> RankingDistribution:
@@ -68,10 +68,10 @@ class RecurRankItems(HasMemo, DropsItems, ExactLists, HasFeatures, ReadsEarlierS
         return Concatenation(parts)
 
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return statistics by item.
+        """Return saved statistics in today's form, with one entry per item.
 
-        Earlier versions had them by interval and place in its design, which they kept too; the
-        views of earlier phases counted among those of the present one where they matter.
+        Earlier versions had one entry per interval and per item of its design, which they stored
+        too; views of earlier phases counted among those of the present phase where they matter.
         """
         arrays = dict(arrays)
         if "chosen" not in arrays:

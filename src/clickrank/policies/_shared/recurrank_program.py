@@ -1,4 +1,4 @@
-"""What RecurRank's authors' public program does in place of their paper."""
+"""Variant of RecurRank: what the authors' public program does differently from their paper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def program_views(
 ) -> Ints:
     """Return how often each item is measured: equally often, in d log(|𝒜| / δ_ℓ) / Δ_ℓ² rounds.
 
-    The rounds that are left over go to the first items.
+    The remaining rounds go to the first items.
     """
     delta = failure / (2.0 * n_positions * (phase * (phase + 1.0)))  # δ_ℓ
     rounds = int(min(float(LARGEST), 4.0**phase * d * math.log(n_items / delta)))
@@ -29,7 +29,7 @@ def program_views(
 
 @array_kernel
 def add_past(past: Ints, measured: Ints, views: Ints, clicks: Ints) -> tuple[Ints, Ints]:
-    """Return views and clicks of this phase and all before, which become the past of the next."""
+    """Return the views and clicks of this phase and of all before it, and store them as past."""
     for slot in range(measured.shape[0]):
         past[0, measured[slot]] += views[slot]
         past[1, measured[slot]] += clicks[slot]

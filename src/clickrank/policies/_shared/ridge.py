@@ -1,8 +1,9 @@
-"""Ridge regression of clicks on the features of the items that were looked at.
+"""Ridge regression of clicks on the features of the examined items.
 
-With M = I + Σ x xᵀ/σ² over the items seen and B = Σ x over those clicked, θ̂ = M⁻¹B/σ² estimates
-the weights, and ‖x‖ in the norm of M⁻¹ says how little is known about an item. Without the identity
-the pseudo-inverse of Σ x xᵀ/σ² stands for M⁻¹. Features have one column for each item.
+With M = I + Σ x xᵀ/σ² over the examined items and B = Σ x over the clicked ones, θ̂ = M⁻¹B/σ²
+estimates the weights, and the norm of x with respect to M⁻¹ is the uncertainty about an item.
+Without the identity, the pseudo-inverse of Σ x xᵀ/σ² replaces M⁻¹. There is one column of features
+per item.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from clickrank._core.validate import check_float
 from clickrank.errors import invalid
 from clickrank.numerics.cholesky import factorise
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
-from clickrank.policies.base import Policy
+from clickrank.policies.policy_spec import Policy
 
 
 def check_regression(spec: Policy, features: Features, sigma: float) -> None:
-    """Check what the policies have in common."""
+    """Check the settings that these policies have in common."""
     object.__setattr__(spec, "features", Features(features))
     check_float(type(spec).__name__, "sigma", sigma, 0.0)
     if sigma == 0.0:
@@ -28,16 +29,16 @@ def check_regression(spec: Policy, features: Features, sigma: float) -> None:
 
 
 def features_by_column(spec: Policy, features: Features, n_items: int) -> Floats:
-    """Return the features with one column for each item."""
+    """Return the features with one column per item."""
     x = features.for_items(type(spec).__name__, n_items)
-    return np.array(x.T, order="C")  # not a view, which would be read-only
+    return np.array(x.T, order="C")  # a copy, because a view would be read-only
 
 
 @inline_kernel
 def observe(
     features: Floats, precision: float, gram: Floats, response: Floats, ranking: Ints, clicks: Ints
 ) -> None:
-    """Add what was seen of a list, down to the first click, to the lower half of M and to B."""
+    """Add the items of a list, down to the first click, to the lower half of M and to B."""
     for position in range(positions_seen(FIRST_CLICK, clicks)):
         item = ranking[position]
         for i in range(response.shape[0]):
@@ -52,7 +53,7 @@ def observe(
 def invert_factor(gram: Floats, factor: Floats, inverse: Floats) -> None:
     """Write the Cholesky factor of M and its inverse W, so that WᵀW = M⁻¹, from M's lower half.
 
-    Of both the lower half is written.
+    Only the lower half of both is written.
     """
     n = gram.shape[0]
     factorise(gram, n, factor)
@@ -67,7 +68,7 @@ def invert_factor(gram: Floats, factor: Floats, inverse: Floats) -> None:
 
 @lean_kernel
 def fit(inverse: Floats, response: Floats, precision: float, weights: Floats) -> None:
-    """Write θ̂ = WᵀW B/σ²; W is read as a whole."""
+    """Write θ̂ = WᵀW B/σ²; both halves of W are read."""
     n = response.shape[0]
     for j in range(n):
         weights[j] = 0.0
@@ -81,7 +82,7 @@ def fit(inverse: Floats, response: Floats, precision: float, weights: Floats) ->
 
 @lean_kernel
 def perturb(inverse: Floats, weights: Floats, rng: np.random.Generator, out: Floats) -> None:
-    """Write θ̂ and a normal draw of covariance M⁻¹ = WᵀW, where W has a lower half only."""
+    """Write a normal draw with mean θ̂ and covariance M⁻¹ = WᵀW, where W has only a lower half."""
     n = weights.shape[0]
     for j in range(n):
         out[j] = weights[j]
@@ -102,7 +103,7 @@ def predict(features: Floats, weights: Floats, item: int) -> float:
 
 @lean_kernel
 def squared_norm(features: Floats, inverse: Floats, item: int) -> float:
-    """Return xᵀ M⁻¹ x = ‖W x‖² of an item; W is read as a whole."""
+    """Return xᵀ M⁻¹ x = ‖W x‖² of an item; both halves of W are read."""
     total = 0.0
     for i in range(inverse.shape[0]):
         part = predict(features, inverse[i], item)

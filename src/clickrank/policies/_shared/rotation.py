@@ -1,4 +1,4 @@
-"""The first rounds of policies that must see every item at every position: rotations."""
+"""Rotations: the first rounds of policies that must show every item at every position."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rotations(clicks: Ints, misses: Ints, n_positions: int) -> Mixture | None:
 
 @lean_kernel
 def rotations_left(clicks: Ints, misses: Ints) -> int:
-    """Return how many rotations `rotate` has to show: items never shown at the first position."""
+    """Return how many rotations are left: items that were never shown at the first position."""
     left = 0
     for item in range(clicks.shape[0]):
         left += clicks[item, 0] + misses[item, 0] == 0
@@ -33,9 +33,9 @@ def rotate(
 ) -> None:
     """Show a random rotation of the catalogue among those whose first item never came first.
 
-    ``clicks`` and ``misses`` count by item and position; ``unstarted`` is how many items have no
-    view at the first position. Whatever order feedback comes in, n_items rotations that have come
-    back are all different, and show every item at every position.
+    ``clicks`` and ``misses`` are counts by item and position; ``unstarted`` is the number of items
+    without a view at the first position. In whatever order feedback comes, n_items rotations with
+    feedback are all different, and show every item at every position.
     """
     left = int(rng.random() * unstarted)
     n_items = clicks.shape[0]

@@ -1,11 +1,11 @@
-"""TopRank when items come and go, the distribution of its lists, and its older files.
+"""TopRank's further abilities: items that come and go, the distribution of lists, older files.
 
-S and N of two items, and whether one beats the other for good, say nothing about a third item: in
-each round their clicks differ by a fair coin or one that favours the better, whatever else is in
-their block (lattimore2018, Lemma 1, holds for any block that is chosen before the clicks). So all
-of it stays. The partition is what follows from it for the items that are there. An item that is
-new has beaten none and is in the first block; where an item has gone, those that only it had beaten
-move up.
+S and N of two items, and whether one beats the other for good, do not depend on a third item: in
+each round the difference of their clicks is a fair coin, or one that favours the better item,
+whatever else is in their block (lattimore2018, Lemma 1, holds for any block that is chosen before
+the clicks). All of these statistics stay. The partition follows from them for the items that are
+there. A new item is beaten by none and is in the first block. If an item goes, those that only it
+had beaten move up.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from clickrank.policies._shared.ordered_partition import peel
 from clickrank.policies.capabilities import ExactLists, HasMemo, ItemsComeAndGo, ReadsEarlierStates
 from clickrank.rankings.closed_form import ListSource, ShuffledBlocks
 
-_RESTARTS = 64  # more than doubling reaches
+_RESTARTS = 64  # more than doubling can reach
 
 
 class TopRankItems(HasMemo, ItemsComeAndGo, ExactLists, ReadsEarlierStates):
-    """How TopRank goes on with other items."""
+    """The abilities of TopRank besides ranking and learning."""
 
     by_item = ("clicks",)
     by_pair = ("won", "beats")
@@ -37,13 +37,13 @@ class TopRankItems(HasMemo, ItemsComeAndGo, ExactLists, ReadsEarlierStates):
     reference: bool
 
     def memo_limit(self, n_items: int) -> int:
-        """Return what blocks and restarts are below; ``n_items`` itself stands for no block."""
+        """Return an upper bound of blocks and restarts; ``n_items`` itself stands for no block."""
         return max(n_items + 1, _RESTARTS) if self.doubling else n_items + 1
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos for another catalogue; further items that it has were in no block.
+        """Return memos for another catalogue; items that are new there are in no block.
 
-        Nor do blocks from the number of items on count: lists end before them.
+        Blocks with a number of at least ``n_items`` do not count, because lists end before them.
         """
         there = np.flatnonzero(numbers >= 0)
         found = np.full((len(memos), n_items), n_items, dtype=np.int64)
@@ -59,30 +59,30 @@ class TopRankItems(HasMemo, ItemsComeAndGo, ExactLists, ReadsEarlierStates):
         return ShuffledBlocks.of_partition(order, starts, source.n_positions)
 
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return what was saved, with wins and all rounds instead of S, N and those of an epoch.
+        """Return saved statistics with wins and all rounds, instead of S, N and rounds per epoch.
 
-        Files of the fast kernels have wins, which are W in another form, and those of many items a
-        log of clicks that only these kernels read.
+        Files of the fast kernels have wins, which are W in another form. Those of many items have a
+        log of clicks that only the fast kernels can read.
         """
         found = dict(arrays)
         if self.reference and "crowd" in found and found["crowd"][0] > 0:
             raise invalid("TopRank", "reference must be False for this file", True)
-        if "difference" in found:  # less the clicks on both, S and N were half a win each
+        if "difference" in found:  # without the clicks on both, S and N were half a win each
             found["wins"] = (found["difference"] + found["disagreement"]) // 2
             found["rounds"] = found["rounds"] + self.guess * (2 ** int(found["epoch"][0]) - 1)
-            if "crowd" in found and found["crowd"][0] == 0:  # there is a log no more
+            if "crowd" in found and found["crowd"][0] == 0:  # the log was replaced by a matrix
                 for name in ("crowd", "log", "superiors", "traces"):
                     del found[name]
-        plain = self.reference or "crowd" not in found  # also what a log has become
+        plain = self.reference or "crowd" not in found  # includes logs replaced by a matrix
         if plain and "won" not in found and "wins" in found:
             found["won"] = with_clicks(found["wins"], found["clicks"], found["beats"], 1)
         return found
 
 
 def with_clicks(wins: Ints, clicks: Ints, beats: Ints, sign: int) -> Ints:
-    """Return wins with the clicks on an item added for all others of its block, or subtracted.
+    """Return wins with the clicks on an item added, or subtracted, for all others of its block.
 
-    Without any click this is the array itself.
+    Without clicks, this is the array itself.
     """
     clicked = np.flatnonzero(clicks)
     if clicked.size == 0:
@@ -97,7 +97,7 @@ def with_clicks(wins: Ints, clicks: Ints, beats: Ints, sign: int) -> Ints:
 
 
 def peeled(beats: Ints) -> Ints:
-    """Return each item's block, from 0."""
+    """Return the block of each item, counted from 0."""
     block = np.zeros(beats.shape[0], dtype=np.int64)
     with interpreted():
         peel(beats, block.size, block)
@@ -105,9 +105,9 @@ def peeled(beats: Ints) -> Ints:
 
 
 def cut(block: Ints) -> tuple[Ints, Ints]:
-    """Return the items by block, from 0, and by number within, and where each block begins.
+    """Return the items sorted by block and then by number, and the start of each block.
 
-    There are as many beginnings as items and one more: all beyond the last block are its end.
+    There are n_items + 1 starts; all beyond the last block are its end.
 
     >>> [array.tolist() for array in cut(np.array([1, 0, 1]))]
     [[1, 0, 2], [0, 1, 3, 3]]

@@ -1,4 +1,4 @@
-"""What GRAB and S-GRAB share: click rates, when to play the leader, and the best of some lists."""
+"""Parts of GRAB and S-GRAB: click rates, turns of the leader, and the best of several lists."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from clickrank.numerics.count_table import HASH_BITS, count_once_more, pair_hash
 
 
 class Bookkeeping(NamedTuple):
-    """What rankings depend on although feedback does not tell it, so that it is no statistic."""
+    """Values on which rankings depend, although they cannot be computed from the feedback."""
 
-    lists_since_feedback: IntParticle  # (1,), lists made since feedback last came back
-    labels: IntParticle  # (n_items,), what hashes of leaders call the items: see `leader_items`
+    lists_since_feedback: IntParticle  # (1,), lists made since the last feedback
+    labels: IntParticle  # (n_items,), identities of items in hashes of leaders: see `leader_items`
 
 
 def build(params: Any, state: Any) -> Bookkeeping:
-    """Return what is true when no list waits for feedback, and items have their own numbers."""
+    """Return the values for no list in flight and unchanged item numbers."""
     return Bookkeeping(np.zeros(1, dtype=np.int64), np.arange(state.clicks.shape[0]))
 
 
@@ -35,10 +35,10 @@ def hash_of_list(leader: Ints, labels: Ints) -> int:
 
 @lean_kernel
 def is_due(lists_since_feedback: Ints, rounds_led: int, period: int) -> bool:
-    """Return whether it is the leader's turn to be played, and count one more list made.
+    """Return whether it is the leader's turn to be shown, and count one more list made.
 
-    Lists made since the last feedback count too: with feedback in batches, the number of rounds
-    that have come back might be a multiple of the period for the whole batch, or never.
+    Lists made since the last feedback count too. Otherwise, with feedback in batches, the number of
+    settled rounds might be a multiple of the period for a whole batch, or never.
     """
     due = bool((rounds_led + lists_since_feedback[0]) % period == 0)
     lists_since_feedback[0] += 1
@@ -47,14 +47,14 @@ def is_due(lists_since_feedback: Ints, rounds_led: int, period: int) -> bool:
 
 @kernel
 def click_rates(clicks: Ints, misses: Ints) -> Floats:
-    """Return ρ̂_ik: clicks per view of each item at each position, 0 without a view."""
+    """Return ρ̂_ik: clicks per view of each item at each position; without views it is 0."""
     rates: Floats = clicks / np.maximum(clicks + misses, 1)
     return rates
 
 
 @kernel
 def play_best(lists: Ints, indices: Floats, rng: np.random.Generator, ranking: Ints) -> None:
-    """Write the list, one per row, whose items have the largest sum of indices, ties at random."""
+    """Write the list (a row of ``lists``) with the largest sum of indices, ties at random."""
     sums = np.zeros(lists.shape[0])
     for n in range(lists.shape[0]):
         for position in range(lists.shape[1]):

@@ -17,8 +17,10 @@ import pytest
 import clickrank
 import clickrank.fast
 from clickrank._compile import jit
-from clickrank._compile.keys import Unknown, code_key
-from clickrank.clickmodels import click_model as model_base
+from clickrank._compile.code_keys import Unknown, code_key
+from clickrank.checks import example_models
+from clickrank.clickmodels import CLICK_MODELS
+from clickrank.clickmodels.click_model import code_of
 from clickrank.numerics import assignment, kl_indices
 from clickrank.policies import POLICIES, contract
 from clickrank.rankings import selection
@@ -184,8 +186,7 @@ def test_classes_of_others_are_known_by_their_files_too() -> None:
 
 
 def kernels_of_class(cls: type) -> list[Any]:
-    tables = (contract._PLAIN, contract._FAST)
-    found = [table[state] for state in contract._STATES[cls] for table in tables if state in table]
+    found = [kernels for _, kernels in contract.kernels_of_class(cls)]
     return [kernel for kernels in found for kernel in kernels[:3] if kernel is not None]
 
 
@@ -198,8 +199,10 @@ def policy_keys() -> dict[str, str]:
 
 def test_every_policy_and_click_model_has_a_key() -> None:
     assert len(policy_keys()) == len(POLICIES)
-    for params, kernels in model_base._KERNELS.items():
-        assert code_key(params, *kernels)
+    for model in CLICK_MODELS.values():
+        for one in example_models(model, 4, 3, seed=0):
+            # Neither the hash of all sources, which stands for what has no key, nor nothing.
+            assert code_of(one) not in (None, jit.fingerprint(""))
 
 
 def functions_kept_on_disk() -> dict[str, object]:
@@ -280,16 +283,22 @@ def test_a_changed_helper_changes_its_users_keys(
 def test_the_key_of_a_scorer_counts_what_sorts(
     helper: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key_of: Any = contract._code_of
     names = ("cascade-lin-ts", "recurrank")  # only the first has its scores sorted by the engine
-    before = [key_of.__wrapped__(POLICIES[name]) for name in names]
+
+    def keys() -> list[str | None]:
+        contract.machine_code_key.cache_clear()
+        return [contract.machine_code_key(POLICIES[name]) for name in names]
+
+    before = keys()
     code = helper.py_func.__code__
     variables = (*code.co_varnames, "one_more")
     changed_code = code.replace(co_varnames=variables, co_nlocals=len(variables))
     monkeypatch.setattr(helper.py_func, "__code__", changed_code)
-    after = [key_of.__wrapped__(POLICIES[name]) for name in names]
+    after = keys()
+    monkeypatch.undo()
     assert after[0] != before[0]
     assert after[1] == before[1]
+    assert keys() == before
 
 
 def direct_calls(policy: type) -> list[object]:
@@ -304,9 +313,9 @@ def direct_calls(policy: type) -> list[object]:
 
 def test_the_fingerprint_covers_the_files_of_all_kernels() -> None:
     root = Path(clickrank.__file__).parent
-    for pattern in jit._KERNEL_FILES:
+    for pattern in jit.KERNEL_FILES:
         assert any(root.glob(pattern)), f"no file is named {pattern}"
-    covered = {root / name for name, _ in jit._own_sources()}
+    covered = {root / name for name, _ in jit.kernel_sources()}
     have_kernels = {
         path for path in root.rglob("*.py")
         if re.search(r"^@(\w+_)?kernel\b", path.read_text(), re.MULTILINE)

@@ -22,12 +22,12 @@ from clickrank._core.progress import Tick, progress_bar
 from clickrank._core.validate import check_int
 from clickrank.clickmodels.click_model import ClickModel
 from clickrank.errors import ClickRankError, invalid
-from clickrank.policies.base import Policy
+from clickrank.policies.policy_spec import Policy
 from clickrank.simulation.many_results import Key, ManyResults, Rows, stacked
-from clickrank.simulation.pools import Pool, active_pool
-from clickrank.simulation.run import Job, Plan, check_applies, plan_of, resolve
-from clickrank.simulation.saved import SavedRows
+from clickrank.simulation.saved_slices import SavedRows
+from clickrank.simulation.simulate_runs import Job, Plan, check_applies, plan_of, resolve
 from clickrank.simulation.slices import Caller, Instance, PlayedSlice, Slice, Waiting, play_slice
+from clickrank.simulation.worker_pools import Pool, active_pool
 
 PolicyFactory: TypeAlias = Callable[[Key, ClickModel], Policy | str]
 
@@ -115,7 +115,7 @@ def simulate_many(
     given: object = label
     if given is not None and not (isinstance(given, str) and given):
         raise invalid(owner, "label must be a text", given)
-    instances = _instances(policy_factory, models, plan, allow_mismatch)
+    instances = instances_of(policy_factory, models, plan, allow_mismatch)
     names = list(dict.fromkeys(instance.policy.name for instance in instances))
     name = names[0] if len(names) == 1 else f"{len(names)} policies"
     label = name if label is None else label
@@ -133,7 +133,7 @@ def simulate_many(
                 if saved is not None:
                     saved.add(rows)
 
-            interrupted = _play_slices(plan, waiting, active_pool(owner, threads), land, tick)
+            interrupted = play_slices(plan, waiting, active_pool(owner, threads), land, tick)
     rows = stacked(parts, plan.checkpoints.size)
     if interrupted and not rows.run.size:
         raise KeyboardInterrupt
@@ -157,7 +157,7 @@ def simulate_many(
     return results
 
 
-def _instances(
+def instances_of(
     factory: PolicyFactory | Mapping[Key, Policy | str] | Policy | str,
     models: Mapping[Key, ClickModel] | Sequence[ClickModel],
     plan: Plan,
@@ -223,7 +223,7 @@ def _of_query(key: Key, error: Exception) -> ClickRankError:
     return QueryFailed(f"Query {key!r} failed: {error!r}.")
 
 
-def _play_slices(
+def play_slices(
     plan: Plan, waiting: Waiting, pool: Pool, land: Callable[[Rows], None], tick: Tick
 ) -> bool:
     """Play everything, handing over rows as they come; true if interrupted."""

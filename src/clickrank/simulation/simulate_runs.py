@@ -24,11 +24,11 @@ from clickrank.clickmodels.click_model import code_of as model_code
 from clickrank.errors import does_not_apply, invalid
 from clickrank.learning.learner import Learner
 from clickrank.learning.rounds import compiled_play, settled_after
-from clickrank.policies.base import Policy
-from clickrank.policies.base import policy as make_policy
 from clickrank.policies.capabilities import relabelled, relabelled_positions
 from clickrank.policies.contract import ANY_ITEMS
-from clickrank.simulation.result import Result
+from clickrank.policies.policy_spec import Policy
+from clickrank.policies.policy_spec import policy as make_policy
+from clickrank.simulation.simulation_result import Result
 from clickrank.simulation.visits import showing, users_of
 
 jit.start()

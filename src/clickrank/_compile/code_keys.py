@@ -1,7 +1,7 @@
-"""A hash of all that the compiler reads of a kernel: its bytecode, and that of what it calls.
+"""Keys of kernels: hashes of the bytecode of a kernel and of everything that it calls.
 
-Two kernels of the same key have the same machine code for arguments of the same types. Comments,
-docstrings and line numbers have no part in it, nor have kernels that are not called.
+Two kernels with the same key have the same machine code for arguments of the same types. Comments,
+docstrings, line numbers, and kernels that are not called do not change a key.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Named by their name alone: the versions of these are part of every key.
+# Functions of these modules enter a key by name, because every key contains the versions.
 _VERSIONED = {"builtins", "math", "numba", "numpy"}
 _CONSTANTS = (bool, int, float, complex, str, bytes, type(None), type(...), range, slice)
 
@@ -26,7 +26,7 @@ class Unknown(Exception):
 
 
 def code_key(*parts: object) -> str:
-    """Return a hash of kernels, and of constants; raises `Unknown` if one reads anything else."""
+    """Return a hash of kernels and constants; raise `Unknown` if one reads anything else."""
     digest = hashlib.sha256()
     seen: dict[int, int] = {}
     for part in parts:
@@ -36,7 +36,7 @@ def code_key(*parts: object) -> str:
 
 
 def _pieces(value: Any, seen: dict[int, int]) -> Iterator[str]:
-    """Describe a value as the compiler sees it, with each function once."""
+    """Yield a description of a value as the compiler sees it, with each function once."""
     yield type(value).__name__
     if isinstance(value, CodeType):
         yield from _pieces_of_code(value, seen)
@@ -54,7 +54,7 @@ def _pieces(value: Any, seen: dict[int, int]) -> Iterator[str]:
             yield str(seen[id(value)])
             return
         seen[id(value)] = len(seen)
-        if value in DISPATCHED:  # its kernels are found by the arguments' types
+        if value in DISPATCHED:  # its kernels are found by the types of the arguments
             for dispatch, *how in DISPATCHED[value]:
                 yield from _pieces_of_code(dispatch, seen)
                 yield repr(how)
@@ -77,23 +77,23 @@ def _pieces(value: Any, seen: dict[int, int]) -> Iterator[str]:
         raise Unknown(f"{value!r}")
 
 
-#: Names of what `callbacks` adds to Numba's language, whose source is part of every key.
+#: Names of the intrinsics that `callbacks` adds to Numba. Its source is part of every key.
 INTRINSICS: dict[int, str] = {}
-#: Functions that compiled code calls through `generic`, and the code that finds their kernels.
+#: Functions that compiled code calls through `jit.generic`, and the code that finds their kernels.
 DISPATCHED: dict[Callable[..., Any], list[tuple[CodeType, bool, bool]]] = {}
 
 
 def _name(value: Any) -> str | None:
-    """Return the name of what comes with Python, NumPy or Numba."""
+    """Return the name of a module, or of a function, of Python, NumPy or Numba; else None."""
     if isinstance(value, ModuleType):
         name = value.__name__
     elif callable(value):
         module = getattr(value, "__module__", None) or type(value).__module__
         where = getattr(sys.modules.get(module), "__dict__", None)
         if isinstance(value, FunctionType) and value.__globals__ is not where:
-            return None  # made by exec, which may say any module
+            return None  # made by exec, which may state any module
         path = getattr(value, "__qualname__", getattr(value, "__name__", None))
-        if path is None:  # one of many objects of a class, as Numba's int32
+        if path is None:  # one of many objects of a class, such as Numba's int32
             return None
         name = f"{module}.{path}"
     else:
@@ -115,7 +115,7 @@ def _pieces_of_function(function: FunctionType, seen: dict[int, int]) -> Iterato
         yield name
         if isinstance(found, ModuleType) and _name(found) is None:
             for attribute in sorted(read.attributes):
-                if hasattr(found, attribute):  # also what a package imports when it is first used
+                if hasattr(found, attribute):  # including names that a package imports lazily
                     yield attribute
                     yield from _pieces(getattr(found, attribute), seen)
         else:
@@ -131,11 +131,11 @@ def _pieces_of_code(code: CodeType, seen: dict[int, int]) -> Iterator[str]:
 
 
 class _Reads(NamedTuple):
-    """What a function reads from outside; functions defined in it are among its constants."""
+    """The names and constants that a function reads. Inner functions are among its constants."""
 
     names: set[str]
     attributes: set[str]
-    constants: list[object]  # not its docstring, which is never loaded
+    constants: list[object]  # without the docstring, which is never loaded
 
 
 @functools.cache

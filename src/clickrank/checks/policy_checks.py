@@ -20,8 +20,8 @@ import numpy as np
 
 from clickrank._core.arrays import statistic_fields
 from clickrank._core.rng import streams
-from clickrank.checks.catalogues import check_candidates, check_fewer_items, check_more_items
-from clickrank.checks.kernels import (
+from clickrank.checks.catalogue_checks import check_candidates, check_fewer_items, check_more_items
+from clickrank.checks.kernel_checks import (
     check_dropped_cache,
     check_plain_python,
     check_same_as_reference,
@@ -37,15 +37,15 @@ from clickrank.checks.playing import (
     play_with,
     rankings_of_run,
 )
-from clickrank.checks.positions import check_relabelling_positions
-from clickrank.checks.propensities import check_propensities
-from clickrank.checks.restarts import check_restart
+from clickrank.checks.position_checks import check_relabelling_positions
+from clickrank.checks.propensity_checks import check_propensities
+from clickrank.checks.restart_checks import check_restart
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
 from clickrank.policies import Policy, Uniform
-from clickrank.policies._shared.packing import first_state
-from clickrank.policies.base import settings_of
+from clickrank.policies._shared.packed_states import first_state
 from clickrank.policies.capabilities import relabelled
+from clickrank.policies.policy_spec import settings_of
 from clickrank.simulation import simulate
 
 #: (n_items, n_positions) of the edge cases.

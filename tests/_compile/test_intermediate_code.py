@@ -41,9 +41,9 @@ def test_part_in_two_functions_and_from_python() -> None:
 def test_other_versions_of_numba_compile_as_they_do() -> None:
     code = (
         "import numba; numba.__version__ = '0.99.0'\n"
-        "from tests._compile.test_parts import two\n"
+        "from tests._compile.test_intermediate_code import two\n"
         "from clickrank._compile.jit import kernel_for\n"
-        "from clickrank._compile.parts import compilers\n"
+        "from clickrank._compile.intermediate_code import compilers\n"
         "assert {found.__name__ for found in compilers()} == {'Compiler'}\n"
         "assert kernel_for(two, None)(1) == 6\n"
     )

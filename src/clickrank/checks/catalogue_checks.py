@@ -15,7 +15,7 @@ from clickrank.learning import ContextState, Learner
 from clickrank.learning.carry_over import carried, carry
 from clickrank.learning.subset_learner import SubsetLearner
 from clickrank.policies import Policy
-from clickrank.policies._shared.packing import unpacked
+from clickrank.policies._shared.packed_states import unpacked
 from clickrank.policies.capabilities import ItemsComeAndGo, memos_for, relabelled
 from clickrank.policies.contract import Request, scores_items
 

@@ -17,8 +17,8 @@ from clickrank.clickmodels.click_model import source_of as model_source
 from clickrank.errors import ClickRankError, invalid
 from clickrank.policies.contract import source_of as policy_source
 from clickrank.simulation.many_results import Rows, stacked
-from clickrank.simulation.result import read_file, write_file
-from clickrank.simulation.run import Plan
+from clickrank.simulation.simulate_runs import Plan
+from clickrank.simulation.simulation_result import read_file, write_file
 
 if TYPE_CHECKING:
     from clickrank.simulation.slices import Instance

@@ -16,7 +16,7 @@ from joblib.parallel import get_active_backend  # type: ignore[import-untyped]
 
 from clickrank._core.validate import check_int
 from clickrank.errors import invalid
-from clickrank.simulation.run import default_threads
+from clickrank.simulation.simulate_runs import default_threads
 
 
 class Pool(NamedTuple):

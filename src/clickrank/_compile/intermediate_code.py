@@ -1,9 +1,9 @@
-"""How a kernel that compiled code calls is compiled: without machine code of its own.
+"""Compilers that leave kernels as intermediate code until a function that Python calls is compiled.
 
-Numba optimises each function together with all that it calls and makes machine code of it, at each
-level of calls anew. But what compiled code calls is linked into it as intermediate code, and the
-machine code is run by nobody. Here a kernel stays intermediate code until a function that Python
-calls is compiled, which is optimised as a whole.
+Numba optimises each function together with everything that it calls, and generates machine code for
+it, again at each level of calls. But a compiled caller links the intermediate code of a kernel, and
+nothing runs the kernel's machine code. Here a kernel stays intermediate code until a function that
+Python calls is compiled, and that function is optimised as a whole.
 """
 
 # mypy: disallow-untyped-calls=False
@@ -18,22 +18,22 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.environment import lookup_environment
 
-#: Versions of Numba that it was tried with.
+#: Versions of Numba that these compilers were tested with.
 TRIED = ("0.68.",)
 
 
 def compilers() -> tuple[type[Compiler], type[Compiler]]:
-    """Return the compiler of what compiled code calls, and that of what Python calls."""
+    """Return the compiler for functions that compiled code calls, and that for Python's calls."""
     if numba.__version__.startswith(TRIED):
         return _PartCompiler, _WholeCompiler
     return Compiler, Compiler
 
 
 class _Part(JITCodeLibrary):
-    """The intermediate code of one function, and the libraries of what it calls."""
+    """The intermediate code of one function, and the libraries of the functions it calls."""
 
     def finalize(self) -> None:
-        """Take no more code. There is nothing to optimise or to load yet."""
+        """Accept no more code. There is nothing to optimise or to load yet."""
         self._raise_if_finalized()
         for library in self._linking_libraries:
             self._reload_init.update(library._reload_init)
@@ -45,14 +45,14 @@ class _Part(JITCodeLibrary):
 
     @property
     def codegen(self) -> _Part:
-        """What is asked to `set_env`, and for nothing else."""
+        """The object on which Numba calls `set_env`, and nothing else."""
         return self
 
     def set_env(self, name: str, environment: object) -> None:
-        """Leave it to `_WholeCompiler`: there is no variable yet that could point to it."""
+        """Do nothing: `_WholeCompiler` sets it, because the variable does not exist yet."""
 
     def _get_module_for_linking(self) -> Any:
-        """Return the code of this function and of all that it calls."""
+        """Return the code of this function and of everything that it calls."""
         whole = self._own_module().clone()
         for library in self._called({self}):
             is_part = isinstance(library, _Part)
@@ -73,7 +73,7 @@ class _Part(JITCodeLibrary):
 
 
 class _PartCompiler(Compiler):
-    """Compiles what compiled code calls."""
+    """Compiles functions that compiled code calls."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
         if library is None:
@@ -82,16 +82,17 @@ class _PartCompiler(Compiler):
 
 
 class _Whole(JITCodeLibrary):
-    """The machine code of a function that Python calls, with all that it calls."""
+    """The machine code of a function that Python calls, with everything that it calls."""
 
     def _optimize_final_module(self) -> None:
-        # Twice, as Numba does with what is called one level below: once, some policies are slower.
+        # Twice, as Numba does with functions one level below. After one pass some policies are
+        # slower.
         super()._optimize_final_module()
         super()._optimize_final_module()
 
 
 class _WholeCompiler(Compiler):
-    """Compiles what Python calls."""
+    """Compiles functions that Python calls."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *others: Any) -> None:
         if library is None:
@@ -101,7 +102,7 @@ class _WholeCompiler(Compiler):
 
     def _compile_core(self) -> Any:
         result = super()._compile_core()
-        # As when loaded from disk: tell the code of each part where to find its environment.
+        # Point the code of each part to its environment, as Numba does when it loads from disk.
         for variable in result.library._final_module.global_variables:
             environment = lookup_environment(variable.name)
             if environment is not None:

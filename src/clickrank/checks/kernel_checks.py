@@ -12,7 +12,7 @@ from clickrank._core.rng import streams
 from clickrank.checks.playing import HORIZON, Make, learner_for, matched_model
 from clickrank.learning import Learner
 from clickrank.policies import Policy
-from clickrank.policies._shared.packing import unpacked
+from clickrank.policies._shared.packed_states import unpacked
 from clickrank.policies.capabilities import relabelled
 from clickrank.policies.contract import ANY_ITEMS, has_fast_kernels, rank, update
 

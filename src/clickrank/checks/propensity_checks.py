@@ -6,7 +6,7 @@ import numpy as np
 
 from clickrank.checks.playing import Make, assert_same, learner_for, play
 from clickrank.policies import Policy
-from clickrank.policies._shared.packing import first_state
+from clickrank.policies._shared.packed_states import first_state
 
 
 def check_propensities(cls: type[Policy], make: Make) -> None:

@@ -1,8 +1,8 @@
-"""Intervals of positions, each with the items that may be shown there.
+"""RecurRank's intervals of positions, each with the items that may be shown there.
 
-An interval is known by its first position, where ``phase`` is above 0, and ends where the next one
-begins. Its items begin at the same place of ``order``. All intervals but the last one have as many
-items as positions; after the items of the last one, ``order`` is -1.
+An interval is identified by its first position, where ``phase`` is above 0, and ends where the next
+one begins. Its items begin at the same index of ``order``. All intervals but the last have as many
+items as positions. After the items of the last one, ``order`` is -1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def begins(phase: Ints) -> Ints:
 
 @array_kernel
 def interval(order: Ints, phase: Ints, first: int) -> tuple[Ints, int]:
-    """Return the items of the interval that begins at a position, and where it ends."""
+    """Return the items of the interval that begins at a position, and its end."""
     n_positions = phase.shape[0]
     end = first + 1
     while end < n_positions and phase[end] == 0:
@@ -32,7 +32,7 @@ def interval(order: Ints, phase: Ints, first: int) -> tuple[Ints, int]:
 
 @array_kernel
 def write_items(places: Ints, best: Ints, others: Ints) -> None:
-    """Write the items of an interval to its places of the order, of which it may need fewer now."""
+    """Write the items of an interval to its part of ``order``, which may be too long by now."""
     for i in range(places.shape[0]):
         if i < best.shape[0]:
             places[i] = best[i]

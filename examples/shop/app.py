@@ -1,8 +1,8 @@
 """A small shop whose product lists learn from clicks.
 
-Run it with ``pip install flask`` and ``flask --app examples/shop/app.py run``. One process, any
-number of threads: several processes would each learn from their own visitors. They share one
-service instead, see docs/howto/serve.md.
+Run it with ``pip install flask`` and ``flask --app examples/shop/app.py run``. It uses one process
+with any number of threads, because several processes would each learn from their own visitors only.
+For several processes use the service, as docs/howto/serve.md describes.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ N_POSITIONS = 4
 
 
 class Visit(NamedTuple):
-    """A list that someone sees."""
+    """A list that was shown to a visitor, and its clicks so far."""
 
-    at: float
+    shown_at: float
     items: tuple[str | int, ...]
     clicked: set[str]
 
 
 class Shop:
-    """A ranker, and the lists whose visitors may still click.
+    """A ranker, and the visits that may still have clicks.
 
     Parameters
     ----------
     file
-        Where the ranker is kept between two starts.
+        The file that stores the ranker between two starts.
     wait
-        Seconds in which a visitor may click; who has not by then did not like the list.
+        Seconds to wait for clicks. After that a visit without clicks counts as not clicked.
     save_every
-        Seconds between two times that the ranker is saved.
+        Seconds between two saves of the ranker.
     seed
-        Makes the first start's lists repeatable; without one, no two shops draw the same.
+        Makes the lists reproducible if there is no file yet.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class Shop:
         clock: Callable[[], float] = time.monotonic,
         seed: int | None = None,
     ) -> None:
-        """Go on from the file if there is one."""
+        """Load the ranker from the file if there is one."""
         self.file, self.wait, self.save_every, self.clock = file, wait, save_every, clock
         if file.exists():
             self.ranker = cr.Ranker.load(file)
         else:
             self.ranker = cr.Ranker("pb-mhb", ALL, N_POSITIONS, seed=seed)
-        # The catalogue may have changed since it was saved.
+        # The catalogue may have changed since the ranker was saved.
         if new := [product for product in ALL if product not in self.ranker.items]:
             self.ranker.add_items(new)
         if gone := [product for product in self.ranker.items if product not in ALL]:
@@ -74,7 +74,7 @@ class Shop:
         self._lock = threading.Lock()
 
     def show(self, category: str) -> cr.Shown:
-        """Choose the products of a category to show; each category learns for itself."""
+        """Choose products of a category to show; the ranker learns separately for each category."""
         self.settle(self.clock() - self.wait)
         shown = self.ranker.rank(candidates=PRODUCTS[category], context=category)
         with self._lock:
@@ -82,16 +82,16 @@ class Shop:
         return shown
 
     def click(self, impression: str, product: str) -> None:
-        """Note a click; those on settled lists, or on what was not shown, count for nothing."""
+        """Record a click; clicks on settled visits or on products not shown are ignored."""
         with self._lock:
             visit = self._open.get(impression)
             if visit is not None and product in visit.items:
                 visit.clicked.add(product)
 
     def settle(self, before: float) -> None:
-        """Learn from the lists shown before a time, and save now and then."""
+        """Learn from the lists shown before a time, and save the ranker at intervals."""
         with self._lock:
-            due = [name for name, visit in self._open.items() if visit.at <= before]
+            due = [name for name, visit in self._open.items() if visit.shown_at <= before]
             for name in due:
                 self.ranker.update(name, clicked=self._open.pop(name).clicked)
             if self.clock() >= self._saved + self.save_every:
@@ -99,7 +99,7 @@ class Shop:
                 self._saved = self.clock()
 
     def close(self) -> None:
-        """Learn from all lists, whose time is over now, and save."""
+        """Learn from all remaining lists, and save the ranker."""
         self.settle(float("inf"))
         self.ranker.save(self.file)
 

@@ -23,7 +23,7 @@ START_SECONDS = 60.0
 
 
 class Service:
-    """One `clickrank serve`, always on the same port; what it says goes to a file."""
+    """One `clickrank serve`, always on the same port; its output goes to a file."""
 
     def __init__(self, store: str, said: Path) -> None:
         self.address = f"http://127.0.0.1:{free_port()}"
@@ -69,7 +69,7 @@ class Service:
 
 @contextlib.contextmanager
 def services(store: str, count: int, folder: Path) -> Iterator[list[Service]]:
-    """Run so many workers of one store."""
+    """Run several workers on one store."""
     made = [Service(store, folder / f"worker-{number}.log") for number in range(count)]
     try:
         for one in made:
@@ -84,7 +84,7 @@ def services(store: str, count: int, folder: Path) -> Iterator[list[Service]]:
 
 
 class Visitors:
-    """Visitors who note what they were told, and ask again until they are told something."""
+    """Visitors who remember all answers, and repeat requests until they are answered."""
 
     def __init__(self, addresses: list[str], seed: int) -> None:
         self._addresses = addresses

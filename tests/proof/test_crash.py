@@ -70,7 +70,7 @@ def wait_until_folded(database: Database) -> None:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def crashed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Database, Visitors]]:
-    """Give the store after the crashes, and what the visitors were told."""
+    """Yield the store after the crashes, and the visitors with their answers."""
     url = store_url(request.param, tmp_path)
     count = 1 if request.param == "sqlite" else 3
     with services(url, count, tmp_path) as workers:

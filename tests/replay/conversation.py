@@ -17,11 +17,12 @@ from typing import Any
 from tests.replay.compare import named
 from tests.replay.where import FOLDER, no_time_passes, service
 from tests.service.fake_engine import Client
+from tests.service.python_words import python_words
 
 SEED = 11
 #: When the conversation begins, in nanoseconds since 1970, and how long each request takes.
 BEGINNING, STEP = 1_700_000_000 * 10**9, 10**7
-#: Headers that an answer must keep, beside its type.
+#: Headers that an answer must keep, besides its type.
 HEADERS = ("allow", "content-disposition", "retry-after", "www-authenticate", "cache-control")
 #: Keys whose values are different each time: secrets, times of keys, which are taken from the
 #: machine's clock, and what is being compiled just now.
@@ -104,7 +105,7 @@ class Talk:
         return text
 
     def _wait(self, ranker: str, context: str, count: int) -> None:
-        """Wait until so many lists were learned from."""
+        """Wait until this number of lists was learned from."""
         deadline = time.monotonic() + 30.0
         path, headers = f"/v1/rankers/{ranker}/report?context={context}", {}
         if "admin" in self._known:
@@ -143,6 +144,7 @@ class Talk:
                 elif of_keys and key in _KEY_TIMES and inner is not None:
                     inner = "a time"
                 elif key == "error" and inner is not None:
+                    assert not python_words(inner["message"]), inner
                     inner = {**inner, "message": "a message"}
                 found[key] = self._plain(inner, of_keys)
             return found
@@ -170,6 +172,7 @@ def _error(step: dict[str, Any], body: Any) -> dict[str, Any]:
     assert sorted(body["error"]) == ["code", "message"]
     message = body["error"]["message"]
     assert message
+    assert not python_words(message), message
     text = re.sub(r"^[\w/.-]+: ", "", message)  # whose error it is
     body_words = _words(step.get("body", {}))
     text = re.sub(r'"([^"]*)"', r"'\1'", text)  # errors quoted in Python's way, once

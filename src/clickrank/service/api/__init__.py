@@ -1,1 +1,1 @@
-"""HTTP: from a request to the runtime and back."""
+"""The HTTP API: checks requests, passes them to the engine, and sends its answers."""

@@ -23,6 +23,7 @@ from clickrank.service.api.asgi import (
     Scope,
     Send,
     Stream,
+    check_host,
     check_media,
     decode_body,
     decode_query,
@@ -33,10 +34,9 @@ from clickrank.service.api.asgi import (
 from clickrank.service.api.auth import Gate
 from clickrank.service.api.dashboard_files import page_reply, read_pages
 from clickrank.service.api.handlers import PathValues
-from clickrank.service.api.json_wording import quoted
 from clickrank.service.api.metrics import Metrics, forget_dead_workers
 from clickrank.service.api.routes import ROUTES, Route
-from clickrank.service.runtime.refusals import Unavailable
+from clickrank.service.runtime.refusals import Unavailable, quoted
 from clickrank.service.schemas.fields import DEFAULT_POLICY, Role
 from clickrank.service.schemas.parameters import PATH_PARAMETERS
 
@@ -211,7 +211,8 @@ class Endpoint:
     ) -> Reply | Stream:
         service = self._service
         headers = dict(scope["headers"])
-        service.gate.check_host(headers)
+        if not service.gate.keys_required:
+            check_host(headers)
         if prepared is None:
             raise self._no_route(scope)
         route = prepared.route
@@ -268,7 +269,8 @@ class Pages(Endpoint):
         self, prepared: _PreparedRoute | None, scope: Scope, path: PathValues, receive: Receive
     ) -> Reply | Stream:
         headers = dict(scope["headers"])
-        self._service.gate.check_host(headers)
+        if not self._service.gate.keys_required:
+            check_host(headers)
         if scope["method"] not in ("GET", "HEAD"):
             rule = f"{scope['path']}: the method must be GET or HEAD, got {scope['method']}."
             raise Rejected("wrong_method", rule, 405, [(b"allow", b"GET, HEAD")])

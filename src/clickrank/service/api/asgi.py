@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import ipaddress
 import logging
 import re
 from collections.abc import (
@@ -19,8 +21,8 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from clickrank.errors import ClickRankError, UnknownName
-from clickrank.service.api.json_wording import WORDING, quoted, validation_message
-from clickrank.service.runtime.refusals import Refused, Unavailable
+from clickrank.service.api.json_wording import WORDING, validation_message
+from clickrank.service.runtime.refusals import Refused, Unavailable, quoted
 from clickrank.service.schemas.answers import ErrorBody, Problem
 from clickrank.service.schemas.requests import NewRanker, RankerChange
 from clickrank.service.store.database import StoreUnavailable
@@ -38,6 +40,7 @@ LARGE_BODY_LIMIT = 16 << 20  # enough for 100,000 items with priors
 BODY_SECONDS = 30.0
 MOST_PARAMETERS = 20
 DEEPEST_SETTING = 8
+MOST_HOSTS = 1024  # names whose check is remembered
 LONGEST_MESSAGE = 500  # a message quotes the request, which may be long
 
 JSON = b"application/json"
@@ -209,6 +212,40 @@ async def _read_rest(receive: Receive, first: bytes, limit: int) -> bytes:
 def _too_large(limit: int) -> Rejected:
     rule = f"The body must have at most {limit:,} bytes."
     return Rejected("too_large", rule, 413, _CLOSE)
+
+
+def check_host(headers: Headers) -> None:
+    """Refuse requests whose Host header names another machine; for services without keys.
+
+    A page of another site could let its own name resolve to this machine and make its visitors'
+    browsers send requests here. Browsers send the name that they resolved as the Host header.
+    """
+    host = headers.get(b"host", b"").decode("latin-1")
+    if not is_local_name(host):
+        rule = "Without keys the Host header must name this machine, as localhost does"
+        raise Rejected("wrong_host", f"{rule}, got {quoted(host)}.", 421)
+
+
+@functools.lru_cache(MOST_HOSTS)
+def is_local_name(host: str) -> bool:
+    """Return whether a Host header can only mean this machine.
+
+    >>> [is_local_name(h) for h in ("localhost:8765", "127.0.0.1", "[::1]:80", "shop.localhost")]
+    [True, True, True, True]
+    >>> [is_local_name(h) for h in ("", "evil.example", "localhost.evil.example", "10.0.0.1")]
+    [False, False, False, False]
+    """
+    if host.startswith("["):
+        name = host[1:].partition("]")[0]
+    else:
+        name = host.rpartition(":")[0] if ":" in host else host
+    name = name.lower().removesuffix(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def check_media(headers: Headers) -> None:

@@ -1,13 +1,11 @@
-"""Access control: API keys with roles, and, without keys, only requests to this machine's names."""
+"""API keys: finds the role of a request's key, and refuses requests without access."""
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections.abc import Awaitable, Callable
 
 from clickrank.service.api.asgi import Headers, Rejected
-from clickrank.service.api.json_wording import quoted
 from clickrank.service.schemas.fields import Role
 
 KEY_SECONDS = 2.0  # for which the role of a key is cached
@@ -30,25 +28,6 @@ class Gate:
         self._role_of = role_of
         self._clock = clock
         self._known: dict[bytes, tuple[float, Role | None]] = {}
-        self._local_hosts: set[bytes] = set()
-
-    def check_host(self, headers: Headers) -> None:
-        """Refuse requests whose Host header names another machine, unless keys are required.
-
-        A page of another site could let its own name resolve to this machine and make its visitors'
-        browsers send requests here. Browsers send the name that they resolved as the Host header.
-        """
-        if self.keys_required:
-            return
-        host = headers.get(b"host", b"")
-        if host in self._local_hosts:
-            return
-        if not is_local_name(host.decode("latin-1")):
-            got = quoted(host.decode("latin-1"))
-            rule = "Without keys the Host header must name this machine, as localhost does"
-            raise Rejected("wrong_host", f"{rule}, got {got}.", 421)
-        if len(self._local_hosts) < MOST_REMEMBERED:
-            self._local_hosts.add(host)
 
     async def check_key(self, headers: Headers, role: Role | None) -> None:
         """Refuse requests whose key does not have the role; None allows requests without a key."""
@@ -82,24 +61,3 @@ class Gate:
             self._known.clear()
         self._known[secret] = (now + KEY_SECONDS, role)
         return role
-
-
-def is_local_name(host: str) -> bool:
-    """Return whether a Host header can only mean this machine.
-
-    >>> [is_local_name(h) for h in ("localhost:8765", "127.0.0.1", "[::1]:80", "shop.localhost")]
-    [True, True, True, True]
-    >>> [is_local_name(h) for h in ("", "evil.example", "localhost.evil.example", "10.0.0.1")]
-    [False, False, False, False]
-    """
-    if host.startswith("["):
-        name = host[1:].partition("]")[0]
-    else:
-        name = host.rpartition(":")[0] if ":" in host else host
-    name = name.lower().removesuffix(".")
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False

@@ -6,7 +6,7 @@ import hashlib
 from importlib.resources import files
 
 from clickrank.service.api.asgi import Header, Headers, Rejected, Reply
-from clickrank.service.api.json_wording import quoted
+from clickrank.service.runtime.refusals import quoted
 
 _MEDIA = {
     ".css": b"text/css; charset=utf-8",

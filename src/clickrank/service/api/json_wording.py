@@ -8,6 +8,7 @@ import msgspec
 
 from clickrank._core.wording import JSONWording
 from clickrank.policies import POLICIES
+from clickrank.service.runtime.refusals import quoted
 from clickrank.service.schemas.fields import IMPRESSION_PATTERN, LONGEST_NAME, NAME_PATTERN
 
 #: The types of JSON by the names that msgspec gives them.
@@ -31,8 +32,6 @@ class _HTTPWording(JSONWording):
 
 
 WORDING = _HTTPWording()
-#: Returns a value as JSON, to quote it in a message.
-quoted = WORDING.value
 
 
 def validation_message(error: msgspec.ValidationError) -> str:

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import sqlalchemy as sa
 
-from clickrank.errors import ClickRankError, InvalidValue
+from clickrank.errors import ClickRankError, invalid
 from clickrank.service.runtime import definitions
 from clickrank.service.runtime.clock import Clock
 from clickrank.service.runtime.fold import initial_state
 from clickrank.service.runtime.ranker_cache import RankerCache, unknown_ranker
-from clickrank.service.runtime.refusals import Refused
+from clickrank.service.runtime.refusals import Refused, quoted
 from clickrank.service.schemas.answers import (
     ItemEntry,
     ItemPage,
@@ -69,7 +69,7 @@ class Administration:
         except sa.exc.IntegrityError:  # another worker inserted it first
             row, made = await self._store.write(insert)
         if not made and (row.version != 1 or (row.window, row.definition) != (window, definition)):
-            text = f"{new.name}: there is a ranker of that name, and it is not the same."
+            text = f"There is already a different ranker named {quoted(new.name)}."
             raise Refused("name_taken", text, 409)
         return definitions.described(row), made
 
@@ -128,7 +128,7 @@ class Administration:
                 return locked
             other_policy = definition.policy_since > locked.definition.policy_since
             if other_policy and locked.version != row.version:
-                text = f"{name}: it was changed while the policy was made ready; try again."
+                text = "The ranker was changed while its new policy was compiled; try again."
                 raise Refused("changed_meanwhile", text, 409)
             return ranker_store.change_ranker(connection, locked, window, definition, at, note)
 
@@ -179,7 +179,7 @@ class Administration:
         if 0 < key_id < 2**31:
             row = await self._store.write(lambda c: key_store.revoke_key(c, key_id))
         if row is None:
-            raise Refused("unknown_key", f"Keys: there is no key {key_id}.", 404)
+            raise Refused("unknown_key", f"There is no key {key_id}.", 404)
         return _key(row)
 
     async def role_of(self, secret: str) -> Role | None:
@@ -199,7 +199,8 @@ def _warm_up(name: str, definition: Definition) -> None:
     except ClickRankError:
         raise
     except (ValueError, ArithmeticError) as error:
-        raise InvalidValue(f"{name}: settings of {definition.policy!r}: {error}.") from error
+        rule = f"settings must have values that {definition.policy!r} supports"
+        raise invalid(name, rule, definition.settings) from error
 
 
 def _key(row: key_store.KeyRow) -> Key:

@@ -24,7 +24,7 @@ from clickrank.service.runtime.ranker_cache import (
     Stream,
     unknown_ranker,
 )
-from clickrank.service.runtime.refusals import Refused, Unavailable
+from clickrank.service.runtime.refusals import Refused, Unavailable, quoted
 from clickrank.service.runtime.settler import Settler
 from clickrank.service.schemas.answers import (
     Activity,
@@ -137,7 +137,7 @@ class Engine(Administration):
             if found is not None:
                 return found
             await self._cache.newest(name)  # the ranker was changed or deleted
-        raise Unavailable(f"{name}: it is being changed all the time; try again later.")
+        raise Unavailable(f"Ranker {quoted(name)} changes too often; try again later.")
 
     async def rank_batch(self, name: str, batch: RankBatch) -> ImpressionBatch:
         """Choose a list for each request; if one request is refused, no new list is logged."""
@@ -216,7 +216,7 @@ class Engine(Administration):
     ) -> Impression | None:
         """Return the impression that was logged; None if it must be chosen again."""
         if recorded.outcome == "taken":
-            text = f"{ranker.row.name}: id is that of an impression elsewhere, got {new.id!r}."
+            text = f"The id {quoted(new.id)} belongs to an impression of another ranker or context."
             raise Refused("id_taken", text, 409)
         if recorded.items is None:
             return None
@@ -258,13 +258,13 @@ class Engine(Administration):
 
     def _answered(self, impression_id: str, answer: Answer) -> Feedback:
         if answer.refused == "unknown":
-            text = f"Clicks: there is no impression {impression_id!r}."
+            text = f"There is no impression {quoted(impression_id)}."
             raise Refused("unknown_impression", text, 404)
         if answer.refused == "impossible":
-            text = f"Clicks: item must be one that impression {impression_id!r} showed"
-            raise Refused("not_shown", f"{text}, got {answer.wrong!r}.", 422)
+            text = f"The clicked item must be one that impression {quoted(impression_id)} showed"
+            raise Refused("not_shown", f"{text}, got {quoted(answer.wrong)}.", 422)
         if answer.refused == "late":
-            text = f"Clicks: impression {impression_id!r} has settled, and takes no more clicks."
+            text = f"Impression {quoted(impression_id)} has settled and accepts no more clicks."
             raise Refused("late", text, 409)
         shown = answer.shown
         assert shown is not None
@@ -311,7 +311,7 @@ class Engine(Administration):
         row = loaded.row
         if not await self._store.read(lambda c: find_stream(c, row.id, context)):
             if context:
-                raise Refused("unknown_context", f"{name}: there is no context {context!r}.", 404)
+                raise Refused("unknown_context", f"There is no context {quoted(context)}.", 404)
             return loaded, _unused_stream(row)
         stream = await self._cache.stream(loaded, context)
         if stream is None:

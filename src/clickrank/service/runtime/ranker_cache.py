@@ -23,7 +23,7 @@ from clickrank.service.runtime.fold import (
     load_snapshot,
 )
 from clickrank.service.runtime.propensity_cache import PropensityCache
-from clickrank.service.runtime.refusals import Refused
+from clickrank.service.runtime.refusals import Refused, quoted
 from clickrank.service.runtime.store_executor import StoreExecutor
 from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import (
@@ -274,7 +274,9 @@ class RankerCache:
         if ranker is None or ranker.row.version < version:
             row = ranker_by_id(connection, ranker_id)
             if row is None:
-                raise Refused("unknown_impression", "Clicks: the ranker was deleted.", 404)
+                raise Refused(
+                    "unknown_impression", "The ranker of this impression was deleted.", 404
+                )
             if ranker is None:
                 ranker = self._by_id.setdefault(ranker_id, LoadedRanker(row))
             else:
@@ -285,7 +287,7 @@ class RankerCache:
         """Return the items of a ranker for which `numbers` was called before."""
         ranker = self._by_id.get(ranker_id)
         if ranker is None:
-            raise Refused("unknown_impression", "Clicks: the ranker was deleted.", 404)
+            raise Refused("unknown_impression", "The ranker of this impression was deleted.", 404)
         return ranker.row.definition.items
 
     async def row(self, name: str) -> RankerRow:
@@ -353,8 +355,8 @@ class RankerCache:
         found = await self.store.read(lambda c: find_stream(c, row.id, context))
         if found is None:
             if await self.store.read(lambda c: count_streams(c, row.id)) >= MOST_CONTEXTS:
-                rule = f"a ranker may have {MOST_CONTEXTS:,} contexts"
-                raise Refused("too_many_contexts", f"{row.name}: {rule}, got one more.")
+                rule = f"A ranker may have at most {MOST_CONTEXTS:,} contexts."
+                raise Refused("too_many_contexts", rule)
             found = await self.store.write(lambda c: make_stream(database, c, row.id, context))
         if found is None:
             self.forget(row.name)
@@ -385,4 +387,4 @@ class RankerCache:
 
 def unknown_ranker(name: str) -> Refused:
     """Return the error for a ranker that does not exist."""
-    return Refused("unknown_ranker", f"Service: there is no ranker {name!r}.", 404)
+    return Refused("unknown_ranker", f"There is no ranker {quoted(name)}.", 404)

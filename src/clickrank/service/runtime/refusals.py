@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from clickrank._core.wording import JSONWording
 from clickrank.errors import ClickRankError
+
+#: Returns a value as JSON, to quote it in a message.
+quoted = JSONWording().value
 
 
 class Refused(ClickRankError):

@@ -129,7 +129,7 @@ class Writer:
 
     def _submit(self, new: NewImpression | NewFeedback) -> asyncio.Future[Any]:
         if self.waiting >= MOST_WAITING:
-            raise Unavailable("Service: too many requests wait for the store; try again later.")
+            raise Unavailable("Too many requests are waiting for the database; try again later.")
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop, self._gathered, self._writing = loop, [], 0

@@ -137,9 +137,9 @@ def test_pseudo_inverse_needs_a_combination_of_what_was_shown_and_its_policy() -
     terms = PseudoInverse(propensities=few).terms(log, target)
     found = float(chance @ terms.values.sum(axis=1))
     assert found == pytest.approx(true_value(MODELS["pbm"], target), abs=1e-12)
-    assert [terms.full.min(), terms.low] == pytest.approx([-3.0, -9.0])
+    assert [terms.uncut_weights.min(), terms.low] == pytest.approx([-3.0, -9.0])
     for wanted in ([1, 2, 0], [3, 1, 2]):
-        with pytest.raises(CannotEvaluate, match="no combination"):
+        with pytest.raises(CannotEvaluate, match="not a combination"):
             PseudoInverse(propensities=few).terms(log, Mixture([wanted], N_ITEMS))
     with pytest.raises(CannotEvaluate, match="shown together") as refused:
         PseudoInverse().terms(log, target)
@@ -147,7 +147,7 @@ def test_pseudo_inverse_needs_a_combination_of_what_was_shown_and_its_policy() -
         assert f'propensities="{source}"' in str(refused.value)
         assert f"--propensities {source}" in str(refused.value)
     same = PseudoInverse(propensities="estimated").terms(log, target)  # each list as often
-    np.testing.assert_allclose(same.full, terms.full, atol=1e-9)
+    np.testing.assert_allclose(same.uncut_weights, terms.uncut_weights, atol=1e-9)
 
 
 @pytest.mark.parametrize("model", ["pbm", "cascade", "dcm"])
@@ -216,8 +216,8 @@ def test_replay_keeps_each_list_as_often_as_the_target_shows_it() -> None:
     model, target = MODELS["mnl"], TARGETS["mixture"]
     log, chance = everything(model)
     replay = Replay()
-    _, share = replay.chances(log)
-    keeping = replay.keeping(log, target)
+    _, share = replay.acceptance_rates(log)
+    keeping = replay.keep_probabilities(log, target)
     kept = chance * keeping
     assert kept.sum() == pytest.approx(share, abs=1e-12)
     value = kept @ log.clicks.sum(axis=1) / kept.sum()

@@ -247,7 +247,7 @@ def test_verdicts() -> None:
     worse = evaluate(log, Mixture([[3, 2]], N_ITEMS), ["list-ips"])
     assert worse.verdict[0].startswith("Worse than today's by list-ips")
     same = evaluate(log, LOGGING, ["list-ips"])
-    assert same.verdict[0].startswith("Not told from today's by list-ips")
+    assert same.verdict[0].startswith("Not distinguishable from today's by list-ips")
     nothing = evaluate(logged(20, 0), TARGET, ["list-ips"])
     assert nothing.verdict[0].startswith("The log cannot tell. Too little overlap")
     assert not nothing.estimates
@@ -256,11 +256,11 @@ def test_verdicts() -> None:
 def test_settings_are_checked() -> None:
     with pytest.raises(InvalidValue, match="reward must be"):
         ListIPS(reward="likes")  # type: ignore[arg-type]
-    with pytest.raises(InvalidValue, match="no sum over positions"):
+    with pytest.raises(InvalidValue, match="not a sum over positions"):
         ItemPositionIPS(reward="any click")
     with pytest.raises(InvalidValue, match="clip must be"):
         ListIPS(clip=-1.0)
-    with pytest.raises(InvalidValue, match="policy must have the log's 4 items"):
+    with pytest.raises(InvalidValue, match="policy must have the 4 items"):
         ListIPS().estimate(logged(50, 0), UniformLists(5, 2))
     with pytest.raises(InvalidValue, match="propensities must be"):
         ListIPS(propensities="guessed").estimate(logged(50, 0), TARGET)  # type: ignore[arg-type]

@@ -129,7 +129,7 @@ def test_no_click_is_no_certainty() -> None:
         assert estimate.gain_interval is not None
         assert estimate.gain_interval.high > 0.16
         assert any("Only 0 impressions" in note for note in estimate.notes), name
-    assert all("Not told from today's" in sentence for sentence in found.verdict)
+    assert all("Not distinguishable from today's" in sentence for sentence in found.verdict)
 
 
 def test_values_that_are_all_the_same_are_no_certainty() -> None:
@@ -150,7 +150,7 @@ def false_verdicts(runs: int, names: tuple[str, ...]) -> tuple[int, int]:
     for seed in range(runs):
         log = log_of(all_rankings(3, 2), 600, seed, rates=[0.3, 0.15], logged=False)
         said = evaluate(log, ONE_OF_SIX, names, dataclasses.replace(settings, seed=seed)).verdict
-        decided = ["than today's by" in s and "Not told" not in s for s in said]
+        decided = ["than today's by" in s and "Not disting" not in s for s in said]
         first += decided[0]
         any_of_them += any(decided)
     return first, any_of_them
@@ -177,19 +177,19 @@ def test_the_second_opinion_is_fixed_beforehand() -> None:
     decided = dataclasses.replace(undecided, gain_interval=Interval(0.1, 0.2))
     estimates = dict.fromkeys(ESTIMATORS, decided) | {"list-ips": undecided}
     said = verdict(estimates, {}, 0.4)
-    assert said[0].startswith("Not told from today's by list-ips")
-    assert said[1].startswith("A second opinion, with more assumed: Better than today's by item-p")
+    assert said[0].startswith("Not distinguishable from today's by list-ips")
+    assert said[1].startswith("A second opinion, which assumes more: Better than today's by item-p")
     assert len(said) == 2
     del estimates["item-position-ips"]
     assert len(verdict(estimates, {}, 0.4)) == 1
     few = {"list-ips": dataclasses.replace(decided, with_clicks=9)}
-    assert verdict(few, {}, 0.4)[0].startswith("Not told from today's")
+    assert verdict(few, {}, 0.4)[0].startswith("Not distinguishable from today's")
 
 
 def test_targets_are_of_the_items_of_the_log() -> None:
     log = log_of(TWO, 500, seed=0, names="ab")
     other = log_of(TWO[:1], 50, seed=1, names="ba")
-    with pytest.raises(InvalidValue, match=r"item 0 of the policy must be the log's, 'a'.*got 'b'"):
+    with pytest.raises(InvalidValue, match=r"item 0 of the log, 'a'.*got 'b'"):
         ListIPS().estimate(log, shown_in(other))
     with pytest.raises(InvalidValue, match=r"propensities: item 0 of the policy"):
         ListIPS(propensities=shown_in(other)).estimate(log, Mixture(TWO, 2))
@@ -200,7 +200,7 @@ def test_targets_are_of_the_items_of_the_log() -> None:
         shown_in(log_of(TWO, 50, seed=1, names="bz"), names=log.items)
     unseen = log_of(TWO, 50, seed=1, names="baz")  # z is in its catalogue, and never shown
     assert shown_in(unseen, names=log.items).marginals() == pytest.approx(0.5, abs=0.2)
-    with pytest.raises(InvalidValue, match=r"a name an item \(2\), got \(3,\)"):
+    with pytest.raises(InvalidValue, match=r"one name per item \(2\), got \(3,\)"):
         Mixture(TWO, 2, names=np.array(["a", "b", "c"]))
     with pytest.raises(InvalidValue, match="item 1 of the policy"):
         ListIPS().estimate(log, fixed_list(["a", "c"], np.array(["a", "c"])))
@@ -217,9 +217,9 @@ def test_single_displays_are_mapped_by_name_too() -> None:
 def test_queries_of_different_widths_are_named() -> None:
     two, three = log_of(TWO, 100, seed=0), log_of(all_rankings(3, 3), 100, seed=0)
     targets = [Mixture([[0, 1]], 3), Mixture([[0, 1, 2]], 3)]
-    with pytest.raises(InvalidValue, match=r"as many positions, got \[2, 3\]"):
+    with pytest.raises(InvalidValue, match=r"same number of positions, got \[2, 3\]"):
         evaluate([two, three], targets)
-    with pytest.raises(InvalidValue, match=r"ListIPS.*as many positions, got \[2, 3\]"):
+    with pytest.raises(InvalidValue, match=r"ListIPS.*same number of positions, got \[2, 3\]"):
         ListIPS().estimate([two, three], targets)
 
 
@@ -233,7 +233,7 @@ def test_what_is_left_out_is_said_everywhere() -> None:
         assert "100 lists shorter than 2 were left out." in notes, estimator.name
     target = learned(cr.policy("uniform"), short)
     notes = ItemPositionIPS(propensities=target).estimate(part(log, slice(500)), target).notes
-    assert notes[0].startswith("Of what the policy learned from: 100 lists shorter")
+    assert notes[0].startswith("In what the policy learned from: 100 lists shorter")
 
 
 def test_bernstein_needs_independent_terms_and_a_bound() -> None:

@@ -18,7 +18,7 @@ from clickrank.plots import (
     survival_figure,
     svg,
 )
-from clickrank.plots.style import look, spread
+from clickrank.plots.figure_style import look, spread
 
 X = np.array([1, 10, 100, 1000])
 
@@ -150,5 +150,5 @@ def test_a_map_of_zeros_or_of_one_number_can_be_drawn() -> None:
     for values in (np.zeros((1, 2)), np.full((1, 2), 3.0)):
         svg(grid_figure([1, 2], [1], values), "flat")
     for values in (np.full((1, 2), np.nan), np.zeros((2, 1))):
-        with pytest.raises(InvalidValue, match=r"values must have shape \(1, 2\) and be known"):
+        with pytest.raises(InvalidValue, match=r"values must have shape \(1, 2\) and not be NaN"):
             grid_figure([1, 2], [1], values)

@@ -13,6 +13,13 @@ from typing import Any
 TOLERANCE = 1e-6
 #: Keys whose values are sentences for people, which may be worded in another way.
 PROSE = {"summary"}
+#: Keys whose values are sentences with numbers: the words may change, the numbers may not.
+FINDINGS = {"assumes", "notes", "verdict"}
+FINDINGS |= {"assumptions", "doubts", "measured", "note", "recommendation", "text", "why"}
+#: Values of JSON that are ordinary words too: in what a command prints they may be replaced.
+ORDINARY = {"click", "clicks", "counted", "estimated", "first", "impressions", "item", "largest"}
+ORDINARY |= {"lists", "logged", "most", "number", "one", "position", "query", "rounds", "rows"}
+ORDINARY |= {"attraction", "examination", "horizon", "start"}
 
 
 def differences(found: Any, want: Any, more: bool = False, at: str = "") -> list[str]:
@@ -31,12 +38,25 @@ def differences(found: Any, want: Any, more: bool = False, at: str = "") -> list
         both = (key for key in want if key in found)
         inner = (differences(found[key], want[key], more, f"{at}/{key}") for key in both)
         return lost + ([] if more else new) + [line for lines in inner for line in lines]
+    if at == "/words":
+        found, want = ([word for word in words if word not in ORDINARY] for words in (found, want))
     if isinstance(found, list) and isinstance(want, list) and len(found) == len(want):
         pairs = enumerate(zip(found, want, strict=True))
         return [line for i, (a, b) in pairs for line in differences(a, b, more, f"{at}/{i}")]
     if at.rpartition("/")[2] in PROSE and isinstance(found, str) and isinstance(want, str):
         return [] if found else [f"{at}: is empty"]
+    if FINDINGS & set(at.split("/")) and isinstance(found, str) and isinstance(want, str):
+        found, want = numbers_in(found), numbers_in(want)
     return [] if _same(found, want) else [f"{at or '/'}: {_short(found)}, but was {_short(want)}"]
+
+
+def numbers_in(text: str) -> list[str]:
+    """Return the numbers of a sentence, in their order.
+
+    >>> numbers_in("Better by list-ips: 0.66 per list (difference +0.21, at 95%).")
+    ['0.66', '+0.21', '95']
+    """
+    return re.findall(r"(?<![\w-])[-+]?\d+(?:[.,]\d+)*(?:e[-+]\d+)?", text)
 
 
 def _same(found: Any, want: Any) -> bool:

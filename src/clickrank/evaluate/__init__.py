@@ -1,22 +1,24 @@
-"""Off-policy evaluation: what a policy would have earned, from the log of another."""
+"""Off-policy evaluation: estimates of what a policy would have earned on another policy's log."""
 
-from clickrank.evaluate.base import Estimator, Reward, WeightingEstimator, effective_size
 from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
 from clickrank.evaluate.cascade_dr import CascadeDR
-from clickrank.evaluate.direct import DirectMethod
+from clickrank.evaluate.direct_method import DirectMethod
+from clickrank.evaluate.document_ips import DocumentIPS
+from clickrank.evaluate.estimate import Estimate
+from clickrank.evaluate.estimator import Estimator, Reward
 from clickrank.evaluate.evaluation import ESTIMATORS, Evaluation, Settings, evaluate
 from clickrank.evaluate.frozen_policy import frozen, learned
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
-from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
-from clickrank.evaluate.propensities import Chances, propensities_of
-from clickrank.evaluate.pseudo_inverse import PseudoInverse
+from clickrank.evaluate.log_propensities import LogPropensities, propensities_of
+from clickrank.evaluate.position_based_ips import PositionBasedIPS
+from clickrank.evaluate.pseudo_inverse_estimator import PseudoInverse
 from clickrank.evaluate.replay import Replay
-from clickrank.evaluate.result import Estimate
-from clickrank.evaluate.reward_interaction import RewardInteractionIPS
+from clickrank.evaluate.reward_interaction_ips import RewardInteractionIPS
 from clickrank.evaluate.targets import fixed_list, shown_in
-from clickrank.evaluate.terms import Terms
-from clickrank.evaluate.usable_part import part
+from clickrank.evaluate.usable_impressions import part
+from clickrank.evaluate.weighted_terms import WeightedTerms
+from clickrank.evaluate.weighting import WeightingEstimator, effective_size
 from clickrank.rankings.distributions import Marginals, Mixture, RankingDistribution, UniformLists
 from clickrank.stats.intervals import Interval
 
@@ -24,7 +26,6 @@ __all__ = [
     "ESTIMATORS",
     "BootstrappedReplay",
     "CascadeDR",
-    "Chances",
     "DirectMethod",
     "DocumentIPS",
     "Estimate",
@@ -33,6 +34,7 @@ __all__ = [
     "Interval",
     "ItemPositionIPS",
     "ListIPS",
+    "LogPropensities",
     "Marginals",
     "Mixture",
     "PositionBasedIPS",
@@ -42,8 +44,8 @@ __all__ = [
     "Reward",
     "RewardInteractionIPS",
     "Settings",
-    "Terms",
     "UniformLists",
+    "WeightedTerms",
     "WeightingEstimator",
     "effective_size",
     "evaluate",

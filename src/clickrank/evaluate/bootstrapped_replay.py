@@ -1,4 +1,8 @@
-"""Bootstrapped replay: replay on logs drawn again from the log, as long as it takes."""
+"""Bootstrapped replay: replay on long logs that are drawn from the log with replacement.
+
+V̂ = mean of replay's estimates on logs of n / c impressions, where replay keeps a share c
+(mary2014)
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,9 @@ import numpy as np
 
 from clickrank._core.validate import check_int
 from clickrank.errors import CannotEvaluate
-from clickrank.evaluate.base import rewards_of
+from clickrank.evaluate.estimate import Estimate
+from clickrank.evaluate.estimator import rewards_of
 from clickrank.evaluate.replay import Replay, pairs_to_replay
-from clickrank.evaluate.result import Estimate
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
 from clickrank.rankings.distributions import RankingDistribution
@@ -21,28 +25,30 @@ from clickrank.stats.intervals import Interval, student_quantile
 
 @dataclass(frozen=True, kw_only=True)
 class BootstrappedReplay(Replay):
-    """Bootstrapped replay: how a policy does in the long run, though replay keeps little.
+    """Bootstrapped replay: the long-run value of a policy, although replay keeps little of a log.
 
-    Replay keeps a share c of the log, so that a policy that learns is judged by its first n c
-    rounds. Here logs of n / c impressions are drawn from the log with replacement, and each is
-    replayed: it learns for about n rounds. The value is the mean over these logs.
+    Replay keeps a share c of the log, so that a policy that learns is evaluated on its first n c
+    rounds. Here logs of n / c impressions are drawn from the log with replacement and replayed, so
+    that the policy learns for about n rounds. The value is the mean over these logs.
 
     **Source**: mary2014, Algorithm 3 (BRED).
 
-    **Differences**: 1. The text shakes the features of visitors, so that a policy does not meet the
-    same one twice; here are none. A policy then learns of the log's own click rates rather than of
-    the true ones: the value is somewhat too high for a log with few impressions of each list.
-    2. The text draws the long logs from the log itself. Their values then differ too little: they
-    do not know that the log's few impressions of a list might have been others. Here each is drawn
-    from a log of n impressions, which is drawn from the log first. 3. The interval is Student's,
-    from the spread of these values: quantiles of 40 are too near to each other.
+    **Differences**: 1. The paper adds noise to the features of visitors, so that a policy does not
+    meet the same visitor twice; here visitors have no features. A policy then learns the click
+    rates of the log rather than the true ones, and the value is somewhat too high for a log with
+    few impressions of each list. 2. The paper draws the long logs from the log itself. Their values
+    then vary too little, as they ignore that the log's few impressions of a list are random. Here
+    each long log is drawn from a log of n impressions that is itself drawn from the log. 3. The
+    interval is Student's, from the standard deviation of these values: the quantiles of 40 values
+    are too close together.
 
     Parameters
     ----------
     resamples
-        How many logs to draw.
+        Number of logs to draw.
     most_rounds
-        Of all logs together; with more to play, they are shorter and a note says so.
+        Largest number of impressions in all drawn logs together. If they would have more, they are
+        shortened and a note says so.
     propensities, floor, least_effective
         See `clickrank.evaluate.Replay`.
     reward, level, repeats, seed
@@ -53,7 +59,7 @@ class BootstrappedReplay(Replay):
     most_rounds: int = 20_000_000
 
     name = "bootstrapped-replay"
-    assumes = "Holds however people click, but for what the log's own click rates are off by."
+    assumes = "Holds however people click, apart from errors in the click rates of the log."
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -69,22 +75,22 @@ class BootstrappedReplay(Replay):
         """Return the value of a target, or of a policy that learns for about n rounds."""
         pairs, notes = pairs_to_replay(log, target, self.propensities)
         rng = self.rng()
-        # However long the logs drawn from it are, they know no more than what it has itself.
-        real, own = self.replayed(pairs, rng)
-        n = own.size
+        # The drawn logs are long, but have no more information than the log itself.
+        rewards_kept, logged = self.replayed(pairs, rng)
+        n = logged.size
         sums = np.zeros(self.resamples)
         counts = np.zeros(self.resamples)
         most = self.most_rounds // self.resamples
         for one, wanted in pairs:
             rewards = rewards_of(one, self.reward).sum(axis=1)
             size = len(rewards)
-            _, share = self.chances(one)
+            _, share = self.acceptance_rates(one)
             allowed = max(most * size // n, 1)
             length = int(min(size / share, allowed))
             if length < int(size / share):
                 notes.append(
-                    f"Logs of {length} impressions were drawn, so that the policy is judged by "
-                    f"about {length * share:.0f} rounds and not {size}."
+                    f"Logs of {length} impressions were drawn, so that the policy is evaluated on "
+                    f"about {length * share:.0f} rounds instead of {size}."
                 )
             for r in range(self.resamples):
                 other = rng.integers(0, size, size)
@@ -94,13 +100,13 @@ class BootstrappedReplay(Replay):
         least = max(self.least_effective, 1)
         if counts.min() < least:
             raise CannotEvaluate(
-                f"Too little overlap: of a drawn log only {counts.min():.0f} impressions can be "
+                f"Too little overlap: only {counts.min():.0f} impressions of a drawn log can be "
                 f"kept, and at least {least:g} are needed."
             )
         values = sums / counts
         value = float(values.mean())
-        # The mean of few logs is itself off, by chance.
+        # The mean of a few logs has a standard error of its own.
         error = float(values.std(ddof=1)) * math.sqrt(1.0 + 1.0 / self.resamples)
         half = student_quantile(self.resamples, self.level) * error
         interval = Interval(value - half, value + half)
-        return self.told(value, interval, real, own, pairs, notes)
+        return self._result(value, interval, rewards_kept, logged, pairs, notes)

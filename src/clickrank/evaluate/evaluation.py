@@ -1,4 +1,4 @@
-"""All estimators on one log and one policy, and what they say together."""
+"""Evaluation of a policy with several estimators, and the verdict."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import numpy as np
 
 from clickrank._core.validate import check_float
 from clickrank.errors import CannotEvaluate, UnknownName, invalid, unknown
-from clickrank.evaluate.base import Estimator, Reward, rewards_of
 from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
 from clickrank.evaluate.cascade_dr import CascadeDR
-from clickrank.evaluate.direct import DirectMethod
+from clickrank.evaluate.direct_method import DirectMethod
+from clickrank.evaluate.document_ips import DocumentIPS
+from clickrank.evaluate.estimate import Estimate
+from clickrank.evaluate.estimator import Estimator, Reward, rewards_of
 from clickrank.evaluate.frozen_policy import learned
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
-from clickrank.evaluate.position_based import DocumentIPS, PositionBasedIPS
-from clickrank.evaluate.pseudo_inverse import PseudoInverse
+from clickrank.evaluate.position_based_ips import PositionBasedIPS
+from clickrank.evaluate.pseudo_inverse_estimator import PseudoInverse
 from clickrank.evaluate.replay import Replay
-from clickrank.evaluate.result import Estimate
-from clickrank.evaluate.reward_interaction import RewardInteractionIPS
-from clickrank.evaluate.usable_part import check_widths, has_lists, part
+from clickrank.evaluate.reward_interaction_ips import RewardInteractionIPS
+from clickrank.evaluate.usable_impressions import check_widths, has_lists, part
 from clickrank.evaluate.verdicts import verdict
+from clickrank.evaluate.weighting import WeightingEstimator
 from clickrank.fit import fit
 from clickrank.logs import Counts, Impressions
 from clickrank.policies import POLICIES, Policy, policy
@@ -31,7 +33,7 @@ from clickrank.rankings.distributions import RankingDistribution
 from clickrank.stats.bootstrap import bootstrap_interval
 from clickrank.stats.intervals import Interval
 
-#: Estimators by name. Which of them decides is in `clickrank.evaluate.verdicts`.
+#: Estimators by name. `clickrank.evaluate.verdicts` says which of them decides.
 ESTIMATORS: dict[str, type[Estimator]] = {
     cls.name: cls
     for cls in (
@@ -47,18 +49,10 @@ ESTIMATORS: dict[str, type[Estimator]] = {
         BootstrappedReplay,
     )
 }
-#: Before the name of an estimator: divided by its own weights.
+#: Prefix of the names of self-normalised estimators.
 SELF_NORMALISED = "sn-"
-_WEIGHTING = (
-    ListIPS,
-    CascadeDR,
-    RewardInteractionIPS,
-    ItemPositionIPS,
-    PseudoInverse,
-    PositionBasedIPS,
-)
-#: What "all" means. Not by document: whoever looks at some positions more, as nearly all do,
-#: contradicts it.
+#: The estimators that are used by default. The document-based one is left out: nearly always some
+#: positions are examined more than others, which contradicts its assumption.
 ALL = (
     "list-ips",
     "sn-list-ips",
@@ -81,22 +75,22 @@ Wanted: TypeAlias = RankingDistribution | Policy
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What all estimators say of one target.
+    """The estimates of one target, and the verdict.
 
     Parameters
     ----------
     logged, logged_interval
-        What the lists of the log earned, on average, where the target is evaluated.
+        Average reward of the log's lists on the impressions evaluated, with its interval.
     estimates
-        By the name of the estimator.
+        Estimates by name of the estimator.
     refused
-        Why others have no answer.
+        Why other estimators have no estimate, by name.
     n
-        How many impressions the target is evaluated on.
+        Number of impressions that the target is evaluated on.
     learned_from
-        How many impressions before those a policy has learned from; 0 if it has not.
+        Number of earlier impressions that a policy has learned from; 0 if it has not.
     verdict
-        Sentences: better than the log's own lists or not, and what that assumes.
+        Sentences that say whether the target is better than the log's lists, and what is assumed.
     """
 
     logged: float
@@ -108,7 +102,7 @@ class Evaluation:
     verdict: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the fields as JSON values."""
         return {
             "logged": self.logged,
             "logged_interval": list(self.logged_interval),
@@ -122,19 +116,19 @@ class Evaluation:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How `evaluate` goes about it.
+    """Settings of `evaluate`.
 
     Parameters
     ----------
     propensities
-        "logged", "estimated" or "uniform" (all lists were equally likely).
+        "logged", "estimated", or "uniform" if all lists were equally likely.
     reward, level, seed
         See `clickrank.evaluate.Estimator`.
     clip
         See `clickrank.evaluate.WeightingEstimator`.
     split
-        The share of the log, from its start, that a policy learns from before it is evaluated on
-        the rest.
+        Share of the log, from its start, that a policy learns from before it is evaluated on the
+        rest.
     model
         The click model to fit for the direct and the doubly robust estimator.
     """
@@ -156,17 +150,17 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a target, or a policy that learns, with several estimators.
 
-    A policy first learns from the earlier part of each log. Then it is evaluated on the rest as it
-    stands, learning no more; only replay lets it learn from the start, over all of the log.
+    A policy first learns from the earlier part of each log, and is then evaluated on the rest
+    without learning further. Only replay lets it learn over the whole log.
 
     Parameters
     ----------
     logs, target
-        A log a query, and a target or a policy for each; or one for all.
+        One log per query, and one target or policy per query or one for all.
     estimators
-        Names out of `ESTIMATORS`, with "sn-" before those that are to be self-normalised.
+        Names from `ESTIMATORS`, with the prefix "sn-" for self-normalised estimators.
     settings
-        By default those of `Settings`.
+        The settings; by default those of `Settings()`.
     """
     chosen = Settings() if settings is None else settings
     check_float("evaluate", "split", chosen.split, 0.0, 1.0 - 1e-9)
@@ -174,7 +168,7 @@ def evaluate(
     single = isinstance(target, (RankingDistribution, Policy))
     wanted: list[Wanted] = [target] * len(every) if single else list(target)  # type: ignore[list-item, arg-type]
     if not every or len(every) != len(wanted):
-        rule = f"there must be a log, and a target for each of {len(every)}"
+        rule = f"there must be at least one log, and one target per log ({len(every)})"
         raise invalid("evaluate", rule, len(wanted))
     check_widths(every, "evaluate")
     learns = any(isinstance(w, Policy) for w in wanted)
@@ -217,9 +211,9 @@ def evaluate(
 
 
 def fitted_policy(name: str, log: Impressions, split: float) -> Policy:
-    """Make a policy for a log; what it must know of the page is fitted to the log's first part.
+    """Return a policy for a log, with the length of the log as its horizon.
 
-    Its horizon, if it needs one, is the length of the log.
+    If it must know the examination of positions, this is fitted to the first part of the log.
     """
     early = part(log, slice(0, max(round(len(log.rankings) * split), 1)))
     model = None
@@ -229,7 +223,7 @@ def fitted_policy(name: str, log: Impressions, split: float) -> Policy:
 
 
 def _logged(logs: Sequence[Impressions], settings: Settings) -> tuple[float, Interval]:
-    """Return what the log's own lists earned."""
+    """Return the average reward of the logs' lists, with its interval."""
     rewards = np.vstack([rewards_of(one, settings.reward) for one in logs])
     there = np.vstack([(one.rankings >= 0).astype(np.float64) for one in logs])
     if all(has_lists(one) for one in logs):  # shorter lists have no clicks below their end
@@ -245,22 +239,22 @@ def _logged(logs: Sequence[Impressions], settings: Settings) -> tuple[float, Int
 
 
 def _made(name: str, settings: Settings, logs: Sequence[Impressions]) -> Estimator:
-    """Return the estimator of this name, or refuse."""
+    """Return the estimator of this name, or raise."""
     plain = name.removeprefix(SELF_NORMALISED)
     cls = ESTIMATORS.get(plain)
-    if cls is None or (plain != name and not issubclass(cls, _WEIGHTING)):
+    if cls is None or (plain != name and not issubclass(cls, WeightingEstimator)):
         raise _no_such(name)
     given: dict[str, Any] = {
         "reward": settings.reward,
         "level": settings.level,
         "seed": settings.seed,
     }
-    if issubclass(cls, (*_WEIGHTING, Replay)):
+    if issubclass(cls, (WeightingEstimator, Replay)):
         given["propensities"] = settings.propensities
-    if issubclass(cls, _WEIGHTING):
+    if issubclass(cls, WeightingEstimator):
         given |= {"self_normalised": plain != name, "clip": settings.clip}
         if settings.reward == "any click" and not cls.knows_any_click:
-            raise CannotEvaluate("Whether there is any click is no sum over items at positions.")
+            raise CannotEvaluate("The reward 'any click' is not a sum over items at positions.")
     if cls in (DirectMethod, CascadeDR):
         given["model"] = settings.model
     if cls is PositionBasedIPS:
@@ -269,12 +263,12 @@ def _made(name: str, settings: Settings, logs: Sequence[Impressions]) -> Estimat
 
 
 def _fitted_noted(found: Estimate, estimator: Estimator) -> Estimate:
-    """Say that examination is not known but fitted, which the interval does not know."""
+    """Add a note that examination was fitted, which the interval ignores."""
     if type(estimator) is not PositionBasedIPS:
         return found
     note = (
-        "Examination was fitted to the same impressions, and is taken as exact: the interval does "
-        "not know how far it is off."
+        "Examination was fitted to the same impressions and is taken as exact: the interval does "
+        "not cover its error."
     )
     return dataclasses.replace(found, notes=(*found.notes, note))
 
@@ -282,27 +276,27 @@ def _fitted_noted(found: Estimate, estimator: Estimator) -> Estimate:
 def _no_such(name: str) -> UnknownName:
     names = [
         *ESTIMATORS,
-        *(SELF_NORMALISED + n for n, c in ESTIMATORS.items() if issubclass(c, _WEIGHTING)),
+        *(SELF_NORMALISED + n for n, c in ESTIMATORS.items() if issubclass(c, WeightingEstimator)),
     ]
     return unknown("estimator", name, names)
 
 
 def examination(logs: Sequence[Impressions]) -> Any:
-    """Return how much each position is looked at, by the position-based model of all queries."""
+    """Return the examination of each position, fitted to all queries together."""
     if not all(has_lists(one) for one in logs):
-        raise CannotEvaluate("Examination is fitted to whole lists, and the log has none.")
+        raise CannotEvaluate("Examination is fitted to whole lists, but the log has none.")
     width = max(o.rankings.shape[1] for o in logs)
     rows, clicks, first = [], [], 0
     for one in logs:
-        room = width - one.rankings.shape[1]
+        missing = width - one.rankings.shape[1]
         shown = np.where(one.rankings >= 0, one.rankings + first, -1)
-        rows.append(np.pad(shown, ((0, 0), (0, room)), constant_values=-1))
-        clicks.append(np.pad(one.clicks, ((0, 0), (0, room))))
+        rows.append(np.pad(shown, ((0, 0), (0, missing)), constant_values=-1))
+        clicks.append(np.pad(one.clicks, ((0, 0), (0, missing))))
         first += len(one.items)
     found: Any = fit("pbm", Counts.of_lists(np.vstack(rows), np.vstack(clicks)))
     if np.unique(found.part).size > 1 or not (found.examination > 0.0).all():
         raise CannotEvaluate(
-            "The log does not tell how much each position is looked at: no items that were clicked "
-            "link all positions, or one was never clicked."
+            "The log does not determine the examination of each position: no clicked items link "
+            "all positions, or a position was never clicked."
         )
     return found.examination

@@ -1,4 +1,4 @@
-"""Intervals for logs with few clicks, where the bootstrap would be too sure."""
+"""Wider intervals for logs with few clicks, where the bootstrap is overconfident."""
 
 from __future__ import annotations
 
@@ -37,6 +37,6 @@ def few_clicks_notes(with_clicks: int) -> list[str]:
     if with_clicks >= FEW_CLICKS:
         return []
     return [
-        f"Only {with_clicks} impressions have a click that counts: the interval is as wide as that "
-        "allows, and nothing is decided by it."
+        f"Only {with_clicks} impressions have a click that counts: the interval is widened "
+        "accordingly, and it decides nothing."
     ]

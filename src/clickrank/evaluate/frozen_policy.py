@@ -1,4 +1,4 @@
-"""A policy as it stands, learning no more, as a target."""
+"""Policies that no longer learn, as targets of an evaluation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import CannotEvaluate
-from clickrank.evaluate.usable_part import usable
+from clickrank.evaluate.usable_impressions import usable
 from clickrank.learning import Learner
 from clickrank.learning.chooser import Chooser
 from clickrank.learning.policy_propensities import propensities
@@ -24,7 +24,7 @@ from clickrank.rankings.distributions import (
     RankingDistribution,
 )
 
-#: Standard error of a target's probabilities where its lists must be drawn: 40,000 draws.
+#: Largest standard error of a target's probabilities if lists must be drawn: 40,000 draws.
 ACCURACY = 0.0025
 
 
@@ -87,10 +87,10 @@ def frozen(
     accuracy: float = ACCURACY,
     cache: Any = None,
 ) -> RankingDistribution:
-    """Return what a policy would show next, as a target; by default before it has learned.
+    """Return the distribution of a policy's next list, by default before it has learned anything.
 
-    ``state`` and ``cache`` are those of a learner. Without the cache it is what the policy would
-    show after a restart.
+    ``state`` and ``cache`` are those of a learner. Without the cache it is the next list after a
+    restart.
 
     Examples
     --------
@@ -121,20 +121,20 @@ def _target(
 
 
 def learned(policy: Policy, log: Impressions, seed: int = 0) -> RankingDistribution:
-    """Return what a policy would show once it has learned from a log that another has chosen.
+    """Return the distribution of a policy's next list after it has learned from another's log.
 
-    Refused for policies that must remember how they came to a list: they learn from their own only.
+    Policies with a memo are refused, as they learn only from lists that they chose themselves.
     """
     n_items, n_positions = len(log.items), log.rankings.shape[1]
     learner = Learner(policy, n_items, n_positions, seed)
     if learner.memo_size:
         raise CannotEvaluate(
-            f"{policy.name} learns only from lists that it has chosen itself; replay it instead."
+            f"{policy.name} learns only from lists that it has chosen itself; use replay instead."
         )
     notes: tuple[str, ...] = ()
     if len(log.rankings):
         log, about = usable(log, "estimated", lists=True)
-        notes = tuple(f"Of what the policy learned from: {note}" for note in about)
+        notes = tuple(f"In what the policy learned from: {note}" for note in about)
     learner.update_many(log.rankings, np.zeros((len(log.rankings), 0), dtype=np.int64), log.clicks)
     found = propensities(policy, n_items, n_positions, learner.state, seed, ACCURACY, learner.cache)
     return _target(policy, learner.state, found.distribution, log.items, notes, learner.cache)

@@ -1,4 +1,7 @@
-"""Inverse propensity scoring of items at positions."""
+"""Inverse propensity scoring of items at positions.
+
+V̂ = 1/n Σ_i Σ_k w_ik c_ik,  w_ik = π(a_ik at k) / μ(a_ik at k)  (li2018)
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
-from clickrank.evaluate.terms import Terms
+from clickrank.evaluate.estimator import rewards_of
+from clickrank.evaluate.weighted_terms import WeightedTerms
+from clickrank.evaluate.weighting import WeightingEstimator, ratio
 from clickrank.logs import Impressions
 from clickrank.logs.counts import NOTHING
 from clickrank.rankings.distributions import RankingDistribution
@@ -15,27 +19,26 @@ from clickrank.rankings.distributions import RankingDistribution
 
 @dataclass(frozen=True, kw_only=True)
 class ItemPositionIPS(WeightingEstimator):
-    """Inverse propensity by item and position: a click counts as the target shows that item there.
+    """Inverse propensity scoring by item and position.
 
-    V̂ = 1/n Σ_i Σ_k w_ik c_ik,  w_ik = π(a_ik at k) / μ(a_ik at k), with a_ik the item at position
-    k of list i and c_ik its click. Self-normalised: each position is divided by its own average
-    weight.
+    V̂ = 1/n Σ_i Σ_k w_ik c_ik,  w_ik = π(a_ik at k) / μ(a_ik at k), where π is the target, μ the
+    policy that chose the lists, a_ik the item at position k of list i and c_ik its click.
+    Self-normalised: each position is divided by its average weight.
 
-    Unbiased if a click depends on the item and its position alone, and not on what else is on the
-    page. Then it needs far fewer impressions than whole lists do.
+    It is unbiased if a click depends on the item and its position alone, and not on the other items
+    of the page. It then needs far fewer impressions than estimators of whole lists.
 
     **Source**: li2018, section 4.2.
 
-    **Differences**: a log of single displays, which does not say what was shown together, will
-    do: each position is averaged over its own displays.
+    **Differences**: it also takes a log of single displays, which does not say which items were
+    shown together. Each position is then averaged over its own displays.
 
     Parameters
     ----------
     reward, level, repeats, seed
-        See `clickrank.evaluate.Estimator`.
+        See `clickrank.evaluate.Estimator`. The reward must be "clicks".
     propensities, self_normalised, clip, largest_weight, least_effective
-        See `clickrank.evaluate.WeightingEstimator`. The reward
-        must be "clicks".
+        See `clickrank.evaluate.WeightingEstimator`.
     """
 
     name = "item-position-ips"
@@ -44,21 +47,21 @@ class ItemPositionIPS(WeightingEstimator):
     needs_lists = False
     knows_any_click = False
 
-    def terms(self, log: Impressions, target: RankingDistribution) -> Terms:
-        """Return the terms of each impression, without a look at whether the log suffices."""
+    def terms(self, log: Impressions, target: RankingDistribution) -> WeightedTerms:
+        """Return the terms of each impression, without checking that the log is sufficient."""
         found = self.propensities_in(log)
         table = target.marginals()
         width = log.rankings.shape[1]
         there = log.rankings != NOTHING
         wanted = np.where(there, table[log.rankings, range(width)], 0.0)
-        full = ratio(wanted, found.marginals())
-        weights = self.cut(full)
+        uncut = ratio(wanted, found.marginals())
+        weights = self.cut(uncut)
         possible = None
         if found.source == "known":
             possible = ratio(table, found.table).max(axis=0)
-        bound = self.bound(full, possible)
+        bound = self.bound(uncut, possible)
         values = weights * rewards_of(log, self.reward)
         if there.all():
-            return Terms(values, weights, full, 0.0, float(bound.sum()))
-        known = there.astype(np.float64)
-        return Terms(values, weights, full, 0.0, float(bound.max()), there=known)
+            return WeightedTerms(values, weights, uncut, 0.0, float(bound.sum()))
+        observed = there.astype(np.float64)
+        return WeightedTerms(values, weights, uncut, 0.0, float(bound.max()), observed=observed)

@@ -1,4 +1,7 @@
-"""Inverse propensity scoring of whole lists."""
+"""Inverse propensity scoring of whole lists.
+
+V̂ = 1/n Σ_i w_i r_i,  w_i = π(A_i) / μ(A_i)  (horvitz1952; li2018)
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from clickrank.evaluate.base import WeightingEstimator, ratio, rewards_of
-from clickrank.evaluate.propensities import known_policy
-from clickrank.evaluate.terms import Terms
+from clickrank.evaluate.estimator import rewards_of
+from clickrank.evaluate.log_propensities import known_policy
+from clickrank.evaluate.weighted_terms import WeightedTerms
+from clickrank.evaluate.weighting import WeightingEstimator, ratio
 from clickrank.logs import Impressions
 from clickrank.rankings.distributions import RankingDistribution
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListIPS(WeightingEstimator):
-    """Inverse propensity by list: lists that the target shows more often count more.
+    """Inverse propensity scoring by list: lists that the target shows more often count more.
 
-    V̂ = 1/n Σ_i w_i r_i,  w_i = π(A_i) / μ(A_i), with π the target, μ the policy that chose the
-    lists and r the reward. Self-normalised: Σ_i w_i r_i / Σ_i w_i.
+    V̂ = 1/n Σ_i w_i r_i,  w_i = π(A_i) / μ(A_i), where π is the target, μ the policy that chose the
+    lists A_i and r_i the reward of list i. Self-normalised: Σ_i w_i r_i / Σ_i w_i.
 
-    Unbiased however people click. Lists are many, so that weights are large: it needs small pages,
-    targets near the log's policy, or a very long log.
+    It is unbiased however people click. As there are many lists, the weights are large: it needs a
+    small page, a target near the log's policy, or a very long log.
 
     **Source**: horvitz1952; li2018, section 4.1; self-normalised: swaminathan2015.
 
@@ -48,11 +52,11 @@ class ListIPS(WeightingEstimator):
     assumes = "Holds however people click."
     needs = "whole lists"
 
-    def terms(self, log: Impressions, target: RankingDistribution) -> Terms:
-        """Return the terms of each impression, without a look at whether the log suffices."""
+    def terms(self, log: Impressions, target: RankingDistribution) -> WeightedTerms:
+        """Return the terms of each impression, without checking that the log is sufficient."""
         logged = self.propensities_in(log).prefixes()[:, -1:]
-        full = ratio(target.prefix_probabilities(log.rankings)[:, -1:], logged)
-        weights = self.cut(full)
+        uncut = ratio(target.prefix_probabilities(log.rankings)[:, -1:], logged)
+        weights = self.cut(uncut)
         rewards = rewards_of(log, self.reward).sum(axis=1, keepdims=True)
         most = float(log.rankings.shape[1]) if self.reward == "clicks" else 1.0
         possible, drawn = None, False
@@ -62,6 +66,6 @@ class ListIPS(WeightingEstimator):
             ours = target.prefix_probabilities(lists.rankings)[:, -1]
             theirs = logging.prefix_probabilities(lists.rankings)[:, -1]
             possible, drawn = np.array([ratio(ours, theirs).max()]), not lists.exact
-        bound = self.bound(full, possible)
+        bound = self.bound(uncut, possible)
         high = float(bound.sum()) * most
-        return Terms(weights * rewards, weights, full, 0.0, high, most, drawn=drawn)
+        return WeightedTerms(weights * rewards, weights, uncut, 0.0, high, most, drawn=drawn)

@@ -1,4 +1,8 @@
-"""Replay: a policy runs over the log, and counts where it would have shown the same list."""
+"""Replay: a policy runs over the log, and is rewarded where it chooses the list that was shown.
+
+V̂ = average reward of the impressions i with π_i's list equal to A_i, each taken with probability
+c / μ(A_i), where c is the smallest propensity  (lihong2011; dudik2012)
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,11 @@ from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float
 from clickrank.errors import CannotEvaluate, invalid
-from clickrank.evaluate.base import COVERED, ERRORS, Estimator, rewards_of
+from clickrank.evaluate.estimate import Estimate
+from clickrank.evaluate.estimator import LEAST_COVERAGE, TOLERATED_ERRORS, Estimator, rewards_of
 from clickrank.evaluate.few_clicks import few_clicks_notes, widened_if_few
-from clickrank.evaluate.propensities import Source, known_policy, propensities_of
-from clickrank.evaluate.result import Estimate
-from clickrank.evaluate.usable_part import check_random, pairs_of, usable
+from clickrank.evaluate.log_propensities import Source, known_policy, propensities_of
+from clickrank.evaluate.usable_impressions import check_random, pairs_of, usable
 from clickrank.learning import Learner
 from clickrank.logs import Impressions
 from clickrank.policies import Policy
@@ -31,30 +35,31 @@ from clickrank.stats.intervals import Interval, difference_interval
 class Replay(Estimator):
     """Replay: keep the impressions whose list is the one that the policy chooses.
 
-    Impression by impression the policy chooses a list. If it is the one that was shown, its clicks
-    count, and a policy that learns learns from it; else the impression is passed over. The value
-    is the average reward of what was kept.
+    For each impression the policy chooses a list. If it is the list that was shown, its clicks
+    count, and a policy that learns is updated with them. Otherwise the impression is skipped. The
+    value is the average reward of the impressions kept.
 
-    If the log's lists were drawn uniformly, what is kept happens just as if the policy had been
-    running, learning included. If they were drawn otherwise, an impression is kept only with
-    probability c / μ(A), where c is the smallest propensity: every list is then kept as often. Of
-    N possible lists about one impression in N is left: for small pages. Whatever the policy shows,
-    the share kept is c if the log could show it: with less, it is refused.
+    If the log's lists were drawn uniformly, the impressions kept are as if the policy had been
+    running, learning included. Otherwise an impression is kept only with probability c / μ(A),
+    where μ(A) is the propensity of its list and c the smallest propensity, so that every list is
+    kept equally often. With N possible lists about one impression in N is kept: replay is for small
+    pages. The expected share kept is c for every policy whose lists the log could show. A smaller
+    share is refused.
 
     **Source**: lihong2011, Algorithm 3. For other than uniform logs: dudik2012, section 3.
 
-    **Differences**: lists take the place of single items. Counting items at single positions that
-    happen to be the same would keep more, but a policy that learns from lists cannot learn from
-    parts of them; of a policy that does not learn, `ItemPositionIPS` does it with less variance.
+    **Differences**: lists take the place of single items. Comparing single positions would keep
+    more impressions, but a policy that learns from lists cannot learn from parts of them; for a
+    policy that does not learn, `ItemPositionIPS` does so with less variance.
 
     Parameters
     ----------
     propensities
         "logged", "estimated", "uniform", or the policy that chose the log's lists.
     floor
-        The smallest propensity that a list could have (c); the smallest in the log if left out.
+        The smallest propensity that a list could have (c); by default the smallest in the log.
     least_effective
-        Refuse if fewer impressions are kept.
+        Smallest number of impressions kept that is not refused.
     reward, level, repeats, seed
         See `clickrank.evaluate.Estimator`.
     """
@@ -79,46 +84,47 @@ class Replay(Estimator):
         log: Impressions | Sequence[Impressions],
         target: RankingDistribution | Policy | Sequence[RankingDistribution | Policy],
     ) -> Estimate:
-        """Return the value of a target, or of a policy that learns on its way.
+        """Return the value of a target, or of a policy that learns during the log.
 
-        Several queries are given as as many logs and targets; each learns for itself.
+        For several queries, give one log and one target per query. A policy learns each query
+        separately.
         """
         pairs, notes = pairs_to_replay(log, target, self.propensities)
-        rewards, own = self.replayed(pairs, self.rng())
+        rewards, logged = self.replayed(pairs, self.rng())
         if any(isinstance(wanted, Policy) for _, wanted in pairs):
             notes.append(
-                f"The policy learned from {rewards.size} impressions, the ones kept; the interval "
-                "is of this one run of it."
+                f"The policy learned from the {rewards.size} impressions kept; the interval does "
+                "not cover how another run of the policy would differ."
             )
         interval = bootstrap_interval(
             rewards[:, None], lambda means: means[..., 0], self.level, self.repeats, self.seed
         )
-        return self.told(float(rewards.mean()), interval, rewards, own, pairs, notes)
+        return self._result(float(rewards.mean()), interval, rewards, logged, pairs, notes)
 
-    def told(
+    def _result(
         self,
         value: float,
         interval: Interval,
-        kept: Floats,
-        own: Floats,
+        rewards: Floats,
+        logged: Floats,
         pairs: Sequence[tuple[Impressions, RankingDistribution | Policy]],
         notes: list[str],
     ) -> Estimate:
-        """Return the result; ``kept`` are the rewards of the impressions kept, ``own`` of all."""
-        with_clicks = int((kept > 0.0).sum())
+        """Return the estimate, from the rewards of the impressions kept and of all impressions."""
+        with_clicks = int((rewards > 0.0).sum())
         most = self.most(pairs)
-        interval = widened_if_few(interval, value, with_clicks, kept.size, most, self.level)
+        interval = widened_if_few(interval, value, with_clicks, rewards.size, most, self.level)
         return Estimate(
             estimator=self.name,
             value=value,
             interval=interval,
-            gain=value - float(own.mean()),
-            gain_interval=difference_interval(value, interval, own, self.level),
+            gain=value - float(logged.mean()),
+            gain_interval=difference_interval(value, interval, logged, self.level),
             bernstein=None,
             level=self.level,
-            n=own.size,
-            effective_size=float(kept.size),
-            largest_weight=own.size / kept.size,
+            n=logged.size,
+            effective_size=float(rewards.size),
+            largest_weight=logged.size / rewards.size,
             with_clicks=with_clicks,
             assumes=self.assumes,
             notes=(*notes, *few_clicks_notes(with_clicks)),
@@ -129,7 +135,7 @@ class Replay(Estimator):
         pairs: Sequence[tuple[Impressions, RankingDistribution | Policy]],
         rng: np.random.Generator,
     ) -> tuple[Floats, Floats]:
-        """Return the rewards of what is kept, and of all; refuse if the logs cannot tell."""
+        """Return the rewards of the impressions kept and of all; raise if too few are kept."""
         kept: list[Floats] = []
         every: list[Floats] = []
         expected = variance = 0.0
@@ -137,36 +143,35 @@ class Replay(Estimator):
             earned = rewards_of(one, self.reward).sum(axis=1)
             kept.append(earned[self.kept(one, wanted, np.arange(earned.size), rng)])
             every.append(earned)
-            share = self.chances(one)[1]
+            share = self.acceptance_rates(one)[1]
             expected += earned.size * share
             variance += earned.size * share * (1.0 - share)
-        rewards, own = np.concatenate(kept), np.concatenate(every)
+        rewards, logged = np.concatenate(kept), np.concatenate(every)
         if rewards.size < max(self.least_effective, 1):
             raise CannotEvaluate(
-                f"Too little overlap: of {own.size} impressions {rewards.size} can be kept, and at "
-                f"least {max(self.least_effective, 1):g} are needed. One is kept if the policy "
-                "chose the list that was shown; of lists that the log shows often, only as many "
-                "as of the rarest."
+                f"Too little overlap: of {logged.size} impressions {rewards.size} can be kept, and "
+                f"at least {max(self.least_effective, 1):g} are needed. An impression is kept if "
+                "the policy chooses its list; frequent lists are kept as often as the rarest."
             )
-        error = ERRORS * math.sqrt(max(variance, 0.0))
-        if rewards.size < COVERED * expected - error:
+        error = TOLERATED_ERRORS * math.sqrt(max(variance, 0.0))
+        if rewards.size < LEAST_COVERAGE * expected - error:
             raise CannotEvaluate(
                 f"No overlap: about {1.0 - rewards.size / expected:.0%} of what the policy shows "
                 "(whole lists) is never shown in the log, or the propensities are too large."
             )
-        if rewards.size > (2.0 - COVERED) * expected + error:
+        if rewards.size > (2.0 - LEAST_COVERAGE) * expected + error:
             raise CannotEvaluate(
                 f"The propensities do not fit the log: {expected:.0f} impressions should be kept, "
-                f"and {rewards.size} are."
+                f"but {rewards.size} are."
             )
-        return rewards, own
+        return rewards, logged
 
     def rng(self) -> np.random.Generator:
-        """Return its draws, apart from those that the same seed may have made a log with."""
+        """Return a generator other than the one that may have made a log with the same seed."""
         return np.random.default_rng([self.seed, 11])
 
     def most(self, pairs: Sequence[tuple[Impressions, RankingDistribution | Policy]]) -> float:
-        """Return what a list may at most earn."""
+        """Return the largest reward that a list can have."""
         return float(max(o.rankings.shape[1] for o, _ in pairs)) if self.reward == "clicks" else 1.0
 
     def kept(
@@ -176,20 +181,22 @@ class Replay(Estimator):
         order: Ints,
         rng: np.random.Generator,
     ) -> Ints:
-        """Return which impressions are kept, of those in ``order``, in this order."""
+        """Return which of the impressions in ``order`` are kept, in this order."""
         if isinstance(target, Policy):
-            chances, _ = self.chances(log)
-            return _played(target, log, order, rng.random(order.size) < chances[order], rng)
-        return order[rng.random(order.size) < self.keeping(log, target)[order]]
+            probabilities, _ = self.acceptance_rates(log)
+            drawn = rng.random(order.size) < probabilities[order]
+            return _played(target, log, order, drawn, rng)
+        return order[rng.random(order.size) < self.keep_probabilities(log, target)[order]]
 
-    def keeping(self, log: Impressions, target: RankingDistribution) -> Floats:
-        """Return with what probability each impression is kept, π(A) c / μ(A)."""
-        return self.chances(log)[0] * target.prefix_probabilities(log.rankings)[:, -1]
+    def keep_probabilities(self, log: Impressions, target: RankingDistribution) -> Floats:
+        """Return the probability that each impression is kept, π(A) c / μ(A)."""
+        return self.acceptance_rates(log)[0] * target.prefix_probabilities(log.rankings)[:, -1]
 
-    def chances(self, log: Impressions) -> tuple[Floats, float]:
-        """Return with what probability each impression may be kept, c / μ(A), and c itself.
+    def acceptance_rates(self, log: Impressions) -> tuple[Floats, float]:
+        """Return c / μ(A) of each impression, and c.
 
-        c is also the share of the log that is kept, whatever the policy shows.
+        c / μ(A) is the probability that an impression is kept if the policy chooses its list. c is
+        also the expected share of the log that is kept, whatever the policy shows.
         """
         if isinstance(known_policy(log, self.propensities), UniformLists):
             n, width = log.rankings.shape
@@ -207,7 +214,7 @@ def pairs_to_replay(
     target: RankingDistribution | Policy | Sequence[RankingDistribution | Policy],
     source: Source,
 ) -> tuple[list[tuple[Impressions, RankingDistribution | Policy]], list[str]]:
-    """Return each query's log with its target or policy, checked; and notes on what is left out."""
+    """Return each query's log with its target or policy, and notes on impressions left out."""
     logs = [log] if isinstance(log, Impressions) else list(log)
     wanted = [target] if isinstance(target, (RankingDistribution, Policy)) else list(target)
     stand_in = [
@@ -215,7 +222,7 @@ def pairs_to_replay(
         for o, w in zip(logs, wanted, strict=False)
     ]
     if len(logs) != len(wanted):
-        raise invalid("estimate", f"there must be a target a log ({len(logs)})", len(wanted))
+        raise invalid("estimate", f"there must be one target per log ({len(logs)})", len(wanted))
     found: list[tuple[Impressions, RankingDistribution | Policy]] = []
     notes: list[str] = []
     for (whole_log, other), wish in zip(pairs_of(logs, stand_in), wanted, strict=True):
@@ -229,6 +236,7 @@ def pairs_to_replay(
 def _played(
     policy: Policy, log: Impressions, order: Ints, drawn: Any, rng: np.random.Generator
 ) -> Ints:
+    """Return the impressions that a policy keeps which learns from them."""
     learner = Learner(policy, len(log.items), log.rankings.shape[1])
     kept = np.empty(order.size, dtype=np.int64)
     count = kernel_for(_play, code_of(policy))(
@@ -262,9 +270,10 @@ def _play(
     memo: Ints,
     kept: Ints,
 ) -> int:
+    """Write the impressions kept, and return their number."""
     count = 0
     for turn in range(order.shape[0]):
-        # Without a draw the policy is not asked: it would be passed over whatever it chose.
+        # The impression would be skipped whatever the policy chose.
         if not drawn[turn]:
             continue
         i = order[turn]

@@ -15,15 +15,15 @@ from clickrank.rankings.enumeration import item_shares
 
 
 def shown_in(log: Impressions, names: NDArray[Any] | None = None) -> RankingDistribution:
-    """Return the policy that chose a log's lists, by their frequencies: today's, on average.
+    """Return the average policy of a log, estimated by the frequencies of its lists.
 
     Parameters
     ----------
     log
         The log of the policy.
     names
-        The items of the log that it is to be evaluated on, if that is another: items are numbered
-        by them, and one that is not among them is refused.
+        The items of the log to evaluate on, if it is another log. Items are numbered in that order,
+        and an item that is not among them is refused.
 
     Examples
     --------
@@ -34,7 +34,8 @@ def shown_in(log: Impressions, names: NDArray[Any] | None = None) -> RankingDist
     rankings, called = log.rankings, log.items
     if names is not None:
         shown = np.flatnonzero(np.bincount(rankings[rankings >= 0], minlength=len(called)))
-        numbers = np.full(len(called) + 1, -1, dtype=np.int64)  # the last: where nothing is
+        # The last entry stands for positions without an item, which have the number -1.
+        numbers = np.full(len(called) + 1, -1, dtype=np.int64)
         numbers[shown] = _numbers(called[shown].tolist(), names)
         rankings, called = numbers[rankings], names
     if (rankings >= 0).all():
@@ -52,7 +53,7 @@ def fixed_list(items: Sequence[Any], names: NDArray[Any]) -> Mixture:
 
 
 def _numbers(items: Sequence[Any], names: NDArray[Any]) -> list[int]:
-    """Return the number of each item among the names, or refuse."""
+    """Return the number of each item among the names, or raise."""
     numbers = {str(name): number for number, name in enumerate(names.tolist())}
     for item in items:
         if str(item) not in numbers:
@@ -61,15 +62,15 @@ def _numbers(items: Sequence[Any], names: NDArray[Any]) -> list[int]:
 
 
 def check_of_log(target: RankingDistribution, log: Impressions, owner: str) -> None:
-    """Check that a target has the items and positions of a log."""
+    """Raise if a target has other items or positions than a log."""
     n_items, width = len(log.items), log.rankings.shape[1]
     if (target.n_items, target.n_positions) != (n_items, width):
-        rule = f"the policy must have the log's {n_items} items and {width} positions"
+        rule = f"the policy must have the {n_items} items and {width} positions of the log"
         raise invalid(owner, rule, (target.n_items, target.n_positions))
     if target.names is None or target.names is log.items:
         return
     pairs = zip(target.names.tolist(), log.items.tolist(), strict=True)
     for number, (mine, other) in enumerate(pairs):
         if str(mine) != str(other):
-            rule = f"item {number} of the policy must be the log's, {str(other)!r} (see names)"
+            rule = f"item {number} of the policy must be item {number} of the log, {str(other)!r}"
             raise invalid(owner, rule, str(mine))

@@ -1,14 +1,14 @@
-"""What estimates say together, in words."""
+"""Verdicts: sentences that say whether a policy is better than the log's own lists."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from clickrank.evaluate.estimate import Estimate
 from clickrank.evaluate.few_clicks import FEW_CLICKS
-from clickrank.evaluate.result import Estimate
 
-#: Which decides, of those that have an answer: least assumed first; weights that are normalised
-#: before those that are not.
+#: The first of these that has an estimate decides: those that assume least come first, and each
+#: self-normalised estimator comes before the plain one.
 _ORDER = (
     "sn-list-ips",
     "list-ips",
@@ -28,17 +28,21 @@ _ORDER = (
     "replay",
     "bootstrapped-replay",
 )
-#: Asked if the first is undecided, the first of these that answers. It is fixed beforehand: the one
-#: of ten that happens to be decided would be wrong far more often than it says.
+#: If the first is undecided, the first of these that has an estimate is asked. The choice is fixed
+#: in advance: taking whichever of ten estimators is decided would be wrong far too often.
 _SECOND = ("sn-item-position-ips", "item-position-ips")
-#: Those that let a policy learn on its way, which is another value than that of what it learned.
-_ON_THE_WAY = ("replay", "bootstrapped-replay")
+#: Estimators that let a policy learn during the log. They estimate another value than that of the
+#: policy once it has learned.
+_LEARNING = ("replay", "bootstrapped-replay")
+#: Differences up to this size are rounding errors, as when the log's own policy is evaluated.
+_ROUNDING = 1e-9
+_UNDECIDED = "Not distinguishable from today's"
 
 
 def verdict(
     estimates: dict[str, Estimate], refused: dict[str, str], logged: float
 ) -> tuple[str, ...]:
-    """Say in words whether the target is better than what the log shows."""
+    """Return sentences on whether the target is better than the log's lists."""
     answers = [(n, estimates[n]) for n in _ORDER if n in estimates]
     answers = [(n, e) for n, e in answers if e.gain_interval is not None]
     if not answers:
@@ -47,50 +51,45 @@ def verdict(
     name, first = answers[0]
     said = [_sentence(name, first, logged)]
     second = next((n for n in _SECOND if n in dict(answers) and n != name), None)
-    if not _decided(first) and second is not None:
+    if _comparison(first) == _UNDECIDED and second is not None:
         opinion = _sentence(second, estimates[second], logged)
-        said.append(f"A second opinion, with more assumed: {opinion}")
-    apart = _contradiction(answers)
-    if apart is not None:
+        said.append(f"A second opinion, which assumes more: {opinion}")
+    other = _contradicting(answers)
+    if other is not None:
         said.append(
-            f"{apart[0]} and {apart[1]} contradict each other, so that what one of them assumes "
-            "does not hold; believe the one that assumes less."
+            f"{name} and {other} contradict each other, so the assumption of one of them does not "
+            "hold; believe the one that assumes less."
         )
     return tuple(said)
 
 
-def _decided(found: Estimate) -> bool:
-    return _how(found) != _UNTOLD
-
-
 def _sentence(name: str, found: Estimate, logged: float) -> str:
+    """Return the verdict of one estimator, with its numbers and its assumption."""
     assert found.gain_interval is not None
     low, high = found.gain_interval
-    beside = f"{found.value:.4g} a list beside {logged:.4g}"
+    values = f"{found.value:.4g} per list compared with {logged:.4g}"
     spread = f"difference {found.gain:+.4g}, between {low:+.4g} and {high:+.4g}"
-    return f"{_how(found)} by {name}: {beside} ({spread} at {found.level:.0%}). {found.assumes}"
+    return (
+        f"{_comparison(found)} by {name}: {values} ({spread} at {found.level:.0%}). {found.assumes}"
+    )
 
 
-def _how(found: Estimate) -> str:
-    """Say better or worse only beyond rounding: the log's own list is neither."""
+def _comparison(found: Estimate) -> str:
+    """Return whether the target is better, worse or neither."""
     if found.gain_interval is None or found.with_clicks < FEW_CLICKS:
-        return _UNTOLD
+        return _UNDECIDED
     low, high = found.gain_interval
     if low > _ROUNDING:
         return "Better than today's"
-    return "Worse than today's" if high < -_ROUNDING else _UNTOLD
+    return "Worse than today's" if high < -_ROUNDING else _UNDECIDED
 
 
-_UNTOLD = "Not told from today's"
-_ROUNDING = 1e-9
-
-
-def _contradiction(answers: Sequence[tuple[str, Estimate]]) -> tuple[str, str] | None:
-    """Return two estimators whose intervals are apart, if any: the first one and another."""
-    name, first = answers[0]
+def _contradicting(answers: Sequence[tuple[str, Estimate]]) -> str | None:
+    """Return the first estimator whose interval does not overlap that of the deciding one."""
+    _, first = answers[0]
     for other, found in answers[1:]:
-        if other in _ON_THE_WAY or first.interval is None or found.interval is None:
+        if other in _LEARNING or first.interval is None or found.interval is None:
             continue
         if found.interval.low > first.interval.high or found.interval.high < first.interval.low:
-            return name, other
+            return other
     return None

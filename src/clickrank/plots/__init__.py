@@ -1,11 +1,11 @@
-"""Figures: mean curves with confidence bands, readable in print and by the colour-blind."""
+"""Figures: regret, earnings, position effects, heat maps and distributions over runs."""
 
-from clickrank.plots.distribution import Sample, survival_figure
-from clickrank.plots.earned import earned_figure
-from clickrank.plots.grid import grid_figure
-from clickrank.plots.positions import position_figure
-from clickrank.plots.regret import Curve, Reference, regret_figure
-from clickrank.plots.style import require_matplotlib, svg
+from clickrank.plots.by_position import position_figure
+from clickrank.plots.earnings_over_time import earned_figure
+from clickrank.plots.figure_style import require_matplotlib, svg
+from clickrank.plots.heat_map import grid_figure
+from clickrank.plots.regret_curves import Curve, Reference, regret_figure
+from clickrank.plots.survival import Sample, survival_figure
 
 __all__ = [
     "Curve",

@@ -1,4 +1,4 @@
-"""What a click model expects of many lists, and click models fitted to a log."""
+"""Expected rewards of lists by a click model, which is given or fitted to a log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels import ClickModel
 from clickrank.clickmodels.click_model import click_probabilities, code_of, log_prob
 from clickrank.errors import invalid
-from clickrank.evaluate.base import Reward
+from clickrank.evaluate.estimator import Reward
 from clickrank.logs import Counts, Impressions
 
 #: A click model, the name of one to fit to the log, or a function that fits one.
@@ -20,30 +20,32 @@ ModelOrFit: TypeAlias = ClickModel | str | Callable[[Counts], ClickModel]
 
 
 def expected_rewards(model: ClickModel, rankings: Ints, reward: Reward) -> Floats:
-    """Return what the model expects each position of each list to earn.
+    """Return the reward that a model expects at each position of each list.
 
-    For any click, the chance of one is spread over the positions as clicks are.
+    For the reward "any click", the probability of a click is divided among the positions in
+    proportion to their click probabilities.
     """
-    chances = np.zeros(rankings.shape)
-    none = np.zeros(len(rankings))
-    kernel_for(_expect_all, code_of(model))(model.params, rankings, chances, none)
+    clicks = np.zeros(rankings.shape)
+    no_click = np.zeros(len(rankings))
+    kernel_for(_expect_all, code_of(model))(model.params, rankings, clicks, no_click)
     if reward == "clicks":
-        return chances
-    total = chances.sum(axis=1)
-    share = np.divide(1.0 - none, total, out=np.zeros_like(total), where=total > 0.0)
-    chances *= share[:, None]
-    return chances
+        return clicks
+    total = clicks.sum(axis=1)
+    share = np.divide(1.0 - no_click, total, out=np.zeros_like(total), where=total > 0.0)
+    clicks *= share[:, None]
+    return clicks
 
 
-def _expect_all(params: Any, rankings: Ints, chances: Floats, none: Floats) -> None:
+def _expect_all(params: Any, rankings: Ints, expected: Floats, no_click: Floats) -> None:
+    """Write the click probability of each position, and the probability of no click at all."""
     clicks = np.zeros(rankings.shape[1], dtype=np.int64)
     for i in range(rankings.shape[0]):
-        click_probabilities(params, rankings[i], chances[i])
-        none[i] = np.exp(log_prob(params, rankings[i], clicks))
+        click_probabilities(params, rankings[i], expected[i])
+        no_click[i] = np.exp(log_prob(params, rankings[i], clicks))
 
 
 def model_of(model: ModelOrFit, counts: Counts, owner: str) -> ClickModel:
-    """Return the click model, fitted if need be."""
+    """Return the click model, fitted to the counts unless it is given."""
     if isinstance(model, ClickModel):
         return model
     if isinstance(model, str):
@@ -52,12 +54,12 @@ def model_of(model: ModelOrFit, counts: Counts, owner: str) -> ClickModel:
         return fit.fit(model, counts).model()
     found = model(counts)
     if not isinstance(found, ClickModel):
-        raise invalid(owner, "model must be a click model, or give one", found)
+        raise invalid(owner, "model must be a click model, or a function that returns one", found)
     return found
 
 
 def check_model(model: ClickModel, log: Impressions, owner: str) -> None:
-    """Check that a click model is of the log's page."""
+    """Raise if a click model has other numbers of items or positions than the log."""
     shape = len(log.items), log.rankings.shape[1]
     if (model.n_items, model.n_positions) != shape:
         rule = f"the click model must have {shape[0]} items and {shape[1]} positions"

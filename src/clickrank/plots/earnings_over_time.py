@@ -1,4 +1,4 @@
-"""What policies have earned a list, over time, against today's order."""
+"""Earnings figure: reward per list over time, compared with today's order."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clickrank.errors import invalid
-from clickrank.plots.regret import Curve, Reference
-from clickrank.plots.style import End, label_ends, look, new_axes, note
+from clickrank.plots.figure_style import End, label_ends, look, new_axes, note
+from clickrank.plots.regret_curves import Curve, Reference
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,7 +22,7 @@ def earned_figure(
     title: str = "",
     unit: str = "clicks",
 ) -> Figure:
-    """Draw what has been earned a list so far; where a curve crosses a reference, it overtakes it.
+    """Draw the average reward per list up to each round, with references to compare with.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def earned_figure(
     """
     if not curves:
         raise invalid("earned_figure", "curves must not be empty", list(curves))
-    figure, axes = new_axes(title, "lists shown", f"{unit} a list, until then")
+    figure, axes = new_axes(title, "lists shown", f"average {unit} per list so far")
     axes.set_xscale("log")
     ends = []
     for i, reference in enumerate(references):
@@ -61,8 +61,9 @@ def earned_figure(
         ends.append(end)
     means = np.concatenate([*(c.mean for c in curves), *(r.y for r in references)])
     low, high = float(np.nanmin(means)), float(np.nanmax(means))
-    room = 0.05 * max(high - low, 1e-9)
-    axes.set_ylim(low - room, high + room)  # bands of the first rounds are wide, and say little
+    margin = 0.05 * max(high - low, 1e-9)
+    # The bands do not set the limits: those of the first rounds are wide and say little.
+    axes.set_ylim(low - margin, high + margin)
     axes.margins(x=0.01)
     label_ends(axes, ends)
     note(figure, "Lines: means over queries and runs; bands: 95 % confidence intervals over runs.")

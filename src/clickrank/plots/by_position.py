@@ -1,4 +1,4 @@
-"""Numbers by position, as perplexities or what positions do."""
+"""Position figure: numbers by position, such as perplexity or examination."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clickrank.errors import invalid
-from clickrank.plots.regret import Curve
-from clickrank.plots.style import End, label_ends, look, new_axes, note
+from clickrank.plots.figure_style import End, label_ends, look, new_axes, note
+from clickrank.plots.regret_curves import Curve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def position_figure(
     curves: Sequence[Curve], *, title: str = "", ylabel: str, from_zero: bool = False
 ) -> Figure:
-    """Draw a line a model over positions 1, 2, 3 …, with whiskers where an interval is known.
+    """Draw one line per model over positions 1, 2, 3 …, with whiskers where an interval is known.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Regret over time, one curve a policy."""
+"""Regret figure: cumulative regret over time, one curve per policy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import invalid
-from clickrank.plots.style import End, label_ends, look, new_axes, note
+from clickrank.plots.figure_style import End, label_ends, look, new_axes, note
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ AxisScale = Literal["log", "linear"]
 
 
 class Curve(NamedTuple):
-    """A mean over time with a band, which may be NaN where it is not known."""
+    """A mean over time with its confidence band, NaN where the band is not known."""
 
     label: str
     x: Floats | Ints
@@ -49,8 +49,8 @@ def regret_figure(
 ) -> Figure:
     """Draw mean regret over time, each curve with its confidence band and its name at the end.
 
-    A curve keeps its look, by its place in the list, when others are added behind it. An axis on
-    which nothing is above 0 is drawn linear even if "log" was asked for.
+    The colour and line style of a curve depend on its place in the list. An axis on which nothing
+    is above 0 is linear even if "log" is given.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def regret_figure(
         )  # fmt: skip
         if bands:
             _band(axes, curve, yscale, style.colour)
-        # On a log axis a policy that loses nothing, as the oracle, has no line to name.
+        # On a log axis, a policy without regret, such as the oracle, has no line to label.
         if x.size:
             ends.append(End(curve.label, *_last(x, y), style.colour, style.marker))
     if yscale == "linear":
@@ -90,7 +90,7 @@ def regret_figure(
     axes.margins(x=0.01)
     label_ends(axes, ends)
     lossless = [c.label for c in curves if not (c.mean > 0).any()] if yscale == "log" else []
-    without = f" Not shown, as they lose nothing: {', '.join(lossless)}." if lossless else ""
+    without = f" Not shown, as they have no regret: {', '.join(lossless)}." if lossless else ""
     note(figure, _band_note(curves, bands) + without)
     return figure
 
@@ -102,7 +102,7 @@ def _possible(scale: AxisScale, values: Sequence[Floats | Ints]) -> AxisScale:
 
 
 def _drawable(x: Floats | Ints, y: Floats, yscale: str) -> tuple[Floats | Ints, Floats]:
-    """Drop what a log axis cannot show: a policy that has lost nothing yet."""
+    """Return the points that the axis can show: on a log axis those above 0."""
     keep = np.isfinite(y) & ((y > 0) if yscale == "log" else np.full(y.shape, True))
     return x[keep], y[keep]
 
@@ -112,7 +112,7 @@ def _last(x: Floats | Ints, y: Floats) -> tuple[float, float]:
 
 
 def _marked(x: Floats | Ints, i: int, of: int) -> list[int]:
-    """Return about eight points, other ones for each curve, so that markers do not pile up."""
+    """Return about eight points, different ones for each curve, so that markers do not overlap."""
     if x.size < 8:
         return list(range(x.size))
     every = x.size / 8
@@ -124,7 +124,7 @@ def _band(axes: Axes, curve: Curve, yscale: str, colour: str) -> None:
     low = curve.low
     if yscale == "log":
         known &= curve.mean > 0
-        # An interval may reach below 0 while few runs have lost anything; the axis cannot.
+        # An interval may reach below 0 while few runs have any regret; a log axis cannot.
         low = np.maximum(low, np.where(known, curve.mean, 1.0) * 0.05)
     axes.fill_between(
         curve.x, low, curve.high, where=known, color=colour, alpha=0.18, linewidth=0, zorder=2

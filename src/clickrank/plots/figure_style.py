@@ -1,4 +1,4 @@
-"""What all figures share: colours, line styles, axes and labels at the ends of lines."""
+"""Style of all figures: colours, line styles, axes and labels at the ends of lines."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, told apart with every common form of colour blindness; without their
-# yellow, too faint on paper, and black, which is for reference lines; with a grey and a brown.
+# Okabe and Ito's colours, which people with any common form of colour blindness can distinguish.
+# Their yellow is too faint on paper and their black is for reference lines: grey and brown instead.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6F6F6F", "#7A4B12")
-# Four of one and nine of the other: no two of the first 36 curves look alike, even in grey.
+# With four line styles and nine markers, no two of the first 36 curves look alike, even in grey.
 LINES = ("solid", (0, (6, 1.8)), (0, (1.4, 1.4)), (0, (6, 1.6, 1.4, 1.6)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 INK = "#1a1a1a"
@@ -25,7 +25,7 @@ SIZE = (7.2, 4.4)  # inches
 
 
 class Look(NamedTuple):
-    """How one curve is drawn."""
+    """Colour, line style and marker of a curve."""
 
     colour: str
     line: str | tuple[int, tuple[float, ...]]
@@ -33,17 +33,17 @@ class Look(NamedTuple):
 
 
 def look(i: int) -> Look:
-    """Return how the i-th curve is drawn."""
+    """Return the colour, line style and marker of the i-th curve."""
     return Look(COLOURS[i % len(COLOURS)], LINES[i % len(LINES)], MARKERS[i % len(MARKERS)])
 
 
 def require_matplotlib() -> None:
-    """Raise, with the command that installs it, if matplotlib is missing."""
+    """Raise if matplotlib is missing, with the command that installs it."""
     require("Figures need", "plots", but=("jinja2",))
 
 
 def new_axes(title: str, xlabel: str, ylabel: str) -> tuple[Figure, Axes]:
-    """Return a figure with one empty, quiet pair of axes."""
+    """Return a figure with one empty pair of axes, without decoration."""
     require_matplotlib()
     from matplotlib.figure import Figure
 
@@ -75,9 +75,9 @@ class End(NamedTuple):
 
 
 def label_ends(axes: Axes, ends: Sequence[End]) -> None:
-    """Write each label beside the end of its line, moved apart where they would overlap.
+    """Write each label next to the end of its line, moved where labels would overlap.
 
-    Call it last: it reads the limits of the axes, and fixes them.
+    Call it last, as it reads and fixes the limits of the axes.
     """
     axes.set_xlim(axes.get_xlim())
     axes.set_ylim(axes.get_ylim())
@@ -105,7 +105,7 @@ def label_ends(axes: Axes, ends: Sequence[End]) -> None:
 
 
 def spread(heights: Sequence[float], gap: float) -> list[float]:
-    """Move heights in [0, 1] apart until neighbours are a gap apart, as little as is needed.
+    """Move heights in [0, 1] by as little as possible so that neighbours are a gap apart.
 
     >>> spread([0.5, 0.9, 0.5], gap=0.1)
     [0.45, 0.9, 0.55]
@@ -118,7 +118,7 @@ def spread(heights: Sequence[float], gap: float) -> list[float]:
             below, many = groups.pop()
             centre = (below * many + centre * size) / (many + size)
             size += many
-            # A group leaves the axes only if it is taller than they are.
+            # A group extends beyond the axes only if it is taller than they are.
             half = gap * (size - 1) / 2
             centre = max(min(centre, 1.0 - half), half)
         groups.append((centre, size))
@@ -135,9 +135,9 @@ def note(figure: Figure, text: str) -> None:
 
 
 def svg(figure: Figure, name: str) -> str:
-    """Return a figure as an ``<svg>`` element to put into a page; the same figure, the same text.
+    """Return a figure as an ``<svg>`` element for a page. Equal figures give equal text.
 
-    ``name`` keeps the identifiers of two figures on one page apart.
+    ``name`` makes the identifiers of figures on one page different.
     """
     import matplotlib
 
@@ -147,5 +147,5 @@ def svg(figure: Figure, name: str) -> str:
         figure.savefig(file, format="svg", metadata=nothing, transparent=True)
     text = file.getvalue()
     element = text[text.index("<svg") :].strip()
-    # Names of name spaces are no addresses, but a page's own <svg> does not need them.
+    # An <svg> element inside a page needs no XML namespaces.
     return re.sub(r' xmlns(:xlink)?="[^"]*"', "", element).replace("xlink:href=", "href=")

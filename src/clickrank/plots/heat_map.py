@@ -1,4 +1,4 @@
-"""A map: one number for each pair of settings."""
+"""Heat map: one number per pair of settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from clickrank._core.arrays import Floats
 from clickrank.errors import invalid
-from clickrank.plots.style import INK, new_axes, note
+from clickrank.plots.figure_style import INK, new_axes, note
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,10 +25,9 @@ def grid_figure(
     ylabel: str = "",
     what: str = "mean regret at the horizon",
 ) -> Figure:
-    """Draw values of shape (y, x) as a map with the number in each cell, the smallest marked.
+    """Draw values of shape (y, x) as a heat map with a number in each cell, the smallest marked.
 
-    Colours follow the logarithm where all values are above 0. A cell that is not known is NaN and
-    stays empty.
+    Colours follow the logarithm if all values are above 0. Cells with NaN stay empty.
 
     Examples
     --------
@@ -36,7 +35,7 @@ def grid_figure(
     >>> figure.savefig("grid.pdf")  # doctest: +SKIP
     """
     if values.shape != (len(y), len(x)) or not np.isfinite(values).any():
-        rule = f"values must have shape ({len(y)}, {len(x)}) and be known somewhere"
+        rule = f"values must have shape ({len(y)}, {len(x)}) and not be NaN everywhere"
         raise invalid("grid_figure", rule, values.shape)
     figure, axes = new_axes(title, xlabel, ylabel)
     _, bottom, _, height = axes.get_position().bounds
@@ -44,7 +43,7 @@ def grid_figure(
     axes.grid(False)
     shown = np.log10(values) if (values[np.isfinite(values)] > 0).all() else values
     low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
-    # Light where regret is small; the same in print, and with any form of colour blindness.
+    # Light where regret is small, in print and for the colour-blind too.
     axes.imshow(
         shown, cmap="cividis_r", aspect="auto", origin="lower", vmin=low, vmax=max(high, low + 1e-9)
     )

@@ -1,4 +1,7 @@
-"""The direct method: the value by a click model."""
+"""The direct method: the value of a target by a click model.
+
+V̂ = Σ_A π(A) v̂(A)  (dudik2011)
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,16 @@ from clickrank._core.arrays import Floats
 from clickrank._core.validate import check_int
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import CannotEvaluate
-from clickrank.evaluate.base import COVERED, Estimator, rewards_of
-from clickrank.evaluate.few_clicks import few_clicks_notes, widened_if_few
-from clickrank.evaluate.models import (
+from clickrank.evaluate.click_model_rewards import (
     ModelOrFit,
     check_model,
     expected_rewards,
     model_of,
 )
-from clickrank.evaluate.result import Estimate
-from clickrank.evaluate.usable_part import pairs_of, usable
+from clickrank.evaluate.estimate import Estimate
+from clickrank.evaluate.estimator import LEAST_COVERAGE, Estimator, rewards_of
+from clickrank.evaluate.few_clicks import few_clicks_notes, widened_if_few
+from clickrank.evaluate.usable_impressions import pairs_of, usable
 from clickrank.logs import Impressions
 from clickrank.logs.resampling import resampled
 from clickrank.rankings.distributions import Mixture, RankingDistribution
@@ -30,27 +33,27 @@ from clickrank.stats.intervals import Interval, difference_interval, student_qua
 
 @dataclass(frozen=True, kw_only=True)
 class DirectMethod(Estimator):
-    """The direct method: fit a click model to the log, and ask it what the target earns.
+    """The direct method: fit a click model to the log, and compute the target's reward by it.
 
-    V̂ = Σ_A π(A) v̂(A), with v̂ by the click model; over all lists of the target, or draws where
-    these are too many.
+    V̂ = Σ_A π(A) v̂(A), where π is the target and v̂(A) the expected reward of list A by the click
+    model. The sum is over all lists of the target, or over draws if there are too many.
 
-    Little variance, no propensities, and whatever bias the click model has: it is right if people
-    click as the model says, and nothing in the number tells whether they do. `clickrank diagnose`
-    says which model fits the log best.
+    It has little variance and needs no propensities, but has the bias of the click model: it is
+    right if people click as the model says, which the estimate itself cannot show.
+    `clickrank diagnose` says which model fits the log best.
 
     **Source**: dudik2011, section 2.1.
 
-    **Differences**: the interval is Student's, from fits to resampled logs. It knows of the fit's
-    variance, and nothing of the model's bias.
+    **Differences**: the interval is Student's, from fits to resampled logs. It covers the variance
+    of the fit, but not the bias of the model.
 
     Parameters
     ----------
     model
         A click model, the name of one to fit to the log, or a function from counts to one.
     refits
-        How many fits to resampled logs the interval is from; 0 for none. A model that is given
-        leaves nothing to fit, and has no interval.
+        Number of fits to resampled logs for the interval; 0 for no interval. A click model that is
+        given is not fitted, and has no interval.
     reward, level, repeats, seed
         See `clickrank.evaluate.Estimator`; ``repeats`` is not used.
 
@@ -97,10 +100,11 @@ class DirectMethod(Estimator):
         value = float(share @ [v for v, _ in found])
         interval = gain_interval = None
         errors = np.array([error for _, error in found])
-        # If all fits say the same, what is clicked elsewhere does not matter to them.
-        there = not errors.any()
-        told = [_told_by(one, lists, there) for one, lists in zip(logs, every, strict=True)]
-        size, with_clicks = (sum(each) for each in zip(*told, strict=True))
+        # If all fits agree, the model uses clicks at the target's own positions only.
+        at_position = not errors.any()
+        pairs_of_lists = zip(logs, every, strict=True)
+        counts = [_relevant(one, lists, at_position) for one, lists in pairs_of_lists]
+        size, with_clicks = (sum(each) for each in zip(*counts, strict=True))
         if not np.isnan(errors).any():
             error = math.sqrt(float(share**2 @ errors**2))
             half = student_quantile(self.refits, self.level) * error
@@ -110,9 +114,9 @@ class DirectMethod(Estimator):
             interval = widened_if_few(interval, value, with_clicks, size, most, self.level)
             gain_interval = difference_interval(value, interval, own, self.level)
             notes += few_clicks_notes(with_clicks)
-            notes.append("The interval does not know whether the click model is right.")
+            notes.append("The interval does not cover errors of the click model itself.")
         if any(not lists.exact for lists in every):
-            notes.append("The target has too many lists: its value is by draws of it.")
+            notes.append("The target has too many lists: its value is computed from draws.")
         return Estimate(
             estimator=f"{self.name}, {self._model_name()}",
             value=value,
@@ -132,7 +136,7 @@ class DirectMethod(Estimator):
     def _check_shown(
         self, logs: Sequence[Impressions], every: Sequence[Mixture], share: Floats
     ) -> list[str]:
-        """Refuse if a click model cannot be fitted to the log, for what the target shows."""
+        """Raise if no click model can be fitted to the log for the items of the target."""
         if isinstance(self.model, ClickModel):
             return []
         missing = 0.0
@@ -142,11 +146,11 @@ class DirectMethod(Estimator):
             if same and lists.prefix_probabilities(first)[0, -1] < 1.0 - 1e-9:
                 raise CannotEvaluate(
                     "No randomness: the log always shows the same list, and no click model can "
-                    "be told from it."
+                    "be fitted to it."
                 )
             never = np.bincount(one.rankings.ravel(), minlength=len(one.items)) == 0
             missing += weight * float(lists.marginals()[never].sum()) / lists.n_positions
-        if missing > 1.0 - COVERED:
+        if missing > 1.0 - LEAST_COVERAGE:
             raise CannotEvaluate(
                 f"No overlap: about {missing:.0%} of the items that the policy shows are never "
                 "shown in the log, and no click model can be fitted to them."
@@ -154,12 +158,12 @@ class DirectMethod(Estimator):
         if missing < 1e-9:
             return []
         return [
-            f"{missing:.2%} of the items that the policy shows are never shown in the log: of "
-            "these the model knows nothing."
+            f"{missing:.2%} of the items that the policy shows are never shown in the log: the "
+            "model knows nothing about these."
         ]
 
     def _of_query(self, log: Impressions, lists: Mixture) -> tuple[float, float]:
-        """Return the value and its standard error, NaN without refits."""
+        """Return the value of one query and its standard error, NaN without refits."""
         owner = type(self).__name__
         if isinstance(self.model, ClickModel):
             check_model(self.model, log, owner)
@@ -176,6 +180,7 @@ class DirectMethod(Estimator):
         return value, float(np.std(others, ddof=1))
 
     def _value(self, model: ClickModel, lists: Mixture) -> float:
+        """Return the expected reward of the target by a click model."""
         expected = expected_rewards(model, lists.rankings, self.reward).sum(axis=1)
         return float(lists.probabilities @ expected)
 
@@ -185,13 +190,13 @@ class DirectMethod(Estimator):
         return self.model if isinstance(self.model, str) else "fitted"
 
 
-def _told_by(log: Impressions, lists: Mixture, there: bool) -> tuple[int, int]:
-    """Return how many impressions show an item that the target shows, and have a click on one.
+def _relevant(log: Impressions, lists: Mixture, at_position: bool) -> tuple[int, int]:
+    """Return how many impressions show an item of the target, and how many have a click on one.
 
-    At any position, or ``there`` where the target shows it.
+    With ``at_position``, items count only at positions where the target shows them.
     """
     table = lists.marginals()
-    if not there:
+    if not at_position:
         table = np.broadcast_to(table.sum(axis=1, keepdims=True), table.shape)
     theirs = table[log.rankings, range(table.shape[1])] > 0.0
     clicked = theirs & (log.clicks > 0)

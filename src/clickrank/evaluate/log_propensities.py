@@ -1,4 +1,4 @@
-"""How likely what was shown was to be shown: logged, known, or counted in the log."""
+"""Propensities of a log's lists: logged, of a known policy, or estimated by frequencies."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from clickrank.logs.counts import NOTHING
 from clickrank.rankings.distributions import Mixture, RankingDistribution, UniformLists
 from clickrank.rankings.enumeration import item_shares
 
-#: Where propensities come from: the log's own, its frequencies, or all lists were as likely; a
-#: `RankingDistribution` is the policy that chose the lists, where it is known.
+#: Where propensities come from: the log's columns, frequencies in the log, or uniformly drawn
+#: lists; a `RankingDistribution` is the policy that chose the lists, if it is known.
 Source: TypeAlias = Literal["logged", "estimated", "uniform"] | RankingDistribution
 
 #: What to do about a log without propensities, in Python and on the command line.
@@ -28,17 +28,17 @@ OTHER_SOURCES = (
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Chances:
-    """The chances of what was shown.
+class LogPropensities:
+    """The probabilities with which a log's lists were shown.
 
     Parameters
     ----------
     marginal
-        Of each item at its position, in the shape of the log; None if not known.
+        Probability of each item at its position, in the shape of the log; None if not known.
     prefix
-        That the list began as it did, down to each position; None if not known.
+        Probability that the list agrees with the one shown up to each position; None if not known.
     table
-        Of each item at each position on average over the log, (n_items, n_positions).
+        Probability of each item at each position, averaged over the log, (n_items, n_positions).
     source
         "logged", "estimated" or "known".
     """
@@ -49,7 +49,7 @@ class Chances:
     source: str
 
     def prefixes(self) -> Floats:
-        """Return ``prefix``, or refuse."""
+        """Return ``prefix``, or raise if it is not known."""
         if self.prefix is None:
             raise CannotEvaluate(
                 f"The log has no propensities of lists (prefix_propensity): {OTHER_SOURCES} or log "
@@ -58,7 +58,7 @@ class Chances:
         return self.prefix
 
     def marginals(self) -> Floats:
-        """Return ``marginal``, or refuse."""
+        """Return ``marginal``, or raise if it is not known."""
         if self.marginal is None:
             raise CannotEvaluate(
                 f"The log has no propensities of items (propensity): {OTHER_SOURCES} or log them."
@@ -66,37 +66,34 @@ class Chances:
         return self.marginal
 
 
-def propensities_of(log: Impressions, source: Source) -> Chances:
-    """Find the propensities of a log.
+def propensities_of(log: Impressions, source: Source) -> LogPropensities:
+    """Return the propensities of a log.
 
-    Counted in the log they are those of its average policy. That is enough if people click today
-    as they did yesterday, and if which list was shown had nothing to do with who saw it.
+    Frequencies in the log are the propensities of its average policy. They are enough if people's
+    behaviour does not change, and if the choice of the list did not depend on the visitor.
     """
     n_items = len(log.items)
-    if not isinstance(source, RankingDistribution) and source not in (
-        "logged",
-        "estimated",
-        "uniform",
-    ):
+    known = isinstance(source, RankingDistribution)
+    if not known and source not in ("logged", "estimated", "uniform"):
         rule = "propensities must be 'logged', 'estimated', 'uniform' or the policy of the log"
         raise invalid("propensities_of", rule, source)
-    source = known_policy(log, source) or source
-    if isinstance(source, RankingDistribution):
-        check_of_log(source, log, "propensities")
-        table, prefix = source.marginals(), None
+    policy = known_policy(log, source)
+    if policy is not None:
+        check_of_log(policy, log, "propensities")
+        table, prefix = policy.marginals(), None
         if (log.rankings != NOTHING).all():
-            prefix = source.prefix_probabilities(log.rankings)
-        return Chances(_shown(table, log), prefix, table, "known")
+            prefix = policy.prefix_probabilities(log.rankings)
+        return LogPropensities(_shown(table, log), prefix, table, "known")
+    table = item_shares(n_items, log.rankings)
     if source == "estimated":
-        table = item_shares(n_items, log.rankings)
         prefix = None
         if (log.rankings != NOTHING).all():
             prefix = Mixture(log.rankings, n_items).prefix_probabilities(log.rankings)
-        return Chances(_shown(table, log), prefix, table, source)
+        return LogPropensities(_shown(table, log), prefix, table, "estimated")
     if log.propensity is None and log.prefix_propensity is None:
         raise CannotEvaluate(
-            "The log has no propensities: how likely each list was to be shown. Estimate them from "
-            "the log, if its lists were drawn at random; or log them."
+            "The log has no propensities, which say how likely each list was to be shown. Log "
+            "them, or estimate them from the log if its lists were drawn at random."
         )
     for name in ("propensity", "prefix_propensity"):
         array = getattr(log, name)
@@ -106,17 +103,18 @@ def propensities_of(log: Impressions, source: Source) -> Chances:
         if wrong.any():
             rule = f"{name} must be above 0 and at most 1"
             raise invalid("propensities_of", rule, float(array[wrong][0]))
-    table = item_shares(n_items, log.rankings)
-    return Chances(log.propensity, log.prefix_propensity, table, source)
+    return LogPropensities(log.propensity, log.prefix_propensity, table, "logged")
 
 
 def known_policy(log: Impressions, source: Source) -> RankingDistribution | None:
     """Return the policy that chose the lists, if it is known."""
+    if isinstance(source, RankingDistribution):
+        return source
     if source == "uniform":
         return UniformLists(len(log.items), log.rankings.shape[1])
-    return source if isinstance(source, RankingDistribution) else None
+    return None
 
 
 def _shown(table: Floats, log: Impressions) -> Floats:
-    """Return the table's entry of each item shown at its position."""
+    """Return the table's entry for each item shown, at its position."""
     return table[log.rankings, np.arange(log.rankings.shape[1])]

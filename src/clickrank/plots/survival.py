@@ -1,4 +1,4 @@
-"""How a quantity is spread over runs: the share of runs above each value."""
+"""Survival figure: the share of runs above each value."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from clickrank._core.arrays import Floats
 from clickrank.errors import invalid
-from clickrank.plots.style import INK, look, new_axes, note
+from clickrank.plots.figure_style import INK, look, new_axes, note
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
 class Sample(NamedTuple):
-    """One number a run."""
+    """One number per run."""
 
     label: str
     values: Floats
@@ -25,9 +25,9 @@ class Sample(NamedTuple):
 def survival_figure(
     samples: Sequence[Sample], *, title: str = "", xlabel: str = "regret at the horizon"
 ) -> Figure:
-    """Draw the share of runs that lose at least x, on log axes: rare large losses show.
+    """Draw the share of runs that lose at least x, on log axes, which show rare large losses.
 
-    Samples look as the curves at the same place of `regret_figure` do.
+    The i-th sample has the colour and line style of the i-th curve of `regret_figure`.
 
     Examples
     --------
@@ -51,5 +51,5 @@ def survival_figure(
             markeredgecolor="white", markeredgewidth=0.6,
         )  # fmt: skip
     axes.legend(loc="upper right", frameon=False, fontsize=9, labelcolor=INK, handlelength=4)
-    note(figure, "Each line ends at the run that loses most.")
+    note(figure, "Each line ends at the run with the largest loss.")
     return figure

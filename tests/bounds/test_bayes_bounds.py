@@ -109,7 +109,7 @@ def test_wrong_values() -> None:
         cascade_bayes_bound(prior, 5, 2, 100, failure=0.0)
     with pytest.raises(InvalidValue, match="cascade_bayes_bound: horizon"):
         cascade_bayes_bound(prior, 5, 2, 0)
-    with pytest.raises(InvalidValue, match="must be of 5 items"):
+    with pytest.raises(InvalidValue, match="must have 5 items"):
         dctr_bayes_bound(Beta([1.0, 2.0], 3.0), 5, 2, 100)
     with pytest.raises(InvalidValue, match="prior must be a Beta"):
         dctr_bayes_bound((1.0, 2.0), 5, 2, 100)  # type: ignore[arg-type]

@@ -280,5 +280,5 @@ def test_wrong_views() -> None:
         pbm_information(1.0, [1.0], [1])
     with pytest.raises(InvalidValue, match=r"views must have one entry per position \(2\)"):
         pooled_variance(0.5, [1.0, 0.5], [1])
-    with pytest.raises(InvalidValue, match="views must hold a view"):
+    with pytest.raises(InvalidValue, match="views must contain at least one view"):
         debiased_variance(0.5, [1.0], [0])

@@ -152,12 +152,12 @@ BAD: list[tuple[Any, str]] = [
     ),
     (
         lambda: cr.Ranker("pb-mhb", ["a", "b"], 1, prior=Beta([1, 2, 3], 1)),
-        "PBMHB: prior must be of 2 items, or of all, got 3",
+        "PBMHB: prior must have 2 items, or hold for all, got 3",
     ),
     (lambda: made().add_items(["f", "a"]), "items must not be there already, got 'a'"),
     (lambda: made().add_items(["f", "f"]), "items must be a sequence of distinct ids"),
     (lambda: made().add_items(["f"], prior=3), "prior must be a clickrank.priors.Beta, got 3"),  # type: ignore[arg-type]
-    (lambda: made().add_items(["f"], prior=Beta([1, 2], 1)), "prior must be of 1 items"),
+    (lambda: made().add_items(["f"], prior=Beta([1, 2], 1)), "prior must have 1 items"),
     (lambda: made().add_items(["f"], prior=Beta(0.5, 1)), "prior must have whole numbers"),
     (
         lambda: made("uniform").add_items(["f"], prior=Beta()),

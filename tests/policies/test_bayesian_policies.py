@@ -372,13 +372,13 @@ def test_errors_are_kind() -> None:
     ):
         with pytest.raises(InvalidValue, match=f"BayesUCB: {message}"):
             BayesUCB(**{"failure": 0.1, **wrong})  # type: ignore[arg-type]
-    with pytest.raises(InvalidValue, match="prior must be of 4 items, or of all, got 3"):
+    with pytest.raises(InvalidValue, match="prior must have 4 items, or hold for all, got 3"):
         Learner(ThompsonSampling("dctr", PRIOR), 4, 2)
     with pytest.raises(DoesNotApply, match=r"got 'casade'\. Did you mean 'cascade'\?$"):
         cr.policy("thompson", click_model="casade")
     with pytest.raises(InvalidValue, match=r"Ensemble: scores\[1, 0\] must be between 0 and 1"):
         Ensemble([[0.5, 0.1], [1.5, 0.1]])
-    with pytest.raises(InvalidValue, match="Greedy: prior must be of 4 items"):
+    with pytest.raises(InvalidValue, match="Greedy: prior must have 4 items"):
         Learner(Greedy(PRIOR), 4, 2)
     with pytest.raises(InvalidValue, match=r"Ensemble: scores must have one entry an item \(4\)"):
         Learner(Ensemble([0.5, 0.1]), 4, 2)

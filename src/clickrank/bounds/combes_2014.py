@@ -1,4 +1,4 @@
-"""The bound of combes2014: one item at a time, with click rates unimodal on a known graph."""
+"""The bound of combes2014: one position, and click rates that are unimodal on a known graph."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def unimodal_lower_bound(rates: Vector, neighbours: Sequence[Sequence[int]] | No
     """Return the constant C such that no uniformly efficient policy beats C·log T.
 
     Σ_k Δ_k/d(μ_k, μ*) over the neighbours k of the best item, Δ_k = μ* - μ_k. Other items do not
-    add to it: that clicks are unimodal rules them out. OSUB reaches it: its regret is at most
+    add to it, as unimodality rules them out. OSUB reaches it: its regret is at most
     (1 + ε) C·log T + O(log log T) for every ε > 0.
 
     Parameters
     ----------
     rates
         The click rates μ of the items, unimodal on the graph: every item but the best has a
-        neighbour with a larger one.
+        neighbour with a larger click rate.
     neighbours
-        For each item the numbers of its neighbours, as for `clickrank.policies.OSUB`. By default a
-        line: each item and the next.
+        For each item the numbers of its neighbours, as for `clickrank.policies.OSUB`. By default
+        the graph is a line, in which each item is a neighbour of the next.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The divergence that lower bounds are made of."""
+"""The Kullback–Leibler divergence of Bernoulli distributions, which lower bounds use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Bounds of gauthier2022: clicks by item and position, where no parameter is known.
+"""Bounds of gauthier2022: clicks by item and position, with unknown parameters.
 
-All but one are constants C of an upper bound C·log T + O(log log T). The last term is not known, so
-that at short horizons regret may be above C·log T.
+All but `pb_lower_bound` return the constant C of an upper bound C·log T + O(log log T). The last
+term is not known, so that at short horizons regret may be above C·log T.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from clickrank.clickmodels import PBM, Cascade
 from clickrank.errors import invalid
 from clickrank.numerics.exploration_program import solve_program
 from clickrank.numerics.exploration_rivals import Workspace, workspace
+from clickrank.rankings.enumeration import all_rankings
 
 #: More lists than this are not enumerated: twenty items at five positions are below it.
 MOST_LISTS = 2_000_000
@@ -49,8 +50,8 @@ def grab_upper_bound(model: PBM | ArrayLike) -> float:
 
     Notes
     -----
-    As printed. A list that replaces one item differs from the best one at one position, for which
-    Theorem 2 gives 2/Δ_a: the printed constant is four times as large as its proof needs.
+    The constant is as printed. A list that replaces one item differs from the best one at one
+    position, for which Theorem 2 gives 2/Δ_a: the printed term is four times as large as needed.
 
     Examples
     --------
@@ -66,8 +67,8 @@ def grab_upper_bound(model: PBM | ArrayLike) -> float:
 def kl_comb_ucb_upper_bound(model: PBM | ArrayLike, lists: ArrayLike | None = None) -> float:
     """Return the constant C of KL-CombUCB's upper bound C·log T + O(log log T).
 
-    Σ_a 2 K_a²/Δ_a over all lists a that are not the best, where K_a is at how many positions a
-    differs from the closest best list (Theorem 2).
+    Σ_a 2 K_a²/Δ_a over all lists a that are not the best, where K_a is the number of positions at
+    which a differs from the closest best list (Theorem 2).
 
     Parameters
     ----------
@@ -169,7 +170,7 @@ def pb_lower_bound(model: PBM) -> float:
     model
         A position-based model in any order, with attractions above 0, of which those in the list
         and the first outside differ, and examinations that differ. Positions that nobody examines
-        are as good as not there.
+        are ignored.
 
     Returns
     -------
@@ -266,13 +267,13 @@ def _neighbours(rho: Floats, best: list[int]) -> list[list[int]]:
 
 
 def _all_lists(owner: str, rho: Floats) -> Ints:
+    """Return every list, or raise if there are too many."""
     n_items, n_positions = rho.shape
     count = math.perm(n_items, n_positions)
     if count > MOST_LISTS:
         rule = f"model must have at most {MOST_LISTS:,} lists; give the ones to choose from"
         raise invalid(owner, rule, f"{count:,}")
-    flat = itertools.chain.from_iterable(itertools.permutations(range(n_items), n_positions))
-    return np.fromiter(flat, dtype=np.int64, count=count * n_positions).reshape(count, n_positions)
+    return all_rankings(n_items, n_positions)
 
 
 def _given_lists(owner: str, rho: Floats, lists: ArrayLike) -> Ints:

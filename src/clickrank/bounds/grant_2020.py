@@ -104,7 +104,7 @@ def mnl_upper_bound(
     at most T, and Σ α at most T/λ_min. And its sums begin with the second epoch of an item: in the
     first one the index is infinite, and each of at most J such epochs loses at most K + 1.
 
-    The bound says something for long horizons only: see the example.
+    The bound is informative for long horizons only: see the example.
 
     Examples
     --------

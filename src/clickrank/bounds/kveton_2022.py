@@ -43,10 +43,10 @@ def dctr_bayes_bound(
 
     Notes
     -----
-    As printed. The paper says that it holds "with probability 1 − δ", but the regret it bounds is
-    already an expectation over everything random, and what may fail is paid by the last term. That
-    term counts one lost click for a round in which an interval fails, where the proof for this
-    model would need up to K of them.
+    The bound is as printed. The paper says that it holds "with probability 1 − δ", but the regret
+    that it bounds is already an expectation over everything random, and the last term covers
+    failures. That term counts one lost click for a round in which an interval fails, but the proof
+    for this model would need up to K.
 
     Examples
     --------
@@ -70,8 +70,8 @@ def cascade_bayes_bound(
     """Return the bound on the Bayes regret of BayesUCB and Thompson sampling, cascade model.
 
     The same number as `dctr_bayes_bound` (kveton2022, Theorem 2): less is observed, but a list is
-    worth at most 1 instead of K. With ``shown_once`` every item is shown at the top of a list once,
-    where it is observed for certain: L lists of one click at most.
+    worth at most 1 instead of K. With ``shown_once`` every item is shown once at the top of a list,
+    where it is certainly observed: L lists of at most one click.
     """
     items, positions = check_shape("cascade_bayes_bound", n_items, n_positions)
     started = items if shown_once else 0
@@ -109,14 +109,14 @@ def dcm_bayes_bound(
     Notes
     -----
     It bounds the regret of policies that learn down to the first click, ``observe="first-click"``:
-    these see what a cascade shows, to which the proof reduces dependent clicks. The paper states it
-    for its own rule, down to the *last* click, and there it does not hold: that rule observes an
-    item depending on clicks further down, the posterior is not that of the items, and regret grows
-    linearly (see `clickrank.policies.ThompsonSampling`), faster than any such bound.
+    these observe what a cascade shows, to which the proof reduces dependent clicks. The paper
+    states it for its own rule, down to the *last* click, for which it does not hold: under that
+    rule, whether an item is observed depends on clicks further down, the posterior is wrong, and
+    regret grows linearly (see `clickrank.policies.ThompsonSampling`), faster than any such bound.
 
-    As printed: θ_UCB takes log n where the rest takes log(1/δ), and the last L pays for the rounds
-    lost if some attraction exceeds it (which happens with probability L/n at most; the paper's
-    proof says that it holds with that probability).
+    The bound is as printed: θ_UCB has log n where the rest has log(1/δ), and the last L covers the
+    rounds lost if some attraction exceeds θ_UCB (which happens with probability L/n at most; the
+    paper's proof says that it holds with that probability).
 
     Examples
     --------

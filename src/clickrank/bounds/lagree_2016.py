@@ -24,11 +24,11 @@ def pbm_lower_bound(model: PBM | DCTR) -> float:
     number of positions).
 
     The theorem orders items and positions by decreasing parameters; here they may come in any
-    order. An item exactly as attractive as the last optimal one costs nothing to confuse with it
-    and adds 0. Positions that nobody examines are as good as not there.
+    order. An item exactly as attractive as the last optimal one can be confused with it at no cost
+    and adds 0. Positions that nobody examines are ignored.
 
     The document-based model is the PBM whose positions are all examined, so the theorem covers it
-    as well: there every position is as good for exploring, and the bound is that of
+    as well: there every position is equally good for exploring, and the bound is that of
     `multiple_play_lower_bound`, eq. 3.
 
     >>> model = PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
@@ -44,10 +44,10 @@ def pbm_lower_bound(model: PBM | DCTR) -> float:
 def pbm_exploring_positions(model: PBM | DCTR) -> Ints:
     """Return the position at which exploring each item costs least (lagree2016, Theorem 6).
 
-    This is the position that reaches the minimum of eq. 6, as an index of the page. Higher up an
-    item costs more clicks and tells more. With optimal items that are nearly alike the most
-    examined position is best, and with an item nearly as good as the last optimal one the least
-    examined position, at which PBM-PIE always explores.
+    This is the position that reaches the minimum of eq. 6, as an index of the page. At a higher
+    position an item costs more clicks and is more informative. If the optimal items are nearly
+    alike, the most examined position is best. For an item nearly as good as the last optimal one,
+    the least examined position is best, at which PBM-PIE always explores.
 
     Returns
     -------
@@ -72,15 +72,15 @@ def pbm_exploring_positions(model: PBM | DCTR) -> Ints:
 def multiple_play_lower_bound(
     attraction: ArrayLike, n_positions: int, weight: float = 1.0
 ) -> float:
-    """Return C such that no uniformly efficient policy beats C·log T if all looks are observed.
+    """Return C such that no uniformly efficient policy beats C·log T if examination is observed.
 
     w_L Σ_{k>L} (θ_L − θ_k) / d(θ_k, θ_L) for L positions: with ``weight`` w_L = 1 the bound of
     multiple-play bandits, lagree2016, eq. 3 (anantharam1987); otherwise that of the weighted
     cascade, whose last position's click is worth w_L (combes2015).
 
     By Remark 7 it is also the bound of the position-based model whose examinations are observed,
-    whatever their probabilities: a position looked at half as often costs half as much and tells
-    half as much.
+    whatever their probabilities: a position examined half as often costs half as much and is half
+    as informative.
 
     >>> round(multiple_play_lower_bound([0.45, 0.35, 0.25, 0.15, 0.05], n_positions=3), 3)
     4.748
@@ -112,7 +112,7 @@ def pbm_ucb_constant(model: PBM | DCTR, epsilon: float) -> float:
     -------
     float
         Infinity if another order of the best items costs nothing, because two of them, or two
-        positions, are alike; or if an item is exactly as attractive as the last of them.
+        positions, are equal; or if another item is exactly as attractive as the last of them.
 
     Notes
     -----
@@ -134,7 +134,7 @@ def pbm_ucb_constant(model: PBM | DCTR, epsilon: float) -> float:
     tops = itertools.accumulate(kappa)
     factor = min(total**2 / place + top**2 for place, top in enumerate(tops, 1)) / least**2
     best = page.theta[:n]
-    # Of all other orders the one that costs least exchanges two neighbours.
+    # The other order that costs least exchanges two neighbours.
     swaps = [
         (kappa[i] - kappa[i + 1]) * (best[i] - best[i + 1]) for i in range(n - 1)
     ]  # fmt: skip

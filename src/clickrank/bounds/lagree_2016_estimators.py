@@ -1,4 +1,4 @@
-"""How well an attraction can be estimated in the position-based model (lagree2016, section 2).
+"""Variances of attraction estimates in the position-based model (lagree2016, section 2).
 
 Clicks on an item are Bernoulli draws with probability κ_l θ at position l, and the item was shown
 N_l times there. The functions take θ, the examination κ and the numbers of views N of one item.
@@ -18,7 +18,7 @@ def pbm_information(attraction: float, examination: ArrayLike, views: ArrayLike)
     """Return the Fisher information Σ_l N_l κ_l / (θ (1 − κ_l θ)) of an item's attraction.
 
     Its inverse is the smallest variance of an unbiased estimator (Cramér and Rao), and the
-    asymptotic variance of the maximum of the likelihood.
+    asymptotic variance of the maximum likelihood estimate.
 
     >>> round(pbm_information(0.5, [1.0, 0.5], [100, 100]), 3)
     533.333
@@ -44,9 +44,9 @@ def pooled_variance(attraction: float, examination: ArrayLike, views: ArrayLike)
 def debiased_variance(attraction: float, examination: ArrayLike, views: ArrayLike) -> float:
     """Return the variance of the position-debiased estimator, (Σ_l S_l/κ_l)/N for S_l clicks.
 
-    Σ_l N_l θ (1 − κ_l θ)/κ_l / N² for N = Σ_l N_l views. Never below `pooled_variance`: views of a
-    position that few look at count as much as all others. The text divides by N_{k,l}, where only
-    N_k makes the estimator unbiased.
+    Σ_l N_l θ (1 − κ_l θ)/κ_l / N² for N = Σ_l N_l views. It is never below `pooled_variance`, as
+    views at a rarely examined position count as much as all others. The paper divides by N_{k,l},
+    but only N_k makes the estimator unbiased.
 
     >>> round(debiased_variance(0.5, [1.0, 0.5], [100, 100]), 6)
     0.0025
@@ -56,11 +56,11 @@ def debiased_variance(attraction: float, examination: ArrayLike, views: ArrayLik
 
 
 def pooled_efficiency(attraction: float, examination: ArrayLike, views: ArrayLike) -> float:
-    """Return how close the pooled estimator is to the best unbiased one: between 1 − θ and 1.
+    """Return the efficiency of the pooled estimator, between 1 − θ and 1.
 
     The Cramér–Rao bound divided by the variance, 1/(I(θ) v(θ)): the weighted harmonic mean of
-    1 − κ_l θ divided by the arithmetic one. Below one half only for attractions above one half, and
-    1 if the item was shown at one position alone.
+    1 − κ_l θ divided by the arithmetic one. It is below one half only for attractions above one
+    half, and is 1 if the item was shown at one position only.
 
     >>> round(pooled_efficiency(0.5, [1.0, 0.5], [100, 100]), 4)
     0.9643
@@ -83,5 +83,5 @@ def _checked(
         rule = f"views must have one entry per position ({kappa.size})"
         raise invalid(owner, rule, shown.size)
     if not shown.sum() > 0.0:
-        raise invalid(owner, "views must hold a view", shown.tolist())
+        raise invalid(owner, "views must contain at least one view", shown.tolist())
     return theta, kappa, shown

@@ -30,10 +30,10 @@ def linear_upper_bound(
     `linear_upper_rate` is this without C. The constants here are those of its proof (12 is 8 of
     Lemma 4 and 4 of Lemma 5), with three corrections. A phase takes as many rounds as eq. 6 says,
     where the proof has 2 d log(1/δ_ℓ)/Δ_ℓ². Lemma 4 is read as 8 M Δ_ℓ, as its proof has it. And
-    δ_ℓ, which is not printed, is what Appendix A needs and `RecurRank` takes. The design is
-    taken as exactly G-optimal; RecurRank's is so to 0.1 %.
+    δ_ℓ, which is not printed, is what Appendix A needs and `RecurRank` uses. The design is
+    assumed to be exactly G-optimal; that of RecurRank is so to 0.1 %.
 
-    The bound says something only where it is below what T rounds can lose at most. With the 10
+    The bound is informative only where it is below the largest regret of T rounds. With the 10
     positions, 5 features and 10,000 items of the paper's experiments it is below K T from some
     70,000 rounds on, and below 2.93 T, the clicks on the best position-based page, from some
     900,000 on.
@@ -64,7 +64,7 @@ def linear_upper_rate(n_items: int, n_positions: int, n_features: int, horizon: 
     """Return K √(d T log(L T)), to which RecurRank's regret is at most proportional.
 
     li2019, Theorem 1, without its constant; it depends on the number of items L by a logarithm
-    only. For d = L, where the features tell nothing, it is √K times less than that of TopRank,
+    only. For d = L, where the features have no information, it is √K times less than TopRank's,
     √(K³ L T log T), but for logarithms (Table 1).
 
     >>> few, many = (linear_upper_rate(n, 10, 5, horizon=200_000) for n in (1_000, 100_000))
@@ -85,7 +85,7 @@ def linear_lower_bound(n_positions: int, n_features: int, horizon: int) -> float
     Parameters
     ----------
     n_positions, n_features, horizon
-        K, d and T; for features that tell nothing, d is the number of items.
+        K, d and T; for features without information, d is the number of items.
 
     Returns
     -------

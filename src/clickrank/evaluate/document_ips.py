@@ -41,5 +41,5 @@ class DocumentIPS(PositionBasedIPS):
     assumes = "Holds if a click depends on the item alone, at whatever position."
 
     def _kappa(self, n_positions: int) -> Floats:
-        """Return the same examination for every position."""
+        """Return an examination of 1 for every position."""
         return np.ones(n_positions)

@@ -1,1 +1,1 @@
-"""Rankings: how the best items are chosen, and distributions of random lists."""
+"""Rankings: selection of the best items, and distributions over lists."""

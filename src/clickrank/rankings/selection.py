@@ -1,10 +1,10 @@
-"""Selection of the best items with explicit random ties: the only sort that kernels use.
+"""Selection of the items with the largest values, ties at random: the only sort in kernels.
 
 Tied items are put into random order by one of two rules, under which every order is equally likely.
-`top_k` shuffles each tie, and needs no memory beyond the list. `drawn_top_k` draws an item for one
-position after the other from all that are tied. This takes at most one random number per position,
-but all tied items must be written down first. There are two because each takes other random
-numbers: with the other rule, a policy would not repeat its earlier runs.
+`top_k` shuffles each group of tied items, and needs no memory beyond the list. `drawn_top_k` draws
+an item for one position after the other from all tied items. This takes at most one random number
+per position, but all tied items must be listed first. Both rules exist because they use random
+numbers differently: with the other rule, a policy would not repeat its earlier runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def top_k(values: Floats, rng: np.random.Generator, out: Ints) -> None:
     """Write the items with the largest values into ``out``, best first, ties at random.
 
     Every order of tied items is equally likely. Random numbers are drawn only for ties in the
-    list or at its end, so the draws depend on the values alone. Values must not be NaN.
+    list or at its end, so that their number depends on the values alone. Values must not be NaN.
     """
     _sort(values, out.shape[0], out)
     _shuffle_ties(values, rng, out)
@@ -29,7 +29,7 @@ def top_k(values: Floats, rng: np.random.Generator, out: Ints) -> None:
 
 @kernel
 def renew_top_k(values: Floats, rng: np.random.Generator, best: Ints) -> None:
-    """Write what `top_k` does into ``best``, which holds a list of items: faster if it is right."""
+    """Write the list of `top_k` into ``best``; fast if ``best`` already holds that list."""
     k = best.shape[0]
     falls = 0
     for i in range(1, k):
@@ -46,9 +46,9 @@ def renew_top_k(values: Floats, rng: np.random.Generator, best: Ints) -> None:
 
 @inline_kernel
 def renew_order(values: Floats, rng: np.random.Generator, order: Ints) -> None:
-    """Sort all by decreasing value, ties at random, where ``order`` holds all: mostly it is right.
+    """Sort all items in ``order`` by decreasing value, ties at random; fast if they are sorted.
 
-    `renew_top_k` does the same, but also looks for others that belong into the list.
+    `renew_top_k` also looks for items outside the list that belong into it.
     """
     for i in range(1, order.shape[0]):
         if not values[order[i - 1]] > values[order[i]]:
@@ -58,13 +58,13 @@ def renew_order(values: Floats, rng: np.random.Generator, order: Ints) -> None:
 
 @array_kernel
 def drawn_top_k(values: Floats, rng: np.random.Generator, out: Ints) -> None:
-    """Write the items with the largest values into ``out``, tied ones drawn one by one."""
+    """Write the items with the largest values into ``out``, with tied items drawn one by one."""
     k = out.shape[0]
     order = np.empty(values.shape[0], dtype=np.int64)
     _sort(values, k, order)
     last = order[k - 1]
     size = k
-    for item in range(last + 1, values.shape[0]):  # those tied with the last one, and left out
+    for item in range(last + 1, values.shape[0]):  # items outside the list, tied with its last
         if values[item] == values[last]:
             order[size] = item
             size += 1
@@ -73,14 +73,14 @@ def drawn_top_k(values: Floats, rng: np.random.Generator, out: Ints) -> None:
 
 @array_kernel
 def top_k_of(candidates: Ints, values: Floats, rng: np.random.Generator, out: Ints) -> None:
-    """Write the candidates that `top_k` finds best into ``out``."""
+    """Write the candidates with the largest values into ``out``, by `top_k`."""
     top_k(_values_of(candidates, values), rng, out)
     _name_items(candidates, out)
 
 
 @array_kernel
 def drawn_top_k_of(candidates: Ints, values: Floats, rng: np.random.Generator, out: Ints) -> None:
-    """Write the candidates that `drawn_top_k` finds best into ``out``."""
+    """Write the candidates with the largest values into ``out``, by `drawn_top_k`."""
     drawn_top_k(_values_of(candidates, values), rng, out)
     _name_items(candidates, out)
 
@@ -95,14 +95,14 @@ def _values_of(candidates: Ints, values: Floats) -> Floats:
 
 @inline_kernel
 def _name_items(candidates: Ints, out: Ints) -> None:
-    """Replace numbers of candidates by those of their items."""
+    """Replace the numbers of candidates by the numbers of their items."""
     for i in range(out.shape[0]):
         out[i] = candidates[out[i]]
 
 
 @inline_kernel
 def _sort(values: Floats, k: int, best: Ints) -> None:
-    """Write the k items with the largest values, best first, tied ones by number."""
+    """Write the k items with the largest values, best first, tied items by number."""
     for item in range(k):
         _insert(values, best, item, item)
     for item in range(k, values.shape[0]):
@@ -112,7 +112,7 @@ def _sort(values: Floats, k: int, best: Ints) -> None:
 
 @inline_kernel
 def _insert(values: Floats, best: Ints, place: int, item: int) -> None:
-    """Write an item into the sorted items before ``place``, and move those below it."""
+    """Insert an item into the sorted items before ``place``, and move those below it."""
     value = values[item]
     while place > 0:
         above = best[place - 1]
@@ -125,7 +125,7 @@ def _insert(values: Floats, best: Ints, place: int, item: int) -> None:
 
 @inline_kernel
 def _end_of_tie(values: Floats, order: Ints, begin: int, size: int) -> int:
-    """Return where the items end, of the first ``size`` in sorted order, that are tied with one."""
+    """Return the end of the items tied with that at ``begin``, of the first ``size`` sorted."""
     end = begin + 1
     while end < size and values[order[end]] == values[order[begin]]:
         end += 1
@@ -134,7 +134,7 @@ def _end_of_tie(values: Floats, order: Ints, begin: int, size: int) -> int:
 
 @kernel
 def _shuffle_ties(values: Floats, rng: np.random.Generator, best: Ints) -> None:
-    """Shuffle tied items of a sorted list; at its end, with those left out for no reason."""
+    """Shuffle the tied items of a sorted list, at its end with tied items outside the list."""
     k = best.shape[0]
     end = 0
     while end < k:
@@ -154,10 +154,10 @@ def _shuffle_ties(values: Floats, rng: np.random.Generator, best: Ints) -> None:
 
 @inline_kernel
 def _draw_ties(values: Floats, rng: np.random.Generator, order: Ints, size: int, out: Ints) -> None:
-    """Draw each item of a list from the sorted ones that are tied with it and left.
+    """Draw each item of a list from the sorted items that are tied and not drawn yet.
 
     ``order`` has the list and, up to ``size``, the other items that are tied with its last one. The
-    item passed over takes the place of the one drawn.
+    item drawn and the next one in ``order`` are swapped.
     """
     end = 0
     for i in range(out.shape[0]):
@@ -168,15 +168,16 @@ def _draw_ties(values: Floats, rng: np.random.Generator, order: Ints, size: int,
         out[i] = order[i]
 
 
-# The next three, in this order, find lists that change a little in every round, and draw ties as
-# `drawn_top_k` does. ``best`` is the last list, at first of any distinct items, and ``buffer`` has
-# two rows for all items. An item is passed over if its ceiling, a bound on its value, is below the
-# list: its value need not be known. Before them, `leave_out` restricts the list to candidates.
+# The kernels `contenders`, `enter` and `draw_entered`, called in this order, find lists that change
+# little from round to round, and draw ties as `drawn_top_k` does. ``best`` is the last list, at
+# first any distinct items, and ``buffer`` has two rows with one entry per item. An item is skipped
+# if its ceiling, an upper bound of its value, is below all values of the list: its value need not
+# be known. `leave_out`, called before them, restricts the list to candidates.
 
 
 @lean_kernel
 def leave_out(candidates: Ints, ceilings: Floats, best: Ints) -> None:
-    """Make the ceilings of all items but the candidates reach nothing, and ``best`` candidates."""
+    """Set the ceilings of all items but the candidates to NaN, and make ``best`` candidates."""
     i = 0
     for item in range(ceilings.shape[0]):
         if i < candidates.shape[0] and candidates[i] == item:
@@ -188,7 +189,7 @@ def leave_out(candidates: Ints, ceilings: Floats, best: Ints) -> None:
         best[size] = best[place]
         size += not np.isnan(ceilings[best[place]])
     i = 0
-    while size < best.shape[0]:  # with the first candidates that are not in it
+    while size < best.shape[0]:  # fill it with the first candidates that are not in it
         best[size] = candidates[i]
         place = 0
         while best[place] != candidates[i]:
@@ -201,7 +202,7 @@ def leave_out(candidates: Ints, ceilings: Floats, best: Ints) -> None:
 def contenders(
     values: Floats, ceilings: Floats, best: Ints, buffer: Ints, ceilings_buffer: Floats
 ) -> int:
-    """Write the items that may belong into the list, but are not in it, to row 0 of the buffer.
+    """Write the items outside the list that may belong into it to row 0 of the buffer.
 
     These are the items whose ceiling reaches the smallest value of the list. Returns their number.
     ``ceilings_buffer`` has one number per position.
@@ -211,7 +212,7 @@ def contenders(
         item = best[i]
         needed = min(needed, values[item])
         ceilings_buffer[i] = ceilings[item]
-        ceilings[item] = np.nan  # which reaches nothing
+        ceilings[item] = np.nan  # which no comparison holds for
     found = 0
     for item in range(ceilings.shape[0]):
         buffer[0, found] = item
@@ -225,7 +226,7 @@ def contenders(
 def enter(values: Floats, best: Ints, buffer: Ints, found: int) -> None:
     """Make ``best`` the items with the largest values of the list and its contenders, best first.
 
-    Items of one value are sorted by number. Who leaves the list becomes a contender.
+    Items of equal value are sorted by number. An item that leaves the list becomes a contender.
     """
     k = best.shape[0]
     for i in range(1, k):
@@ -242,7 +243,7 @@ def enter(values: Floats, best: Ints, buffer: Ints, found: int) -> None:
 def draw_entered(
     values: Floats, rng: np.random.Generator, best: Ints, buffer: Ints, found: int, ranking: Ints
 ) -> None:
-    """Write the list with tied items in random order; at its end, drawn from all that are tied."""
+    """Write the list with tied items in random order, its end drawn from all tied items."""
     k = best.shape[0]
     order = buffer[1]
     for i in range(k):
@@ -259,7 +260,7 @@ def draw_entered(
 
 @kernel
 def kth_largest(values: Floats, largest: Floats) -> float:
-    """Return the k-th largest value, where ``largest`` is room for k numbers."""
+    """Return the k-th largest value, where ``largest`` is a buffer for k numbers."""
     k = largest.shape[0]
     for i in range(k):
         largest[i] = -np.inf
@@ -275,7 +276,7 @@ def kth_largest(values: Floats, largest: Floats) -> float:
 
 @lean_kernel
 def copy(source: Ints | Floats, out: Ints | Floats) -> None:
-    """Copy a vector; lean kernels have no slices to assign to."""
+    """Copy a vector, as lean kernels cannot assign to slices."""
     for i in range(out.shape[0]):
         out[i] = source[i]
 
@@ -311,8 +312,8 @@ def place(best: Ints, positions: Ints, ranking: Ints) -> None:
 def match_by_rank(gains: Floats, weights: Floats, out: Ints) -> None:
     """Assign items to positions so that Σ weight · gain is largest: best item, heaviest position.
 
-    Weights need not decrease. Ties go to the smaller index: this is for computing optima, where any
-    optimal answer will do, and must not depend on a random stream.
+    Weights need not decrease. Ties go to the smaller index: this kernel computes optima, where any
+    optimal answer will do and random numbers must not be used.
     """
     n_items = gains.shape[0]
     n_positions = weights.shape[0]

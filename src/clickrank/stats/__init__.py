@@ -1,1 +1,1 @@
-"""Statistics that know no policy: distributions of beliefs, intervals, resampling."""
+"""Statistics: Beta priors, confidence intervals and the bootstrap."""

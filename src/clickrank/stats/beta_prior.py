@@ -1,4 +1,4 @@
-"""Beta distributions as values: what is known of each item's attraction."""
+"""Beta distributions of item attractions, as priors or posteriors."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from clickrank._core.arrays import Floats, Ints, Vector, numbers, origin_of
 from clickrank._core.validate import LARGEST, check_float, check_int
 from clickrank.errors import invalid
 
-#: What a parameter may be at most; beyond, the distribution is a point for all purposes.
+#: Largest parameter. With a larger one the distribution would be a point for all purposes.
 LARGEST_WEIGHT = 1e15
 
 
 @dataclass(frozen=True)
 class Beta:
-    """What is known of the attraction of items: a Beta(α, β) distribution an item.
+    """A Beta(α, β) distribution of the attraction of each item.
 
-    α and β count clicks and misses as if they had been seen. Two numbers instead of two vectors
-    stand for every item of any catalogue. It is a value: it compares, hashes and prints, and its
-    methods return a new one.
+    α and β count clicks and misses as if they had been observed. Two numbers instead of two vectors
+    hold for every item of any catalogue. Instances are immutable values: they can be compared,
+    hashed and printed, and methods return new ones.
 
     Parameters
     ----------
     alpha, beta
-        The parameters, above 0: vectors with one entry an item, or numbers.
+        The parameters, above 0: vectors with one entry per item, or numbers.
 
     Examples
     --------
@@ -46,18 +46,17 @@ class Beta:
     beta: float | Vector = 1.0
 
     def __post_init__(self) -> None:
-        """Check the parameters, and keep numbers and tuples."""
+        """Check the parameters, and store them as numbers or tuples."""
         alpha, beta = (_positive(name, getattr(self, name)) for name in ("alpha", "beta"))
         if alpha.ndim == beta.ndim == 1 and alpha.size != beta.size:
             sizes = (alpha.size, beta.size)
-            raise invalid("Beta", "alpha and beta must hold as many numbers", sizes)
+            raise invalid("Beta", "alpha and beta must have the same length", sizes)
         for name, values in zip(("alpha", "beta"), np.broadcast_arrays(alpha, beta), strict=True):
-            kept = tuple(values.tolist()) if values.ndim else float(values)
-            object.__setattr__(self, name, kept)
+            object.__setattr__(self, name, _plain(values))
 
     @classmethod
     def from_mean(cls, mean: ArrayLike, weight: ArrayLike) -> Beta:
-        """Return the prior of these means that is worth ``weight`` views."""
+        """Return the prior with these means that is worth ``weight`` views."""
         means = numbers("Beta", "mean", mean)
         weights = _positive("weight", weight)
         good = (means > 0) & (means < 1)
@@ -70,12 +69,12 @@ class Beta:
 
     @property
     def n_items(self) -> int | None:
-        """How many items it is of; None if it holds for every item."""
+        """Number of items; None if it holds for every item."""
         return len(self.alpha) if isinstance(self.alpha, tuple) else None
 
     @property
     def weight(self) -> Floats:
-        """How many views it is worth, α + β."""
+        """Number of views that it is worth, α + β."""
         return np.add(self.alpha, self.beta, dtype=np.float64)
 
     @property
@@ -91,12 +90,12 @@ class Beta:
         return found
 
     def quantile(self, p: float) -> Floats:
-        """Return the attraction of each item that is not exceeded with probability ``p``."""
+        """Return the quantile of each item's attraction at probability ``p``."""
         level = check_float("Beta", "p", p, 0.0, 1.0)
         return np.asarray(betaincinv(self.alpha, self.beta, level), dtype=np.float64)
 
     def updated(self, clicks: ArrayLike, misses: ArrayLike) -> Beta:
-        """Return what is known after so many clicks and misses more; they may be pseudo-counts."""
+        """Return the posterior after further clicks and misses, which may be pseudo-counts."""
         alpha, beta = np.asarray(self.alpha, dtype=np.float64), np.asarray(self.beta)
         wins, losses = (_counts(k, v) for k, v in (("clicks", clicks), ("misses", misses)))
         _same_length(wins, losses, "clicks and misses")
@@ -105,19 +104,19 @@ class Beta:
         return Beta(_plain(alpha + wins), _plain(beta + losses))
 
     def sharpened(self, factor: float) -> Beta:
-        """Return the prior of the same means that is worth ``factor`` times as many views."""
+        """Return a prior with equal means that is worth ``factor`` times as many views."""
         scale = _factor(factor)
         return Beta(_plain(np.asarray(self.alpha) * scale), _plain(np.asarray(self.beta) * scale))
 
     def widened(self, factor: float) -> Beta:
-        """Return the prior of the same means that is worth ``factor`` times less."""
+        """Return a prior with equal means that is worth ``factor`` times fewer views."""
         return self.sharpened(1.0 / _factor(factor))
 
     def relabelled(self, origin: Ints, new: Beta | None = None) -> Beta:
-        """Return the prior for a catalogue whose item i is this one's item ``origin[i]``.
+        """Return the prior for a catalogue whose item i is item ``origin[i]`` of this one.
 
-        -1 stands for an item that is new. ``new`` is the prior of these, in their order; left out,
-        they have what holds for every item, or else α = β = 1.
+        -1 stands for a new item. ``new`` is the prior of the new items, in their order. By default
+        they have the prior that holds for every item or, if there is none, α = β = 1.
 
         >>> Beta([1.0, 8.0], [9.0, 2.0]).relabelled(np.array([1, -1]))
         Beta(alpha=(8.0, 1.0), beta=(2.0, 1.0))
@@ -126,25 +125,25 @@ class Beta:
             return self
         origin = origin_of("Beta", origin, self.n_items or LARGEST)
         fresh = np.flatnonzero(origin < 0)
-        # Every run of a simulation does this: without the checks, which are passed already.
+        # Every run of a simulation does this, so that the checks, passed already, are left out.
         made = object.__new__(Beta)
         given = (new or UNIFORM).for_items(fresh.size, "Beta") if fresh.size else ((), ())
         for name, values in zip(("alpha", "beta"), given, strict=True):
-            own = np.asarray(getattr(self, name))
-            found = own[origin] if own.ndim else np.full(origin.size, own)
+            before = np.asarray(getattr(self, name))
+            found = before[origin] if before.ndim else np.full(origin.size, before)
             found[fresh] = values
             object.__setattr__(made, name, tuple(found.tolist()))
         return made
 
     def for_items(self, n_items: int, owner: str = "Beta") -> tuple[Floats, Floats]:
-        """Return α and β with one entry an item, checking how many there are for ``owner``."""
+        """Return α and β with one entry per item, or raise in the name of ``owner``."""
         count = check_int(owner, "n_items", n_items, 1)
         if self.n_items not in (None, count):
-            raise invalid(owner, f"prior must be of {count} items, or of all", self.n_items)
+            raise invalid(owner, f"prior must have {count} items, or hold for all", self.n_items)
         return np.full(count, self.alpha, dtype=np.float64), np.full(count, self.beta)
 
     def counts(self, n_items: int, owner: str = "Beta") -> tuple[Ints, Ints]:
-        """Return the clicks α - 1 and misses β - 1 with which a uniform prior becomes this one."""
+        """Return the clicks α - 1 and misses β - 1 that turn a uniform prior into this one."""
         alpha, beta = self.for_items(n_items, owner)
         return (alpha - 1.0).astype(np.int64), (beta - 1.0).astype(np.int64)
 
@@ -155,7 +154,7 @@ class Beta:
 
 
 def check_counts(owner: str, prior: object) -> None:
-    """Raise unless a prior is a Beta whose α and β are whole numbers of at least 1."""
+    """Raise unless a prior is a Beta whose α and β are integers of at least 1."""
     if not isinstance(prior, Beta):
         raise invalid(owner, "prior must be a clickrank.priors.Beta", prior)
     for name in ("alpha", "beta"):
@@ -193,7 +192,7 @@ def _factor(factor: float) -> float:
 
 def _same_length(a: Floats, b: Floats, names: str) -> None:
     if a.ndim == b.ndim == 1 and a.size != b.size:
-        raise invalid("Beta", f"{names} must be of as many items", (a.size, b.size))
+        raise invalid("Beta", f"{names} must have the same number of items", (a.size, b.size))
 
 
 def _counts(name: str, value: ArrayLike) -> Floats:
@@ -207,5 +206,5 @@ def _plain(values: Floats) -> float | tuple[float, ...]:
     return tuple(values.tolist()) if values.ndim else float(values)
 
 
-#: Every attraction as likely: what policies start from unless told more.
+#: Every attraction is equally likely: the default prior of policies.
 UNIFORM = Beta()

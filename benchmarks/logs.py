@@ -1,7 +1,7 @@
-"""What it costs to read and count a log: `python benchmarks/logs.py --help`.
+"""Benchmark of reading and counting a log: `python benchmarks/logs.py --help`.
 
-Makes a log of lists of ten (Parquet) or of lines like those of KDD Cup 2012 (text) in a temporary
-folder, in another process, and then reads and counts it in this one, whose memory is measured.
+Another process writes a log to a temporary folder, either lists of ten items (Parquet) or lines
+like those of KDD Cup 2012 (text). This process reads and counts it, and its memory is measured.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from rich.table import Table
 
 LIST = 10
 
-#: Queries as often as in life (the first of 5,000 in one list of eight), 15 items each, of which
-#: ten are shown, mostly in one of three orders; ``distinct`` makes nearly every list another.
+#: 5,000 queries with realistic frequencies (one list in eight has the most frequent one) and 15
+#: items each. Ten items are shown, mostly in one of three orders; with ``distinct``, nearly all
+#: lists differ.
 LISTS = """
 copy (
     with lists as (
@@ -50,16 +51,16 @@ copy (
 
 
 class Cost(NamedTuple):
-    """What one step took."""
+    """The time and memory that one step took."""
 
     step: str
     clock: float
     processor: float
-    peak: float  # of the process's memory until then, in GB
+    peak: float  # memory of the process up to then, in GB
 
 
 def make(sql: str, folder: str) -> None:
-    """Write a log."""
+    """Write a log with DuckDB."""
     import duckdb
 
     with duckdb.connect(config={"memory_limit": "2GB", "temp_directory": folder}) as connection:
@@ -67,7 +68,7 @@ def make(sql: str, folder: str) -> None:
 
 
 def measure(path: Path, folder: Path, memory: str, threads: int) -> list[Cost]:
-    """Open and count a log."""
+    """Open and count a log; return the cost of each step."""
     from clickrank.logs import open_log
 
     costs: list[Cost] = []
@@ -86,18 +87,18 @@ def measure(path: Path, folder: Path, memory: str, threads: int) -> list[Cost]:
         rows = log.report.rows
         done(f"number the pairs of {rows:,} rows")
         counts = log.counts()
-        different = "" if counts.sessions is None else f", {counts.sessions.times.size:,} lists"
-        done(f"count: {counts.n_pairs:,} pairs{different}")
+        distinct = "" if counts.sessions is None else f", {counts.sessions.times.size:,} lists"
+        done(f"count: {counts.n_pairs:,} pairs{distinct}")
     return costs
 
 
 def main(arguments: list[str] | None = None) -> list[Cost]:
-    """Measure and print."""
+    """Write a log, measure, and print the costs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", choices=("lists", "kdd"))
     parser.add_argument("--rows", type=float, default=1e8)
-    parser.add_argument("--distinct", action="store_true", help="make most lists different")
-    parser.add_argument("--memory", default="2GB", help="what DuckDB may hold")
+    parser.add_argument("--distinct", action="store_true", help="make most lists distinct")
+    parser.add_argument("--memory", default="2GB", help="memory of DuckDB")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="clickrank-benchmark-") as name:

@@ -29,7 +29,7 @@ from clickrank.fit.dcm_problem import Problem as DCMProblem
 from clickrank.fit.em import maximise
 from clickrank.fit.pbm_problem import PBMProblem
 from clickrank.logs import Cells, Counts, Sessions
-from clickrank.logs.counts import merged, texts
+from clickrank.logs.counts import merge_equal_lists, texts
 
 MINE = ("dctr", "pbm", "cascade", "dcm")
 EXAMINATION = np.array([1.0, 0.7, 0.4, 0.3])
@@ -433,7 +433,7 @@ def test_unknown_names_and_what_does_not_apply_are_errors() -> None:
             fit(name, cells)
     with pytest.raises(InvalidValue, match="clicks must be at most displays"):
         fit_pbm(of_cells(np.array([[3]]), np.array([[4]])))
-    with pytest.raises(InvalidValue, match="query must be one of the log"):
+    with pytest.raises(InvalidValue, match="query must be one of the queries of the log"):
         fit_dctr(cells).model("shoes")
     with pytest.raises(InvalidValue, match="query must be given"):
         fit_dctr(drawn("dctr", 20, 0)[0]).model()
@@ -486,7 +486,7 @@ def test_equal_lists_are_merged_exactly() -> None:
     items = rng.choice(np.array([-1, 0, 1, 2**30], dtype=np.int32), (500, 4))
     clicks = rng.integers(0, 2, (500, 4)).astype(np.uint8)
     times = rng.integers(1, 9, 500)
-    found = merged(Sessions(items, clicks, times))
+    found = merge_equal_lists(Sessions(items, clicks, times))
     expected: dict[tuple[int, ...], int] = {}
     for row, n in zip(np.hstack([items, clicks]).tolist(), times.tolist(), strict=True):
         expected[tuple(row)] = expected.get(tuple(row), 0) + n

@@ -133,11 +133,11 @@ def test_lists_in_the_order_shown(tmp_path: Path) -> None:
         assert found.prefix_propensity is None
         assert found.counts().n_impressions == len(found) == found.n_items == 3
         assert log.queries().tolist() == ["hats", "shoes"]
-        with pytest.raises(InvalidValue, match="query must be given, as the log has 2"):
+        with pytest.raises(InvalidValue, match=r"query must be given, .* the log has 2"):
             log.impressions()
-        with pytest.raises(InvalidValue, match="query must be one of the log"):
+        with pytest.raises(InvalidValue, match="query must be one of the queries of the log"):
             log.impressions("gloves")
-    with pytest.raises(InvalidValue, match="it must be open"):
+    with pytest.raises(InvalidValue, match="the log must be open"):
         log.counts()
     no_times = [{k: v for k, v in row.items() if k != "timestamp"} for row in rows]
     with open_log(write(tmp_path / "plain.parquet", no_times)) as log:
@@ -231,7 +231,7 @@ def test_filters_of_counted_logs(tmp_path: Path) -> None:
         assert log.report_of(top_queries=1).displays == 15199
         with pytest.raises(InvalidValue, match="the filters must leave rows"):
             log.counts(min_displays=1)  # nothing was shown at all three positions
-        with pytest.raises(InvalidValue, match="must have single lists"):
+        with pytest.raises(InvalidValue, match="must have a row per display"):
             log.impressions("a")
         with pytest.raises(InvalidValue, match="top_queries must be a whole number"):
             log.counts(top_queries=0)
@@ -291,9 +291,9 @@ def test_split_of_counted_logs(tmp_path: Path) -> None:
 def test_impressions_from_arrays() -> None:
     with pytest.raises(InvalidValue, match="rankings must be between -1 and 1"):
         Impressions.of_arrays([[0, 2]], [[0, 0]], names=["a", "b"])
-    with pytest.raises(InvalidValue, match="0 where no item is; of list 0 at position 1, got 1"):
+    with pytest.raises(InvalidValue, match="0 where there is no item; see list 0, position 1"):
         Impressions.of_arrays([[0, -1]], [[0, 1]])
-    with pytest.raises(InvalidValue, match=r"0 or 1, .*; of list 1 at position 0, got 3"):
+    with pytest.raises(InvalidValue, match=r"0 or 1, .*; see list 1, position 0, got 3"):
         Impressions.of_arrays([[0, 1], [0, 1]], [[0, 1], [3, 0]])
     with pytest.raises(InvalidValue, match=r"propensity must have the shape of rankings \(1, 2\)"):
         Impressions.of_arrays([[0, 1]], [[0, 1]], propensity=[0.5])

@@ -136,7 +136,9 @@ def test_lists_of_several_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 assert np.array_equal(getattr(mine, part), getattr(alone, part)), (name, part)
         assert [name for name, _ in log.impressions_by_query(["z", "9", "z"])] == ["9", "z"]
         assert [name for name, _ in log.impressions_by_query(top_queries=1)] == ["q"]
-        with pytest.raises(InvalidValue, match=r"queries must be of the log, got \['gloves'\]"):
+        with pytest.raises(
+            InvalidValue, match=r"queries must be queries of the log, got \['gloves'\]"
+        ):
             log.impressions_by_query(["q", "gloves"])
 
 
@@ -144,9 +146,7 @@ def test_addresses_are_left_to_the_engine(tmp_path: Path) -> None:
     path = write(tmp_path / "log.parquet", rows_of(LISTS))
     with open_log(f"file://{path}") as log:
         assert log.report.rows == 9
-    with pytest.raises(
-        InvalidValue, match=r"addresses must be of Parquet files, .* got 's3://log'"
-    ):
+    with pytest.raises(InvalidValue, match=r"URLs must be of Parquet files; .* got 's3://log'"):
         open_log("s3://log", "csv")
 
 

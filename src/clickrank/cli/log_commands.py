@@ -1,4 +1,4 @@
-"""The command about logs, and the options of every command that takes one."""
+"""The command ``read``, and the options of all commands that read a log."""
 
 from __future__ import annotations
 
@@ -20,48 +20,53 @@ ENGINES = ("duckdb", "pyspark")
 
 LogFiles = Annotated[
     list[str],
-    typer.Argument(metavar="LOG...", help="Files, folders, or patterns as in 'log-*.gz'."),
+    typer.Argument(metavar="LOG...", help="Files, folders, or patterns such as 'log-*.gz'."),
 ]
 LogFormat = Annotated[
     str | None,
     typer.Option(
         "--format",
         help="csv, parquet, service, open-bandit, kdd-2012, yandex-2011 or yandex-2013.",
-        show_default="found by looking",
+        show_default="recognised",
     ),
 ]
 LogColumns = Annotated[
     list[str] | None,
-    typer.Option("--column", help="What the file calls a column, as in query=q; repeat it."),
+    typer.Option(
+        "--column", help="The name of a column in the file, as in query=q. May be repeated."
+    ),
 ]
 LogStrict = Annotated[bool, typer.Option("--strict", help="Stop at the first malformed line.")]
 FirstPosition = Annotated[
     int | None,
     typer.Option(
-        help="What the file calls the first position.",
+        help="The number of the first position in the file.",
         min=0,
         max=1,
-        show_default="found by looking",
+        show_default="recognised",
     ),
 ]
 TopQueries = Annotated[
-    int | None, typer.Option(help="Keep the so many most frequent queries.", min=1)
+    int | None, typer.Option(help="Use only the N most frequent queries.", min=1)
 ]
 MinDisplays = Annotated[
-    int | None, typer.Option(help="Keep items shown so often at every position.", min=1)
+    int | None, typer.Option(help="Use only items shown at least N times at every position.", min=1)
 ]
 MinItems = Annotated[
-    int | None, typer.Option(help="Keep queries with so many items that are kept.", min=1)
+    int | None, typer.Option(help="Use only queries with at least N such items.", min=1)
 ]
-Positions = Annotated[int | None, typer.Option(help="Keep the first positions.", min=1)]
-LogEngine = Annotated[str, typer.Option("--engine", help="duckdb or pyspark.")]
+Positions = Annotated[int | None, typer.Option(help="Use only the first N positions.", min=1)]
+LogEngine = Annotated[
+    str, typer.Option("--engine", help="The engine that counts: duckdb or pyspark.")
+]
 LogMemory = Annotated[
-    str, typer.Option("--memory", help="What DuckDB may hold before it writes to the disk.")
+    str,
+    typer.Option("--memory", help="The memory that DuckDB may use before it writes to the disk."),
 ]
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add it to the command line."""
+    """Add the command to the application."""
     app.command()(read)
 
 
@@ -97,7 +102,7 @@ def open_given(
     engine: str = "duckdb",
     memory: str = "2GB",
 ) -> Log:
-    """Open the log that these options name."""
+    """Open the log that these options describe."""
     from clickrank.logs import open_log
 
     return open_log(
@@ -122,13 +127,13 @@ def read(
     min_items: MinItems = None,
     top_queries: TopQueries = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write what was kept into this Parquet file.")
+        Path | None, typer.Option(help="Write the selected rows to this Parquet file.")
     ] = None,
     engine: LogEngine = "duckdb",
     memory: LogMemory = "2GB",
     as_json: AsJson = False,
 ) -> None:
-    """Read a click log: say what is in it and what is wrong with it."""
+    """Read a click log, and report its size and the problems found in it."""
     if out is not None and not out.parent.is_dir():
         raise invalid("read", "the folder of --out must exist", str(out.parent))
     check_log_options("read", column, engine)

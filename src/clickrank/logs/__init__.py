@@ -1,4 +1,4 @@
-"""Click logs: one schema of impressions, and what is counted of them."""
+"""Click logs: reading them into one schema, counting them, and returning their impressions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LATER = {"Log": "click_log", "open_log": "click_log", "Report": "log_report"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs the extra ``logs`` when it is asked for."""
+    """Import the names that need the extra ``logs`` when they are first used."""
     if name in _LATER:
         from clickrank.logs.query_engine import require_ibis
 

@@ -1,10 +1,10 @@
-"""From rows to counts, written once in Ibis for every engine.
+"""Aggregation of rows into counts, written once in Ibis for every engine.
 
-Pairs of query and item are numbered in the order of their text. Lists are put together range by
-range of queries, each range holding about `ROWS` rows, so that memory does not grow with the log
-and equal lists meet in one range. Within a range a list is a row with one number a position (twice
-its pair, plus 1 if it was clicked): states of a fixed size, which DuckDB can move to the disk, as
-it cannot do with lists or text.
+Pairs of query and item are numbered in the order of their text. Lists are assembled for one range
+of queries at a time. A range has about `ROWS` rows, so that memory does not grow with the log, and
+it has all lists of its queries, so that equal lists are found. Within a range, a list is a row with
+one number per position: twice the number of the pair, plus 1 if it was clicked. DuckDB can move
+such states of a fixed size to the disk, which it cannot do with lists or text.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Ints
 from clickrank._core.progress import progress_bar
-from clickrank.logs.complete_lists import spelling, times_whole
+from clickrank.logs.complete_lists import count_complete, text_of_list
 from clickrank.logs.counts import NOTHING, Cells, Counts, Sessions, cells_of
 from clickrank.logs.filters import displays
 from clickrank.logs.log_report import NothingLeft, Report
-from clickrank.logs.query_engine import keep, require_ibis
+from clickrank.logs.query_engine import materialise, require_ibis
 from clickrank.logs.schema import kind_of
 
-#: Rows that are put together into lists at once.
+#: The number of rows that are assembled into lists at once.
 ROWS = 10_000_000
-#: Names that are turned into an array at once.
+#: The number of names that are converted to an array at once.
 CHUNK = 1_000_000
 
 
 class Pairs(NamedTuple):
-    """The pairs of a log."""
+    """The pairs of query and item in a log, and totals of the log."""
 
-    table: Any  # query, item, pair, in the engine
-    queries: NDArray[Any]
-    query: Ints  # the number of each pair's query
-    item: NDArray[Any]
-    rows: Ints
-    n_items: int  # different ones
+    table: Any  # an Ibis table with the columns query, item and pair
+    queries: NDArray[Any]  # names of the queries, sorted
+    query: Ints  # index of the query of each pair
+    item: NDArray[Any]  # name of the item of each pair
+    rows: Ints  # number of rows of each pair
+    n_items: int  # number of distinct items
     displays: int
     clicks: int
 
 
 def pairs_of(rows: Any) -> Pairs:
-    """Number the pairs, by the text of query and item."""
+    """Number the pairs in the order of the text of query and item."""
     ibis = require_ibis()
     clicks = rows.clicked.sum() if "clicked" in rows.columns else rows.click.sum()
     each = rows.group_by("query", "item").agg(n=rows.count(), shown=displays(rows), clicked=clicks)
     number = ibis.row_number().over(order_by=[each.query, each.item])
-    table = keep(each.mutate(pair=number.cast("int64")))
+    table = materialise(each.mutate(pair=number.cast("int64")))
     found = table.order_by("pair").to_pyarrow()
     query = found["query"].combine_chunks()
     new = np.ones(len(query), dtype=bool)
@@ -70,7 +70,7 @@ def pairs_of(rows: Any) -> Pairs:
 
 def _texts(column: Any) -> NDArray[Any]:
     found = np.empty(len(column), dtype=np.dtypes.StringDType())
-    for start in range(0, len(column), CHUNK):  # as Python's strings they take five times as much
+    for start in range(0, len(column), CHUNK):  # Python strings take five times as much memory
         found[start : start + CHUNK] = column[start : start + CHUNK].to_pylist()
     return found
 
@@ -78,10 +78,10 @@ def _texts(column: Any) -> NDArray[Any]:
 def counts_of(
     rows: Any, pairs: Pairs, report: Report, progress: bool | None, with_lists: bool = True
 ) -> Counts:
-    """Count displays and clicks; lists too, if they are known and wanted.
+    """Count displays and clicks, and lists if the log has them and ``with_lists`` is true.
 
-    Lists with a position or an item twice, or none at a position, are noted and left out; they
-    count among the displays if lists are not wanted.
+    Incomplete lists (see `clickrank.logs.complete_lists`) are reported and left out. If
+    ``with_lists`` is false, their displays are counted.
     """
     n_positions = int(rows.position.max().to_pyarrow().as_py())
     sessions = None
@@ -117,14 +117,14 @@ def _sessions(
     clicks: list[NDArray[np.uint8]] = []
     times: list[Ints] = []
 
-    def spelled(numbers: NDArray[Any]) -> str:
-        return spelling(str(pairs.queries[pairs.query[numbers.max()]]), pairs.item, numbers)
+    def list_text(numbers: NDArray[Any]) -> str:
+        return text_of_list(str(pairs.queries[pairs.query[numbers.max()]]), pairs.item, numbers)
 
     with progress_bar("Counting lists", int(pairs.rows.sum()), progress) as tick:
         for low, high, size in _ranges(pairs):
             code, count, twice = _lists(rows, pairs, low, high, n_positions)
             found = np.where(code < 0, NOTHING, code >> 1).astype(np.int32)
-            count = times_whole(found, count, twice, spelled, report)
+            count = count_complete(found, count, twice, list_text, report)
             good = count > 0
             items.append(found[good])
             clicks.append(((code & 1) * (code >= 0)).astype(np.uint8)[good])
@@ -132,7 +132,7 @@ def _sessions(
             tick(size)
     width = max(int((some != NOTHING).any(axis=0).sum()) for some in items)
     if width == 0:
-        rule = "there must be a list without gaps and repetitions"
+        rule = "the log must have a list without gaps and repetitions"
         raise NothingLeft("log", rule, 0, report.problems)
     return Sessions(
         np.concatenate([some[:, :width] for some in items]),
@@ -142,7 +142,7 @@ def _sessions(
 
 
 def _ranges(pairs: Pairs) -> Iterator[tuple[str | None, str | None, int]]:
-    """Yield ranges of queries of about `ROWS` rows: from which, below which, how many rows."""
+    """Yield ranges of queries with about `ROWS` rows: first query, query after the last, rows."""
     sizes = np.bincount(pairs.query, weights=pairs.rows).astype(np.int64)
     chunk = (np.cumsum(sizes) - sizes) // ROWS
     starts = np.flatnonzero(np.r_[True, chunk[1:] != chunk[:-1]])
@@ -154,10 +154,10 @@ def _ranges(pairs: Pairs) -> Iterator[tuple[str | None, str | None, int]]:
 def _lists(
     rows: Any, pairs: Pairs, low: str | None, high: str | None, n_positions: int
 ) -> tuple[NDArray[Any], Ints, Ints]:
-    """Return the different lists of a range of queries.
+    """Return the distinct lists of a range of queries.
 
-    Codes of their positions, -1 where nothing was shown; how often each was seen, and how many of
-    those had a position twice.
+    Returns the code at each position (-1 where nothing was shown), how often each list was shown,
+    and how many of those impressions had a position twice.
     """
 
     def within(table: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which displays of a log were surely looked at, where people scan lists from the top."""
+"""Cascade examination: the displays that were examined, if people scan lists from the top."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from clickrank.logs.counts import NOTHING, Counts, Sessions
 
 
 def examined_displays(counts: Counts, sessions: Sessions) -> tuple[Floats, Floats]:
-    """Count by pair how often nothing above was clicked, and the clicks then."""
-    seen = no_click_above(sessions.clicks) & (sessions.items != NOTHING)
-    row, position = np.nonzero(seen)
+    """Return, per pair, the number of displays with no click above, and of clicks on these."""
+    examined = no_click_above(sessions.clicks) & (sessions.items != NOTHING)
+    row, position = np.nonzero(examined)
     items, times = sessions.items[row, position], sessions.times[row]
     clicked = times * sessions.clicks[row, position]
     shown, won = (np.bincount(items, n, counts.n_pairs) for n in (times, clicked))
@@ -22,12 +22,12 @@ def examined_displays(counts: Counts, sessions: Sessions) -> tuple[Floats, Float
 
 
 def no_click_above(clicks: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-    """Return where nothing above was clicked; one row per list.
+    """Return at which positions there was no click above; one row per list.
 
     >>> no_click_above(np.array([[0, 1, 0], [0, 0, 0]]))
     array([[ True,  True, False],
            [ True,  True,  True]])
     """
-    seen = np.ones(clicks.shape, dtype=np.bool_)
-    seen[:, 1:] = np.maximum.accumulate(clicks, axis=1)[:, :-1] == 0
-    return seen
+    found = np.ones(clicks.shape, dtype=np.bool_)
+    found[:, 1:] = np.maximum.accumulate(clicks, axis=1)[:, :-1] == 0
+    return found

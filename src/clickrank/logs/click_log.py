@@ -1,4 +1,4 @@
-"""An open log: what was read, its counts, its lists."""
+"""Click log: opens the files of a log, and returns its report, counts and impressions."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from clickrank.logs import aggregate, checked_rows
 from clickrank.logs.counts import Counts
 from clickrank.logs.filters import Filters
 from clickrank.logs.impressions import Impressions
-from clickrank.logs.impressions_from_rows import impressions_of, in_order, tables_by_query
-from clickrank.logs.log_report import NothingLeft, Report, merged
-from clickrank.logs.query_engine import check_parquet, connect, read_parquet, watched
+from clickrank.logs.impressions_from_rows import impressions_of, sorted_rows, tables_by_query
+from clickrank.logs.log_report import NothingLeft, Report, merge_problems
+from clickrank.logs.query_engine import check_parquet, connect, query_progress, read_parquet
 from clickrank.logs.readers import IN_PLACE, READERS, check_format, recognise
 from clickrank.logs.readers.text_files import Paths, expand
 from clickrank.logs.schema import ORDER
 from clickrank.logs.staging import stage
 
-#: What DuckDB may hold before it writes to the disk.
+#: The memory that DuckDB may use before it writes to the disk.
 MEMORY = "2GB"
 
 
 class Log:
-    """A click log, opened by `open_log`; close it, or use it in a ``with`` statement.
+    """A click log that `open_log` opened. Close it, or use it in a ``with`` statement.
 
-    Counting goes through an engine; what it needs on disk is in a temporary folder, which is
-    removed when the log is closed.
+    An engine counts the rows. Its files are in a temporary folder, which is removed when the log is
+    closed.
     """
 
     def __init__(
@@ -46,9 +46,9 @@ class Log:
         self._folder = folder
         self._progress = progress
         self._pairs: dict[Filters, aggregate.Pairs] = {}
-        self._lists: dict[Filters, Report] = {}  # of lists, once they were counted
-        self._single: dict[Filters, dict[str, Report]] = {}  # of those given, by query
-        self._kept: dict[Filters, Any] = {Filters(): rows}
+        self._list_reports: dict[Filters, Report] = {}  # once lists were counted
+        self._query_reports: dict[Filters, dict[str, Report]] = {}  # by query, for impressions
+        self._filtered_rows: dict[Filters, Any] = {Filters(): rows}
 
     def __enter__(self) -> Log:
         return self
@@ -62,9 +62,9 @@ class Log:
         self.close()
 
     def close(self) -> None:
-        """Remove what was put on disk; the log cannot be asked any more."""
+        """Close the engine and remove the temporary files."""
         self._pairs.clear()
-        self._kept.clear()
+        self._filtered_rows.clear()
         if self._backend is not None and self._backend.name == "duckdb":
             self._backend.disconnect()
         self._backend = None
@@ -72,20 +72,19 @@ class Log:
 
     @property
     def kind(self) -> str:
-        """``lists``, ``slots`` or ``counted``, as in `clickrank.logs.schema`."""
+        """The kind of the log: ``lists``, ``slots`` or ``counted``; see `clickrank.logs.schema`."""
         return self._report.kind
 
     @property
     def report(self) -> Report:
-        """What was read, and what was wrong with it.
+        """The size of the log, and the problems found in it.
 
-        Lists that are not whole are found when lists are counted or given, so ask for `counts` or
-        `impressions` before.
+        Incomplete lists are found by `counts` and `impressions`; call one of them first.
         """
         return self.report_of()
 
     def report_of(self, **filters: int | None) -> Report:
-        """Return the report, with the numbers of what the filters keep; filters as for `counts`."""
+        """Return the report on the rows that the filters select; filters are as for `counts`."""
         chosen = Filters(**filters)
         pairs = self._pairs_of(chosen)
         found = dataclasses.replace(
@@ -96,102 +95,102 @@ class Log:
             displays=pairs.displays,
             clicks=pairs.clicks,
         )
-        if chosen in self._lists:
-            lists = self._lists[chosen]
+        if chosen in self._list_reports:
+            lists = self._list_reports[chosen]
             found.lists, found.rows = lists.lists, lists.rows
             found.displays, found.clicks = lists.displays, lists.clicks
-            found.problems = merged(found.problems, lists.problems)
+            found.problems = merge_problems(found.problems, lists.problems)
         else:
-            for single in self._single.get(chosen, {}).values():
-                found.problems = merged(found.problems, single.problems)
+            for single in self._query_reports.get(chosen, {}).values():
+                found.problems = merge_problems(found.problems, single.problems)
         return found
 
     def table(self, **filters: int | None) -> Any:
-        """Return the rows as an Ibis table; filters as for `counts`."""
-        return self._kept_by(Filters(**filters)).drop(*ORDER)
+        """Return the rows as an Ibis table; filters are as for `counts`."""
+        return self._filtered(Filters(**filters)).drop(*ORDER)
 
     def counts(self, *, with_lists: bool = True, **filters: int | None) -> Counts:
-        """Count the log.
+        """Count displays, clicks and lists.
 
         Parameters
         ----------
         with_lists
-            False leaves ``sessions`` out, which is faster.
+            Whether to count ``sessions``; False is faster.
         **filters
             ``positions``, ``min_displays``, ``min_items`` and ``top_queries``: see
             `clickrank.logs.filters.Filters`.
         """
         chosen = Filters(**filters)
-        rows, pairs = self._kept_by(chosen), self._pairs_of(chosen)
+        rows, pairs = self._filtered(chosen), self._pairs_of(chosen)
         report = dataclasses.replace(self._report, problems={})
-        self._check_left(chosen)
+        self._check_not_empty(chosen)
         try:
             found = aggregate.counts_of(rows, pairs, report, self._progress, with_lists)
         except NothingLeft as error:
-            error.problems = merged(self._report.problems, report.problems)
+            error.problems = merge_problems(self._report.problems, report.problems)
             raise
         if found.sessions is not None:
             report.lists = found.n_impressions
             report.displays = report.rows = int(found.cells.shown.sum())
             report.clicks = int(found.cells.clicked.sum())
-            self._lists[chosen] = report
+            self._list_reports[chosen] = report
         return found
 
     def queries(self, **filters: int | None) -> NDArray[Any]:
-        """Return the names of the queries, in order of their text; filters as for `counts`."""
+        """Return the names of the queries, sorted; filters are as for `counts`."""
         return self._pairs_of(Filters(**filters)).queries
 
     def n_queries(self, **filters: int | None) -> int:
-        """Return how many queries there are, without their names; filters as for `counts`."""
+        """Return the number of queries; filters are as for `counts`."""
         chosen = Filters(**filters)
         if chosen in self._pairs:
             return int(self._pairs[chosen].queries.size)
-        return int(self._kept_by(chosen).query.nunique().to_pyarrow().as_py())
+        return int(self._filtered(chosen).query.nunique().to_pyarrow().as_py())
 
     def impressions(self, query: str | None = None, **filters: int | None) -> Impressions:
-        """Return the single lists of a query, in the order they were shown.
+        """Return the impressions of a query, in the order in which they were shown.
 
-        The query may be left out if there is only one. Filters are as for `counts`.
+        The query may be left out if the log has only one. Filters are as for `counts`.
         """
-        self._check_single()
+        self._check_not_counted()
         chosen = Filters(**filters)
         if query is None:
             names = self._pairs_of(chosen).queries
-            self._check_left(chosen)
+            self._check_not_empty(chosen)
             if names.size != 1:
-                rule = f"query must be given, as the log has {names.size}"
-                raise invalid("impressions", rule, query)
+                rule = f"query must be given, because the log has {names.size} queries"
+                raise invalid("impressions", rule)
             query = str(names[0])
-        rows = self._kept_by(chosen)
-        found = in_order(rows.filter(rows.query == query))
+        rows = self._filtered(chosen)
+        found = sorted_rows(rows.filter(rows.query == query))
         if not found.num_rows:
-            raise invalid("impressions", "query must be one of the log", query)
+            raise invalid("impressions", "query must be one of the queries of the log", query)
         return self._impressions_of(found, query, chosen)
 
     def impressions_by_query(
         self, queries: Iterable[str] | None = None, **filters: int | None
     ) -> Iterator[tuple[str, Impressions]]:
-        """Yield each query with its single lists, as `impressions` returns them.
+        """Yield each query with its impressions, as `impressions` returns them.
 
-        Queries come in the order of their text, all of them or those given. Many are read at
-        once, so that this is faster than to ask for one after the other; about a million rows are
-        in memory, or those of one query if it has more. Filters are as for `counts`.
+        Yields all queries or those given, sorted. This is faster than one call of `impressions` per
+        query, because many queries are read at once. About a million rows are in memory, or the
+        rows of one query if it has more. Filters are as for `counts`.
         """
-        self._check_single()
+        self._check_not_counted()
         chosen = Filters(**filters)
         pairs = self._pairs_of(chosen)
         given = None if queries is None else sorted({str(query) for query in queries})
         if given is not None:
             missing = np.setdiff1d(np.array(given, dtype=pairs.queries.dtype), pairs.queries)
             if missing.size:
-                rule = "queries must be of the log"
+                rule = "queries must be queries of the log"
                 raise invalid("impressions_by_query", rule, missing.tolist())
-        return self._each(chosen, pairs, given)
+        return self._iterate(chosen, pairs, given)
 
-    def _each(
+    def _iterate(
         self, chosen: Filters, pairs: aggregate.Pairs, given: list[str] | None
     ) -> Iterator[tuple[str, Impressions]]:
-        for names, sizes, found in tables_by_query(self._kept_by(chosen), pairs, given):
+        for names, sizes, found in tables_by_query(self._filtered(chosen), pairs, given):
             start = 0
             for name, size in zip(names, sizes, strict=True):
                 yield name, self._impressions_of(found.slice(start, size), name, chosen)
@@ -199,42 +198,42 @@ class Log:
 
     def _impressions_of(self, found: Any, query: str, chosen: Filters) -> Impressions:
         report = dataclasses.replace(self._report, problems={})
-        self._single.setdefault(chosen, {})[query] = report
+        self._query_reports.setdefault(chosen, {})[query] = report
         return impressions_of(found, query, report)
 
-    def _check_left(self, chosen: Filters) -> None:
+    def _check_not_empty(self, chosen: Filters) -> None:
         if self._pairs_of(chosen).query.size:
             return
         if chosen and self._pairs_of(Filters()).query.size:
-            raise invalid("log", "the filters must leave rows to count", 0)
+            raise invalid("log", "the filters must leave rows to count")
         raise NothingLeft("log", "there must be rows to count", 0, self._report.problems)
 
-    def _check_single(self) -> None:
+    def _check_not_counted(self) -> None:
         if self.kind == "counted":
-            raise invalid("impressions", "the log must have single lists or displays", self.kind)
+            raise invalid("impressions", "the log must have a row per display", self.kind)
 
     def save(self, path: str | Path, **filters: int | None) -> None:
-        """Write the rows into one Parquet file of the one schema; filters as for `counts`.
+        """Write the rows into one Parquet file, in the order that they have in the log.
 
-        They keep the order that they have in the log.
+        Filters are as for `counts`.
         """
         chosen = Filters(**filters)
-        rows = self._kept_by(chosen)
-        if chosen:  # joins do not keep it
+        rows = self._filtered(chosen)
+        if chosen:  # joins change the order
             rows = rows.order_by(*ORDER)
         rows.drop(*ORDER).to_parquet(str(path))
 
-    def _kept_by(self, filters: Filters) -> Any:
+    def _filtered(self, filters: Filters) -> Any:
         if self._backend is None:
-            raise invalid("Log", "it must be open", "a closed one")
-        if filters not in self._kept:
-            self._kept[filters] = filters.applied(self._rows)
-        return self._kept[filters]
+            raise invalid("Log", "the log must be open", "a closed log")
+        if filters not in self._filtered_rows:
+            self._filtered_rows[filters] = filters.apply(self._rows)
+        return self._filtered_rows[filters]
 
     def _pairs_of(self, filters: Filters) -> aggregate.Pairs:
-        rows = self._kept_by(filters)
+        rows = self._filtered(filters)
         if filters not in self._pairs:
-            with watched(self._backend, "Counting pairs", self._progress):
+            with query_progress(self._backend, "Counting pairs", self._progress):
                 self._pairs[filters] = aggregate.pairs_of(rows)
         return self._pairs[filters]
 
@@ -254,58 +253,56 @@ def open_log(
 ) -> Log:
     """Open a click log.
 
-    Parquet is read where it is; other formats are read once, in blocks, into a temporary Parquet
-    file.
+    Parquet files are read in place. Other formats are first converted to a temporary Parquet file.
 
     Parameters
     ----------
     paths
-        A file, several, a folder, or a pattern as in ``logs/*.csv.gz``. A file of just that name
-        comes before what a pattern stands for. Addresses (``s3://…``, ``https://…``) of Parquet
-        files are handed to the engine as they are, patterns and rights included: DuckDB needs its
-        extension httpfs for them, which it loads from the network at first use.
+        A file, several files, a folder, or a pattern such as ``logs/*.csv.gz``. If a file has
+        exactly the name of the pattern, that file is read. URLs (``s3://…``, ``https://…``) of
+        Parquet files, which may be patterns, are passed to the engine. DuckDB needs its extension
+        httpfs for them, which it downloads when it is first used.
     format
-        The name of the format; found by looking into the file if left out.
+        The name of the format. By default it is recognised from the content of the first file.
     columns
-        For columns that the file calls otherwise: its names by those of the log, as in
-        ``{"query": "q", "item": "url"}``.
+        The names of columns in the file, by their names in the log, as in
+        ``{"query": "q", "item": "url"}``. Other columns are recognised by their names.
     strict
-        Whether a malformed line stops the reading; otherwise it is skipped, and counted in
-        ``report``.
+        Whether a malformed line is an error. Otherwise it is skipped, and counted in ``report``.
     first_position
-        What the file calls the first position, 0 or 1; found by looking if left out.
+        The number of the first position in the file, 0 or 1. By default it is found from the rows.
     engine
-        ``duckdb``, in this process, or ``pyspark``.
+        ``duckdb``, which runs in this process, or ``pyspark``.
     memory
-        What DuckDB may hold before it writes to the disk.
+        The memory that DuckDB may use before it writes to the disk.
     threads
-        Threads of DuckDB; one a core if left out.
+        The number of threads of DuckDB; by default one per core.
     folder
-        Where temporary files go; the system's place for them if left out.
+        The folder for temporary files; by default that of the operating system.
     progress
-        Whether to show progress bars; None: if the standard error stream is a terminal.
+        Whether to show progress bars; by default only on a terminal.
     """
     if first_position not in (None, 0, 1):
         raise invalid("open_log", "first_position must be 0 or 1", first_position)
     files = expand(paths)
     name = recognise(files[0]) if format is None else check_format(format)
-    address = next((file for file in files if "://" in file), None)
-    if address is not None and name not in IN_PLACE:
-        rule = "addresses must be of Parquet files, which the engine opens; copy others to the disk"
-        raise invalid("open_log", rule, address)
+    url = next((file for file in files if "://" in file), None)
+    if url is not None and name not in IN_PLACE:
+        rule = "URLs must be of Parquet files; copy other files to the disk first"
+        raise invalid("open_log", rule, url)
     report = Report(name, files=files, first_position=first_position, strict=strict)
-    own = Path(tempfile.mkdtemp(prefix="clickrank-", dir=folder))
+    temporary = Path(tempfile.mkdtemp(prefix="clickrank-", dir=folder))
     try:
-        backend = connect(engine, own, memory, threads)
+        backend = connect(engine, temporary, memory, threads)
         if name in IN_PLACE:
             check_parquet(files)
             raw = read_parquet(backend, files)
             rows = checked_rows.check_in_place(raw, columns, report, ", ".join(files))
         else:
-            target = own / "log.parquet"
+            target = temporary / "log.parquet"
             stage(files, READERS[name], report, columns, target, progress)
             rows = checked_rows.check_staged(read_parquet(backend, [str(target)]), report)
-        return Log(rows, backend, report, own, progress)
+        return Log(rows, backend, report, temporary, progress)
     except BaseException:
-        shutil.rmtree(own, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
         raise

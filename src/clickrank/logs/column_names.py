@@ -1,4 +1,4 @@
-"""Which column of a file is which column of the log."""
+"""Column names: finds the columns of a log among those of a file."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from clickrank.errors import invalid, unknown
 from clickrank.logs.schema import FIELDS, check_columns, kind_of
 
-#: Other names that columns are known by, in small letters.
-_ALSO = {
+#: Other names under which columns are recognised, in lower case.
+_SYNONYMS = {
     "impression_id": ("impressionid", "serp_id", "list_id"),
     "query": ("query_id", "queryid", "qid", "context"),
     "position": ("pos", "rank"),
@@ -22,16 +22,17 @@ _ALSO = {
     "timestamp": ("time", "shown_at"),
     "user": ("user_id", "userid"),
 }
-#: Words in names of columns that may say which rows were one list: to ask for, not to take.
-_OF_LISTS = ("session", "request", "serp", "list", "slate", "impression", "pageview", "search")
+#: Words in the names of columns that may identify lists. Such columns are suggested, not used.
+_LIST_WORDS = ("session", "request", "serp", "list", "slate", "impression", "pageview", "search")
 
 
 def map_columns(
     names: Sequence[str], given: Mapping[str, str] | None = None, file: str = "the file"
 ) -> dict[str, str]:
-    """Return for each column of the log that of the file, whose name is for errors.
+    """Return the name that each column of the log has in a file.
 
-    Those given come first; others are found by name, whatever the case of its letters.
+    Columns that are not given are recognised by their names, in upper or lower case. ``file`` is
+    the name of the file for error messages.
 
     >>> map_columns(["query", "url", "pos", "Impression", "Click"])
     {'query': 'query', 'position': 'pos', 'item': 'url', 'shown': 'Impression', 'clicked': 'Click'}
@@ -62,14 +63,14 @@ def map_columns(
 def _find(name: str, columns: Sequence[str], taken: Collection[str]) -> str | None:
     """Return the column that is called so, or by another of its names."""
     free = {c.strip().lower(): c for c in reversed(columns) if c not in taken}
-    return next((free[n] for n in (name, *_ALSO[name]) if n in free), None)
+    return next((free[n] for n in (name, *_SYNONYMS[name]) if n in free), None)
 
 
 def unused_list_columns(names: Sequence[str], found: Mapping[str, str]) -> list[str]:
-    """Say which columns may name lists, if none was taken for that.
+    """Return a note for each unused column that may identify lists, if the log has no lists.
 
     >>> unused_list_columns(["SessionID", "item", "click"], {"item": "item", "click": "click"})
-    ['column SessionID is not used; --column impression_id=SessionID reads whole lists']
+    ['column SessionID is not used; read it as impression_id if it identifies lists']
     >>> unused_list_columns(["id", "listener"], {"impression_id": "id"})
     []
     """
@@ -77,7 +78,7 @@ def unused_list_columns(names: Sequence[str], found: Mapping[str, str]) -> list[
         return []
     free = [name for name in names if name not in found.values()]
     return [
-        f"column {name} is not used; --column impression_id={name} reads whole lists"
+        f"column {name} is not used; read it as impression_id if it identifies lists"
         for name in free
-        if any(w.removesuffix("id") in _OF_LISTS for w in re.findall("[a-z]+", name.lower()))
+        if any(w.removesuffix("id") in _LIST_WORDS for w in re.findall("[a-z]+", name.lower()))
     ]

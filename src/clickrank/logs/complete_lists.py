@@ -1,4 +1,4 @@
-"""Which lists are whole: one item at each position down to the last, and each item once."""
+"""Complete lists: those with one item at each position down to the last, and each item once."""
 
 from __future__ import annotations
 
@@ -13,53 +13,53 @@ from clickrank.logs.counts import NOTHING
 from clickrank.logs.log_report import Report
 
 
-def times_whole(
+def count_complete(
     lists: NDArray[Any],
     times: Ints,
     twice: Ints,
-    spelled: Callable[[NDArray[Any]], str],
+    list_text: Callable[[NDArray[Any]], str],
     report: Report,
 ) -> Ints:
-    """Return how often each list was seen whole, and note why others are left out.
+    """Return how often each list was shown complete, and report why other impressions are not.
 
     Parameters
     ----------
     lists
-        Numbers of items, a row a list; -1 where there is none.
+        Numbers of items, one row per list; -1 where there is no item.
     times
-        How often each was seen.
+        How often each list was shown.
     twice
-        How many of those had a position twice.
-    spelled
-        What a list is called in examples; see `spelling`.
+        How many of those impressions had a position twice.
+    list_text
+        Returns the text of a list for examples, as `text_of_list` does.
     report
-        Where problems are noted.
+        The report to which problems are added.
     """
     there = lists != NOTHING
     gap = (there[:, 1:] & ~there[:, :-1]).any(axis=1)
     ordered = np.sort(lists, axis=1)
     again = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOTHING)).any(axis=1)
-    left = times.copy()
+    complete = times.copy()
     for kind, bad in (
         ("repeated position", twice),
-        ("gap", np.where(gap, left - twice, 0)),
-        ("repeated item", np.where(again & ~gap, left - twice, 0)),
+        ("gap", np.where(gap, complete - twice, 0)),
+        ("repeated item", np.where(again & ~gap, complete - twice, 0)),
     ):
         rows = np.flatnonzero(bad)
         for i, row in enumerate(rows.tolist()):
             if not report.wants_example(kind):
                 report.add(kind, "log", count=int(bad[rows[i:]].sum()))
                 break
-            text = spelled(lists[row])
+            text = list_text(lists[row])
             report.add(kind, "log", text=text, count=int(bad[row]))
-        left -= bad
-    return left
+        complete -= bad
+    return complete
 
 
-def spelling(query: str, items: NDArray[Any], numbers: NDArray[Any]) -> str:
-    """Return a list by the names of its query and its items.
+def text_of_list(query: str, items: NDArray[Any], numbers: NDArray[Any]) -> str:
+    """Return the names of the query and of the items of a list.
 
-    >>> spelling("shoes", np.array(["a", "b"]), np.array([1, -1, 0, -1]))
+    >>> text_of_list("shoes", np.array(["a", "b"]), np.array([1, -1, 0, -1]))
     'query shoes: b, –, a'
     """
     last = np.flatnonzero(numbers != NOTHING).max() + 1

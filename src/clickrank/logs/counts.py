@@ -1,8 +1,8 @@
-"""What is counted of a log: all that click models are fitted from.
+"""Counts of a log, from which click models are fitted.
 
-A *pair* is an item for a query: what attracts people who asked for one thing need not attract
-others. Pairs are numbered 0, 1, 2 … by query and then by item, so that those of a query are beside
-each other.
+A *pair* is a query and an item: an item may attract people who asked one query and not those who
+asked another. Pairs are numbered 0, 1, 2 … by query and then by item, so that the pairs of a query
+have consecutive numbers.
 """
 
 from __future__ import annotations
@@ -19,50 +19,50 @@ from clickrank._core.arrays import Ints
 from clickrank._core.validate import check_float, check_int
 from clickrank.errors import invalid
 
-#: In `Sessions.items`, where a list is shorter than others.
+#: Stands in `Sessions.items` for positions after the end of a list that is shorter than others.
 NOTHING = -1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Cells:
-    """How often each pair was shown at each position, and clicked there; a row a cell that was.
+    """How often each pair was shown and clicked at each position.
 
-    Rows are in the order of pairs, then positions.
+    There is one entry per pair and position that occurs, sorted by pair and then by position.
     """
 
     pair: Ints
-    position: Ints  # from 0 on
+    position: Ints  # counted from 0
     shown: Ints
     clicked: Ints
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sessions:
-    """Lists with the clicks on them, and how often just this was seen; no two rows are the same."""
+    """Distinct combinations of a list and the clicks on it, and how often each one occurs."""
 
-    items: NDArray[np.int32]  # (n, n_positions), of pairs; NOTHING after the end of a shorter list
+    items: NDArray[np.int32]  # (n, n_positions), numbers of pairs, or NOTHING
     clicks: NDArray[np.uint8]  # (n, n_positions), 0 or 1
     times: Ints  # (n,)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Counts:
-    """A log in numbers.
+    """The counts of a log.
 
     Parameters
     ----------
     n_positions
         The length of the longest list.
     queries
-        Their names, in order.
+        The names of the queries, sorted.
     pair_query
-        The number of each pair's query; it never falls.
+        The index of the query of each pair, in ascending order.
     pair_item
-        The name of each pair's item.
+        The name of the item of each pair.
     cells
         Displays and clicks by pair and position.
     sessions
-        Whole lists with their clicks; None if the log does not say what was shown together.
+        The lists with their clicks; None if the log does not say which rows were shown together.
     """
 
     n_positions: int
@@ -96,13 +96,13 @@ class Counts:
         Parameters
         ----------
         items
-            Numbers of the items shown, a row a list; -1 after the end of a shorter list.
+            Numbers of the items shown, one row per list; -1 after the end of a shorter list.
         clicks
-            1 where an item was clicked, else 0.
+            1 where an item was clicked, otherwise 0.
         names
-            What the items are called; their numbers if left out.
+            The names of the items; by default their numbers.
         query
-            What the query is called.
+            The name of the query.
 
         Examples
         --------
@@ -112,17 +112,19 @@ class Counts:
         >>> counts.sessions.times
         array([2, 1])
         """
-        lists, marks = np.asarray(items, dtype=np.int32), np.asarray(clicks, dtype=np.uint8)
-        if lists.ndim != 2 or lists.shape != marks.shape:
+        lists, clicked = np.asarray(items, dtype=np.int32), np.asarray(clicks, dtype=np.uint8)
+        if lists.ndim != 2 or lists.shape != clicked.shape:
             rule = f"items and clicks must have the same two dimensions, items have {lists.shape}"
-            raise invalid("Counts", rule, marks.shape)
+            raise invalid("Counts", rule, clicked.shape)
         n_items = int(lists.max(initial=-1)) + 1 if names is None else len(names)
         if not ((lists >= NOTHING) & (lists < n_items)).all():
             raise invalid("Counts", f"items must be between -1 and {n_items - 1}", lists.max())
-        if (marks[lists == NOTHING] > 0).any() or marks.max(initial=0) > 1:
-            raise invalid("Counts", "clicks must be 0 or 1, and 0 where no item is", marks)
+        if (clicked[lists == NOTHING] > 0).any() or clicked.max(initial=0) > 1:
+            raise invalid("Counts", "clicks must be 0 or 1, and 0 where there is no item", clicked)
         called = [str(i) for i in range(n_items)] if names is None else list(names)
-        sessions = merged(Sessions(lists, marks, np.ones(lists.shape[0], dtype=np.int64)))
+        sessions = merge_equal_lists(
+            Sessions(lists, clicked, np.ones(lists.shape[0], dtype=np.int64))
+        )
         return cls(
             lists.shape[1],
             texts([query]),
@@ -133,7 +135,7 @@ class Counts:
         )
 
     def of_query(self, query: str) -> Counts:
-        """Return the counts of one query alone; its pairs are numbered from 0 on.
+        """Return the counts of one query; its pairs are numbered from 0.
 
         >>> counts = Counts.of_lists([[0, 1]], [[1, 0]], query="shoes")
         >>> counts.of_query("shoes").n_pairs
@@ -141,7 +143,7 @@ class Counts:
         """
         found = np.flatnonzero(self.queries == query)
         if not found.size:
-            raise invalid("Counts", "query must be one of the log", query)
+            raise invalid("Counts", "query must be one of the queries of the log", query)
         first, end = np.searchsorted(self.pair_query, [found[0], found[0] + 1])
         cells = self.cells
         mine = (cells.pair >= first) & (cells.pair < end)
@@ -168,10 +170,10 @@ class Counts:
         )
 
     def split(self, share: float, seed: int = 0) -> tuple[Counts, Counts]:
-        """Part the log at random: each impression is in the first part with probability ``share``.
+        """Split the log at random: each impression is in the first part with probability ``share``.
 
-        Impressions are lists, or single displays where lists are not known. Both parts have the
-        pairs of the whole, so that a model fitted to one can be asked about the other.
+        Impressions are lists, or single displays where lists are not known. Both parts have all
+        pairs of the log, so that a model fitted to one part can predict the other.
 
         >>> counts = Counts.of_lists([[0, 1]] * 1000, [[1, 0]] * 1000)
         >>> train, test = counts.split(0.75, seed=1)
@@ -195,7 +197,7 @@ class Counts:
         )
 
     def _with_sessions(self, sessions: Sessions, times: Ints) -> Counts:
-        """Return counts of these lists, seen so often; those never seen are left out."""
+        """Return the counts of these lists, each as often as ``times`` says."""
         seen = times > 0
         kept = Sessions(sessions.items[seen], sessions.clicks[seen], times[seen])
         return dataclasses.replace(self, cells=cells_of(kept), sessions=kept)
@@ -210,7 +212,7 @@ class Counts:
 def cells_of(sessions: Sessions) -> Cells:
     """Count displays and clicks by pair and position."""
     found = []
-    for position in range(sessions.items.shape[1]):  # one at a time: logs may be large
+    for position in range(sessions.items.shape[1]):  # one position at a time, to save memory
         there = sessions.items[:, position] != NOTHING
         pairs, times = sessions.items[there, position], sessions.times[there]
         shown = np.bincount(pairs, weights=times)  # exact: below 2^53
@@ -219,34 +221,33 @@ def cells_of(sessions: Sessions) -> Cells:
         found.append((pair, np.full(pair.size, position), shown[pair], clicked[pair]))
     columns = [np.concatenate(part).astype(np.int64) for part in zip(*found, strict=True)]
     order = np.lexsort((columns[1], columns[0]))
-    pair, at, shown, clicked = (column[order] for column in columns)
-    return Cells(pair, at, shown, clicked)
+    return Cells(*(column[order] for column in columns))
 
 
 def texts(values: Sequence[str]) -> NDArray[Any]:
-    """Return names as an array."""
+    """Return names as a NumPy array of strings of variable length."""
     return np.array(values, dtype=np.dtypes.StringDType())
 
 
-def merged(sessions: Sessions) -> Sessions:
-    """Merge rows that are the same, in the order in which they come first.
+def merge_equal_lists(sessions: Sessions) -> Sessions:
+    """Merge equal rows, in the order of their first occurrence.
 
     >>> items, clicks = np.array([[7], [3], [7]], np.int32), np.zeros((3, 1), np.uint8)
-    >>> merged(Sessions(items, clicks, np.ones(3, np.int64))).times
+    >>> merge_equal_lists(Sessions(items, clicks, np.ones(3, np.int64))).times
     array([2, 1])
     """
-    # Rows become numbers, as many columns at a time as 62 bits hold: sorting rows takes ten times
-    # as long.
+    # Rows are turned into numbers, with as many columns at a time as 62 bits hold, because sorting
+    # whole rows takes ten times as long.
     most = int(sessions.items.max(initial=NOTHING)) + 2
-    mark, size = np.zeros(sessions.times.size, dtype=np.int64), 1
+    code, size = np.zeros(sessions.times.size, dtype=np.int64), 1
     for table, base in ((sessions.clicks, 2), (sessions.items, most)):
         for column in table.T:
             if size * base > 2**62:
-                _, mark = np.unique(mark, return_inverse=True)
-                size = int(mark.max(initial=0)) + 1
-            mark = mark * base + (column.astype(np.int64) % base)
+                _, code = np.unique(code, return_inverse=True)
+                size = int(code.max(initial=0)) + 1
+            code = code * base + (column.astype(np.int64) % base)
             size *= base
-    _, first, where = np.unique(mark, return_index=True, return_inverse=True)
+    _, first, where = np.unique(code, return_index=True, return_inverse=True)
     times = np.bincount(where, sessions.times, first.size).astype(np.int64)
     order = np.argsort(first)
     rows = first[order]

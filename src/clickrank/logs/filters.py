@@ -1,4 +1,4 @@
-"""Which part of a log is looked at: the filters of the papers."""
+"""Filters that select a part of a log, as the papers do."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import dataclasses
 from typing import Any
 
 from clickrank._core.validate import check_int
-from clickrank.logs.query_engine import keep
+from clickrank.logs.query_engine import materialise
 from clickrank.logs.schema import kind_of
 
 
 @dataclasses.dataclass(frozen=True)
 class Filters:
-    """What is kept of a log, in this order.
+    """The part of a log that is used; filters are applied in this order.
 
     Parameters
     ----------
     positions
-        The first so many of each list.
+        The number of positions of each list that are used, from the top.
     min_displays
-        Items that were shown at least so often at every position for their query. Where lists are
-        known, those that hold another item are left out.
+        The number of times that an item must have been shown at every position for its query. Where
+        lists are known, lists with any other item are left out.
     min_items
-        Queries with at least so many items that are kept.
+        The number of such items that a query must have.
     top_queries
-        The so many most frequent queries; of equally frequent ones the first by text.
+        The number of queries that are used, the most frequent first; ties are broken by their text.
 
-    **Source**: lagree2016 and gauthier2022 keep of the KDD Cup 2012 log ads shown at least 1,000
-    times at every position, and queries with at least 5 such ads.
+    **Source**: of the KDD Cup 2012 log, lagree2016 and gauthier2022 use the ads that were shown at
+    least 1,000 times at every position, and the queries with at least 5 such ads.
     """
 
     positions: int | None = None
@@ -43,8 +43,8 @@ class Filters:
     def __bool__(self) -> bool:
         return any(value is not None for value in dataclasses.asdict(self).values())
 
-    def applied(self, rows: Any) -> Any:
-        """Return the rows that are kept, as an Ibis table."""
+    def apply(self, rows: Any) -> Any:
+        """Return the selected rows of an Ibis table."""
         if self.positions is not None:
             rows = rows.filter(rows.position <= self.positions)
         if self.min_displays is not None or self.min_items is not None:
@@ -53,7 +53,7 @@ class Filters:
             counted = rows if kind_of(rows.columns) != "lists" else rows.filter(rows.position == 1)
             often = counted.group_by("query").agg(n=displays(counted))
             most = often.order_by([often.n.desc(), often.query]).limit(self.top_queries)
-            rows = rows.semi_join(keep(most.select("query")), "query")
+            rows = rows.semi_join(materialise(most.select("query")), "query")
         return rows
 
     def _of_items(self, rows: Any) -> Any:
@@ -66,11 +66,11 @@ class Filters:
         if self.min_items is not None:
             each = pairs.group_by("query").agg(n=pairs.count())
             pairs = pairs.semi_join(each.filter(each.n >= self.min_items), "query")
-        kept = keep(pairs.select("query", "item"))
+        selected = materialise(pairs.select("query", "item"))
         if kind_of(rows.columns) != "lists":
-            return rows.semi_join(kept, ["query", "item"])
-        others = rows.anti_join(kept, ["query", "item"])
-        lists = keep(others.select("query", "impression_id").distinct())
+            return rows.semi_join(selected, ["query", "item"])
+        others = rows.anti_join(selected, ["query", "item"])
+        lists = materialise(others.select("query", "impression_id").distinct())
         return rows.anti_join(lists, ["query", "impression_id"])
 
 

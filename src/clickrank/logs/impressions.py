@@ -1,4 +1,4 @@
-"""Single lists of one query, in the order they were shown: what evaluation goes through."""
+"""Impressions of one query, in the order in which they were shown, for evaluation."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from clickrank.logs.counts import NOTHING, Counts
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Impressions:
-    """The lists of one query.
+    """The lists that were shown for one query, with their clicks.
 
     Parameters
     ----------
     items
-        Names of the query's items, in the order of their text.
+        The names of the items of the query, sorted.
     rankings
-        Numbers of the items shown, a row a list; -1 where no item is, or none is known: after the
-        end of a shorter list, and around the position of a display whose list is not known.
+        Numbers of the items shown, one row per list. -1 stands for no item (after the end of a
+        shorter list) or for an unknown item (around a display whose list is not known).
     clicks
-        1 where an item was clicked, else 0.
+        1 where an item was clicked, otherwise 0.
     propensity
-        The probability that the item was shown at its position; NaN where it is not known. None if
-        the log has none.
+        The probability that the item was shown at its position; NaN where it is unknown. None if
+        the log has no propensities.
     prefix_propensity
-        The probability that the list began as it did, down to this position; as above.
+        The probability of the items from the first position down to this one; unknown as above.
     timestamp
-        When each list was shown, in microseconds since 1970; None if the log has no times.
+        The time at which each list was shown, in microseconds since 1970; None if the log has no
+        times.
     """
 
     items: NDArray[Any]
@@ -57,12 +58,12 @@ class Impressions:
         if odd.any():
             row, position = np.argwhere(odd)[0].tolist()
             rule = (
-                "clicks must be 0 or 1, and 0 where no item is; "
-                f"of list {row} at position {position}"
+                "clicks must be 0 or 1, and 0 where there is no item; "
+                f"see list {row}, position {position}"
             )
             raise invalid("Impressions", rule, self.clicks[row, position].item())
         if self.timestamp is not None and self.timestamp.shape != (len(self),):
-            rule = f"timestamp must have one entry a list ({len(self)})"
+            rule = f"timestamp must have one entry per list ({len(self)})"
             raise invalid("Impressions", rule, self.timestamp.shape)
 
     def __len__(self) -> int:
@@ -70,7 +71,7 @@ class Impressions:
 
     @property
     def n_items(self) -> int:
-        """How many items were shown to the query."""
+        """The number of items that were shown for the query."""
         return int(self.items.size)
 
     @property
@@ -88,7 +89,7 @@ class Impressions:
         propensity: ArrayLike | None = None,
         prefix_propensity: ArrayLike | None = None,
     ) -> Impressions:
-        """Make them from numbers; items are called by their number if they have no names.
+        """Return impressions from arrays; items without names are named by their numbers.
 
         >>> len(Impressions.of_arrays([[0, 1], [1, 0]], [[1, 0], [0, 0]]))
         2
@@ -108,5 +109,5 @@ class Impressions:
         )
 
     def counts(self, query: str = "") -> Counts:
-        """Count the lists."""
+        """Return the counts of these impressions."""
         return Counts.of_lists(self.rankings, self.clicks, names=self.items.tolist(), query=query)

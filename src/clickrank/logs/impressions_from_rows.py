@@ -1,4 +1,4 @@
-"""The single lists of a query, from its rows."""
+"""Impressions of a query, assembled from the rows of a log."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank.logs.aggregate import Pairs
-from clickrank.logs.complete_lists import spelling, times_whole
+from clickrank.logs.complete_lists import count_complete, text_of_list
 from clickrank.logs.counts import NOTHING
 from clickrank.logs.impressions import Impressions
 from clickrank.logs.log_report import Report
 from clickrank.logs.schema import ORDER
 
-#: Rows that are read at once, if there are several queries.
+#: The number of rows that are read at once, if there are several queries.
 ROWS = 1_000_000
 
 
-def in_order(rows: Any) -> pa.Table:
-    """Return rows of an engine as they stand in the log, by query."""
+def sorted_rows(rows: Any) -> pa.Table:
+    """Return the rows of an Ibis table, sorted by query and then by their order in the log."""
     found: pa.Table = rows.order_by("query", *ORDER).drop("query", *ORDER).to_pyarrow()
     return found
 
@@ -30,7 +30,7 @@ def in_order(rows: Any) -> pa.Table:
 def tables_by_query(
     rows: Any, pairs: Pairs, given: Sequence[str] | None
 ) -> Iterator[tuple[list[str], list[int], pa.Table]]:
-    """Yield the rows of some queries at a time, with their names and how many rows each has."""
+    """Yield the rows of a few queries at a time, with the names of these and their row counts."""
     sizes = np.bincount(pairs.query, weights=pairs.rows).astype(np.int64)
     names = pairs.queries
     if given is not None:
@@ -45,20 +45,20 @@ def tables_by_query(
         part = rows.filter((rows.query >= some[0]) & (rows.query <= some[-1]))
         if given is not None:
             part = part.filter(part.query.isin(some))
-        yield some, sizes[start:stop].tolist(), in_order(part)
+        yield some, sizes[start:stop].tolist(), sorted_rows(part)
         start = stop
 
 
 def impressions_of(table: pa.Table, query: str, report: Report) -> Impressions:
-    """Return the lists that these rows of one query make, in the order they were shown.
+    """Return the impressions in these rows of one query, in the order in which they were shown.
 
-    That is the order of their times, or that of the rows if not all have one. Lists that are not
-    whole are noted and left out, as where lists are counted.
+    That is the order of their times, or of their rows unless all have a time. Incomplete lists are
+    reported and left out.
     """
     rows = np.arange(table.num_rows)
     names, item = _numbered(table["item"])
     known = "impression_id" in table.column_names
-    # Lists are numbered as they come.
+    # Lists are numbered in the order of their first rows.
     of = _coded(table["impression_id"])[1] if known else rows
     n, width = int(of.max()) + 1, int(table["position"].to_numpy().max())
     position = table["position"].to_numpy().astype(np.int64) - 1
@@ -74,17 +74,17 @@ def impressions_of(table: pa.Table, query: str, report: Report) -> Impressions:
     order = np.arange(n) if times is None else np.argsort(times, kind="stable")
     if known:
         twice = np.bincount(of, minlength=n) > (rankings != NOTHING).sum(axis=1)
-        whole = times_whole(
+        complete = count_complete(
             rankings,
             np.ones(n, dtype=np.int64),
             twice.astype(np.int64),
-            lambda numbers: spelling(query, names, numbers),
+            lambda numbers: text_of_list(query, names, numbers),
             report,
         )
-        order = order[whole[order] > 0]
+        order = order[complete[order] > 0]
         width = int((rankings[order] != NOTHING).any(axis=0).sum())
     probability = {
-        name: _spread(table, name, of, position, rankings.shape, order, width)
+        name: _by_list_and_position(table, name, of, position, rankings.shape, order, width)
         for name in ("propensity", "prefix_propensity")
     }
     return Impressions(
@@ -97,13 +97,13 @@ def impressions_of(table: pa.Table, query: str, report: Report) -> Impressions:
 
 
 def _coded(column: Any) -> tuple[Any, Ints]:
-    """Return the different texts of a column as they come, and the number of each row's."""
+    """Return the distinct texts of a column in order of appearance, and the index of each row."""
     coded = column.combine_chunks().dictionary_encode()
     return coded.dictionary, coded.indices.to_numpy().astype(np.int64)
 
 
 def _numbered(column: Any) -> tuple[NDArray[Any], Ints]:
-    """Return the different texts of a column in order, and the number of each row's."""
+    """Return the distinct texts of a column, sorted, and the index of each row."""
     found, number = _coded(column)
     texts = np.array(found.to_pylist(), dtype=np.dtypes.StringDType())
     order = np.argsort(texts)
@@ -112,7 +112,7 @@ def _numbered(column: Any) -> tuple[NDArray[Any], Ints]:
     return texts[order], rank[number]
 
 
-def _spread(
+def _by_list_and_position(
     table: Any,
     name: str,
     of: Ints,
@@ -121,7 +121,7 @@ def _spread(
     order: Ints,
     width: int,
 ) -> Floats | None:
-    """Return a column by list and position; None if the log knows none of it."""
+    """Return a column as a matrix, one row per list; None if all of its values are unknown."""
     if name not in table.column_names or table[name].null_count == table.num_rows:
         return None
     found = np.full(shape, np.nan)

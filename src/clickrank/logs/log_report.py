@@ -1,4 +1,4 @@
-"""What was found in a log: how much of it, and what was wrong with it."""
+"""Log report: the size of a log, and the problems found in it, counted by kind with examples."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from clickrank.logs.row_rules import LARGEST_POSITION
 if TYPE_CHECKING:
     from rich.table import Table
 
-#: Examples kept of each kind of problem, and how much of the text.
+#: The number of examples of each kind of problem, and the longest text of an example.
 EXAMPLES = 3
 TEXT = 160
 
-#: Kinds of problems, and what became of the rows that have them.
+#: Kinds of problems: what is wrong, and what is done about it.
 KINDS = {
-    "fields": "the line has not the fields of the format: skipped",
+    "fields": "the line does not have the fields of the format: skipped",
     "encoding": "the line is not UTF-8: skipped",
-    "record": "the line is of no known type: skipped",
+    "record": "the line has an unknown record type: skipped",
     "number": "a number is missing or is none: skipped",
-    "id": "a query or an item has no name: skipped",
-    "position": f"the position is before the first or beyond {LARGEST_POSITION} (kdd-2012: 3)"
+    "id": "the list, query or item has no id: skipped",
+    "position": f"the position is before the first or after {LARGEST_POSITION} (kdd-2012: 3)"
     ": skipped",
-    "depth": "the position is beyond the depth of the page, or that is above 3: skipped",
-    "click": "clicks are below 0: skipped",
-    "shown": "displays are below 1: skipped",
-    "several clicks": "one item of a list was clicked more than once: counts as one click",
-    "clicks above displays": "more clicks than displays: as many clicks as displays were counted",
-    "click on no list": "a click belongs to a list that is not there: left out",
+    "depth": "the position is below the end of the page, or the page has more than 3: skipped",
+    "click": "the number of clicks is negative: skipped",
+    "shown": "the number of displays is below 1: skipped",
+    "several clicks": "an item of a list was clicked more than once: counted as one click",
+    "clicks above displays": "more clicks than displays: counted as one click per display",
+    "click on no list": "a click belongs to a list that is not in the log: left out",
     "click not shown": "a click on an item that was not in the list: left out",
-    "repeated list": "a list has the id of one before: skipped",
+    "repeated list": "a list has the id of an earlier list: skipped",
     "empty list": "a list has no items: skipped",
     "repeated item": "a list has an item twice: skipped",
     "repeated position": "a list has a position twice: skipped",
     "gap": "a list has no item at a position before its last: skipped",
-    "propensity": "a propensity is not above 0 and at most 1: taken as unknown",
-    "time": "a time cannot be read: taken as unknown",
-    "truncated": "the file ends in the middle: read up to there",
-    "not settled": "more clicks may come: left out",
+    "propensity": "a propensity is not above 0 and at most 1: treated as unknown",
+    "time": "a time cannot be read: treated as unknown",
+    "truncated": "the file is damaged or ends too early: read up to there",
+    "not settled": "the list is not settled, as clicks may still come: left out",
     "test query": "the clicks of a test query were withheld: left out",
 }
-#: Kinds of logs without single lists, and what that means.
+#: Kinds of logs without lists, and what that means.
 WITHOUT_LISTS = {
-    "slots": "slots: each row is a display of its own; which rows were one list is not known",
-    "counted": "counted: rows are sums of displays and clicks; single lists are not known",
+    "slots": "slots: each row is one display; which rows were shown together is not known",
+    "counted": "counted: rows are sums of displays and clicks; lists are not known",
 }
-#: What is counted, where it is not rows.
-_COUNTED = {
+#: The unit in which a problem is counted, unless it is rows.
+_UNITS = {
     "click on no list": "click",
     "click not shown": "click",
     "repeated list": "list",
@@ -61,20 +61,20 @@ _COUNTED = {
     "test query": "list",
     "truncated": "file",
 }
-#: Those that say nothing against a log.
+#: Kinds that are not errors in a log.
 HARMLESS = ("not settled", "several clicks", "test query")
 
 
 class Malformed(ClickRankError, ValueError):
-    """A log breaks a rule of its format, and the reading is strict."""
+    """A log breaks a rule of its format, and is read with ``strict=True``."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Example:
-    """Where a problem was met."""
+    """A row that has a problem."""
 
     file: str
-    line: int | None  # from 1 on; None where a file has no lines
+    line: int | None  # counted from 1; None if the file has no lines
     text: str
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class Example:
 
 @dataclasses.dataclass
 class Problem:
-    """How often something was wrong, with examples."""
+    """A kind of problem: how often it occurs, with examples."""
 
     kind: str
     count: int = 0
@@ -92,57 +92,57 @@ class Problem:
 
     @property
     def meaning(self) -> str:
-        """What it is, and what became of it."""
+        """What is wrong, and what is done about it."""
         return KINDS[self.kind]
 
     @property
     def times(self) -> str:
-        """How many rows, lists, clicks or files, in words."""
-        what = _COUNTED.get(self.kind, "row")
+        """The number of rows, lists, clicks or files, with the unit."""
+        what = _UNITS.get(self.kind, "row")
         return f"{self.count:,} {what}{'' if self.count == 1 else 's'}"
 
 
 class NothingLeft(InvalidValue):
-    """All of a log was refused; the message names the most frequent reason."""
+    """No row of a log can be used; the message names the most frequent reason."""
 
     def __init__(
         self, owner: str, rule: str, value: object, problems: Mapping[str, Problem]
     ) -> None:
         self.problems = problems
         text = str(invalid(owner, rule, value))
-        lost = [p for p in problems.values() if p.meaning.endswith(("skipped", "left out"))]
-        if lost:
-            most = max(lost, key=lambda problem: problem.count)
+        skipped = [p for p in problems.values() if p.meaning.endswith(("skipped", "left out"))]
+        if skipped:
+            most = max(skipped, key=lambda problem: problem.count)
             reason = most.meaning.rpartition(":")[0]
-            text += f" Most often ({most.times}) {reason}, as in {most.examples[0]}"
+            text += f" The most frequent reason ({most.times}): {reason}, as in {most.examples[0]}"
         super().__init__(text)
 
 
 @dataclasses.dataclass
 class Report:
-    """What was read.
+    """The size of a log, and the problems found in it.
 
     Parameters
     ----------
     format
         The name of the format.
     kind
-        ``lists``, ``slots`` (displays whose list is not known) or ``counted``.
+        ``lists``, ``slots`` or ``counted``; see `clickrank.logs.schema`.
     files
-        Those read.
+        The files that were read.
     columns
-        For each column of the log, that of the file it came from.
+        The name in the file of each column of the log.
     first_position
-        What the file calls the first position, 0 or 1; None before that is known.
+        The number of the first position in the file, 0 or 1; None while that is not known.
     rows, lists, queries, items, displays, clicks
-        What is left of the log after all that was skipped. Of items and queries the distinct ones;
-        ``lists`` is None if they are not known.
+        The size of the log, without everything that was skipped. Queries and items are counted
+        once each; ``lists`` is None if lists are not known.
     problems
-        By kind.
+        The problems, by kind.
     notes
-        What else a reader should know.
+        Advice on how to read more of the log.
     strict
-        Whether the first problem is an error.
+        Whether a problem is an error.
     """
 
     format: str
@@ -159,25 +159,25 @@ class Report:
     problems: dict[str, Problem] = dataclasses.field(default_factory=dict)
     notes: list[str] = dataclasses.field(default_factory=list)
     strict: bool = False
-    _waiting: list[tuple[int, Malformed]] | None = dataclasses.field(
+    _errors_by_line: list[tuple[int, Malformed]] | None = dataclasses.field(
         default=None, init=False, repr=False
     )
 
     @contextlib.contextmanager
-    def lines_at_once(self) -> Iterator[None]:
-        """Check many lines; if reading is strict, raise for the first bad one of them."""
-        self._waiting = []
+    def first_error_by_line(self) -> Iterator[None]:
+        """Check many lines; if reading is strict, raise the error of the first malformed one."""
+        self._errors_by_line = []
         try:
             yield
-            if self._waiting:
-                raise min(self._waiting, key=lambda found: found[0])[1]
+            if self._errors_by_line:
+                raise min(self._errors_by_line, key=lambda found: found[0])[1]
         finally:
-            self._waiting = None
+            self._errors_by_line = None
 
     def add(
         self, kind: str, file: str, line: int | None = None, text: str = "", count: int = 1
     ) -> None:
-        """Note a problem; raise if reading is strict and it is one."""
+        """Count a problem; raise `Malformed` if reading is strict and the problem is an error."""
         found = self.problems.setdefault(kind, Problem(kind))
         found.count += count
         if len(found.examples) < EXAMPLES:
@@ -185,32 +185,32 @@ class Report:
         if self.strict and kind not in HARMLESS:
             where = Example(file, line, _cut(text))
             error = Malformed(f"{where}: {KINDS[kind].rpartition(':')[0]}.")
-            if self._waiting is None or line is None:
+            if self._errors_by_line is None or line is None:
                 raise error
-            self._waiting.append((line, error))
+            self._errors_by_line.append((line, error))
 
     def wants_example(self, kind: str) -> bool:
-        """Whether there is room for another example of a problem, or it is to be raised."""
+        """Return whether another example of a problem is needed, also for an error."""
         if self.strict and kind not in HARMLESS:
             return True
         return kind not in self.problems or len(self.problems[kind].examples) < EXAMPLES
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
+        """Return the report as values that JSON can hold."""
         facts = dataclasses.asdict(self)
-        del facts["strict"], facts["_waiting"]
+        del facts["strict"], facts["_errors_by_line"]
         for kind, problem in facts["problems"].items():
             problem["meaning"] = KINDS[kind]
-            problem["counted"] = _COUNTED.get(kind, "row") + "s"
+            problem["counted"] = _UNITS.get(kind, "row") + "s"
         return facts
 
     @property
     def remarks(self) -> list[str]:
-        """What to say below the table: the kind of the log, if it has no lists, and notes."""
+        """The lines below the table: what a log without lists is, and the notes."""
         return [*([WITHOUT_LISTS[self.kind]] if self.kind in WITHOUT_LISTS else []), *self.notes]
 
     def table(self) -> Table:
-        """Return what was read as a table to print."""
+        """Return the size of the log as a table to print."""
         from rich.table import Table
 
         table = Table("what", "how much", title=", ".join(self.files), title_justify="left")
@@ -222,7 +222,7 @@ class Report:
         for name in ("queries", "items", "displays", "clicks"):
             table.add_row(name, f"{getattr(self, name):,}")
         if self.displays:
-            table.add_row("clicks a display", f"{self.clicks / self.displays:.4f}")
+            table.add_row("clicks per display", f"{self.clicks / self.displays:.4f}")
         if self.first_position is not None:
             table.add_row("first position in the file", str(self.first_position))
         return table
@@ -233,7 +233,7 @@ def _cut(text: str) -> str:
 
 
 def problems_table(problems: Mapping[str, Problem]) -> Table:
-    """Return problems as a table to print."""
+    """Return a table of problems to print."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -245,8 +245,10 @@ def problems_table(problems: Mapping[str, Problem]) -> Table:
     return table
 
 
-def merged(first: Mapping[str, Problem], second: Mapping[str, Problem]) -> dict[str, Problem]:
-    """Return the problems of both."""
+def merge_problems(
+    first: Mapping[str, Problem], second: Mapping[str, Problem]
+) -> dict[str, Problem]:
+    """Return the problems of two reports, added up."""
     found = {**first}
     for kind, problem in second.items():
         before = found.get(kind, Problem(kind))

@@ -1,4 +1,4 @@
-"""The engines that count: DuckDB in this process, or Spark; both are spoken to through Ibis."""
+"""Query engines that count rows, DuckDB in this process or Spark, both used through Ibis."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from clickrank.errors import invalid, unknown
 from clickrank.logs.schema import ORDER
 
 ENGINES = ("duckdb", "pyspark")
-#: Between questions how far it is.
+#: Seconds between two updates of the progress bar.
 SECONDS = 0.2
 _NUMBERS = itertools.count()
 
 
 def require_ibis() -> Any:
-    """Return Ibis, or raise with how to get it."""
+    """Return Ibis, or raise an error that says how to install it."""
     require("Logs need", "logs")
     import ibis
 
@@ -32,9 +32,9 @@ def require_ibis() -> Any:
 
 
 def connect(engine: str, folder: Path, memory: str, threads: int | None) -> Any:
-    """Return an engine; what does not fit into ``memory`` goes to ``folder``.
+    """Return an engine; DuckDB writes what does not fit into ``memory`` to ``folder``.
 
-    Spark has its own settings: the session that is active is used, or one with the defaults.
+    Spark uses its active session, or else one with the default settings.
     """
     ibis = require_ibis()
     if engine == "duckdb":
@@ -46,10 +46,10 @@ def connect(engine: str, folder: Path, memory: str, threads: int | None) -> Any:
                 temp_directory=str(folder / "spill"),
                 threads=threads or os.cpu_count() or 1,
             )
-        except duckdb.ParserException as error:  # it reads nothing else here
+        except duckdb.ParserException as error:  # of the settings, the only text it parses here
             rule = "memory must be a size such as 500MB or 4GB"
             raise invalid("open_log", rule, memory) from error
-        # So that `watched` can ask how far it is.
+        # `query_progress` asks DuckDB for its progress.
         backend.raw_sql("SET enable_progress_bar = true")
         backend.raw_sql("SET enable_progress_bar_print = false")
         return backend
@@ -62,7 +62,7 @@ def connect(engine: str, folder: Path, memory: str, threads: int | None) -> Any:
 
 
 def check_parquet(files: Sequence[str]) -> None:
-    """Raise if a file on this disk is not Parquet, or has not the columns of the first."""
+    """Raise an error if a local file is not Parquet or lacks columns of the first file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -71,16 +71,19 @@ def check_parquet(files: Sequence[str]) -> None:
         try:
             names = pq.read_schema(file).names
         except pa.ArrowInvalid as error:
-            raise invalid("open_log", f"{file} must be a whole Parquet file", str(error)) from error
+            raise invalid(
+                "open_log", f"{file} must be a complete Parquet file", str(error)
+            ) from error
         first = names if first is None else first
         if not {name.lower() for name in first} <= {name.lower() for name in names}:
-            raise invalid("open_log", f"{file} must have the columns {first} of {files[0]}", names)
+            rule = f"{file} must have the columns of {files[0]} ({', '.join(first)})"
+            raise invalid("open_log", rule, names)
 
 
 def read_parquet(backend: Any, files: Sequence[str]) -> Any:
     """Return the rows of Parquet files as one table, with the columns `ORDER`.
 
-    Files are those named, whatever is in their names; addresses (``s3://…``) may be patterns.
+    The names of local files are taken literally; URLs (``s3://…``) may be patterns.
     """
     name = f"rows_{next(_NUMBERS)}"
     if backend.name == "duckdb":
@@ -95,8 +98,8 @@ def _read_by_duckdb(backend: Any, files: Sequence[str], name: str) -> None:
     quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in exact)
     source = f"read_parquet([{quoted}])"
     columns = [row[0].lower() for row in backend.con.execute(f"DESCRIBE FROM {source}").fetchall()]
-    place = ("file_index", "file_row_number")  # which DuckDB knows of every row
-    if any(one in columns for one in place):  # but not beside columns of these names
+    place = ("file_index", "file_row_number")  # columns that DuckDB adds to every row
+    if any(one in columns for one in place):  # unless the file has columns of these names
         place = ("0", "row_number() OVER ()")
     order = ", ".join(f"{value} AS {one}" for value, one in zip(place, ORDER, strict=True))
     backend.con.execute(f"CREATE TEMP VIEW {name} AS SELECT *, {order} FROM {source}")
@@ -118,27 +121,27 @@ def _read_by_spark(files: Sequence[str], name: str) -> None:
     found.createOrReplaceTempView(name)
 
 
-def keep(table: Any) -> Any:
-    """Return a table whose rows are worked out once and kept until the engine is closed."""
+def materialise(table: Any) -> Any:
+    """Return a table whose rows are computed once and stored until the engine is closed."""
     backend = table.get_backend()
     if backend.name != "duckdb":
         return table.cache()
-    # Ibis's own cache drops its tables when Python forgets them, by then of a closed connection.
-    return backend.create_table(f"kept_{next(_NUMBERS)}", table, temp=True)
+    # The cache of Ibis drops a table when Python frees it; the connection may be closed by then.
+    return backend.create_table(f"stored_{next(_NUMBERS)}", table, temp=True)
 
 
 @contextlib.contextmanager
-def watched(backend: Any, label: str, show: bool | None) -> Iterator[None]:
-    """Show how far the engine is with what is asked of it; DuckDB says so, Spark on its own."""
+def query_progress(backend: Any, label: str, show: bool | None) -> Iterator[None]:
+    """Show a progress bar for the queries of DuckDB; Spark shows its own."""
     if backend.name != "duckdb":
         yield
         return
-    over = threading.Event()
+    finished = threading.Event()
     with progress_bar(label, 100, show) as tick:
 
         def ask() -> None:
             done = 0
-            while not over.wait(SECONDS):
+            while not finished.wait(SECONDS):
                 now = int(backend.con.query_progress())  # -1 between queries
                 tick(max(now - done, 0))
                 done = max(now, done)
@@ -149,5 +152,5 @@ def watched(backend: Any, label: str, show: bool | None) -> Iterator[None]:
         try:
             yield
         finally:
-            over.set()
+            finished.set()
             thread.join()

@@ -1,14 +1,14 @@
-"""The one schema of logs: a row a position of a list that was shown.
+"""The schema of logs: one row per position of a list that was shown.
 
-Ids are text, so that unsigned hashes of 64 bits survive on every engine. Three kinds of logs:
+Ids are text, so that unsigned 64-bit hashes are preserved by every engine. There are three kinds of
+logs:
 
 lists
     ``impression_id`` says which rows were shown together, and ``click`` is 0 or 1.
 slots
-    As lists, but without ``impression_id``: each row is a display of its own, what stood around it
-    is not known.
+    There is no ``impression_id``. Each row is one display, and the rest of its list is unknown.
 counted
-    ``shown`` and ``clicked`` count displays and clicks, instead of ``click``.
+    ``shown`` and ``clicked`` count displays and clicks; they replace ``click``.
 """
 
 from __future__ import annotations
@@ -29,31 +29,40 @@ FIELDS: dict[str, pa.Field[Any]] = {
     field.name: field
     for field in (
         _field("impression_id", pa.string(), "The id of the list that was shown."),
-        _field("query", pa.string(), "What was asked for, or where the list was shown."),
-        _field("position", pa.int32(), "The place in the list, from 1 on."),
-        _field("item", pa.string(), "The id of the item shown there."),
-        _field("click", pa.int8(), "1 if it was clicked, else 0."),
-        _field("shown", pa.int64(), "How often it was shown there."),
-        _field("clicked", pa.int64(), "How often it was clicked there."),
-        _field("propensity", pa.float64(), "The probability that it was shown there.", True),
+        _field(
+            "query",
+            pa.string(),
+            "The query, or the page on which the list was shown.",
+        ),
+        _field("position", pa.int32(), "The position in the list, counted from 1."),
+        _field("item", pa.string(), "The id of the item at this position."),
+        _field("click", pa.int8(), "1 if the item was clicked, otherwise 0."),
+        _field("shown", pa.int64(), "How often the item was shown at this position."),
+        _field("clicked", pa.int64(), "How often the item was clicked at this position."),
+        _field(
+            "propensity",
+            pa.float64(),
+            "The probability of showing the item at this position.",
+            True,
+        ),
         _field(
             "prefix_propensity",
             pa.float64(),
-            "The probability that the list began as it did, down to here.",
+            "The probability of the items from the first position down to this one.",
             True,
         ),
         _field("timestamp", pa.timestamp("us", tz="UTC"), "When the list was shown.", True),
-        _field("user", pa.string(), "Who saw it.", True),
+        _field("user", pa.string(), "The user who saw the list.", True),
     )
 }
 
-#: Where a row stands in the files: columns of an open log's rows, never of a file.
+#: The file and the row number of a row: columns of the rows of an open log, never of a file.
 ORDER = ("clickrank_file", "clickrank_row")
-#: Text, and numbers that nobody counts with.
+#: Columns that are read as text, even if they hold numbers.
 IDS = ("impression_id", "query", "item", "user")
 COUNTS = ("position", "click", "shown", "clicked")
 OPTIONAL = ("propensity", "prefix_propensity", "timestamp", "user")
-_NEEDED = {
+_REQUIRED = {
     "lists": ("impression_id", "query", "position", "item", "click"),
     "slots": ("query", "position", "item", "click"),
     "counted": ("query", "position", "item", "shown", "clicked"),
@@ -61,7 +70,7 @@ _NEEDED = {
 
 
 def kind_of(names: Collection[str]) -> str:
-    """Return which kind of log has these columns.
+    """Return the kind of a log with these columns: lists, slots or counted.
 
     >>> kind_of(["query", "position", "item", "shown", "clicked"])
     'counted'
@@ -72,11 +81,11 @@ def kind_of(names: Collection[str]) -> str:
 
 
 def check_columns(names: Collection[str], of_file: Collection[str], file: str) -> None:
-    """Raise unless these columns make a log; a log without ``query`` is one query's.
+    """Raise an error if columns that a log needs are missing.
 
-    ``of_file`` are those that the file has, whatever they are for.
+    A log without ``query`` has one query. ``of_file`` are all columns of the file.
     """
-    missing = [n for n in _NEEDED[kind_of(names)] if n not in names and n != "query"]
+    missing = [n for n in _REQUIRED[kind_of(names)] if n not in names and n != "query"]
     if missing:
         rule = f"{', '.join(missing)} must be among the columns of {file}"
         hint = f"If one has another name there, pass columns={{{missing[0]!r}: 'NAME'}}."
@@ -84,9 +93,9 @@ def check_columns(names: Collection[str], of_file: Collection[str], file: str) -
 
 
 def schema_of(names: Collection[str]) -> pa.Schema:
-    """Return the schema of a log with these columns, in the usual order."""
-    kept = {*_NEEDED[kind_of(names)], *(name for name in OPTIONAL if name in names)}
+    """Return the schema of a log with these columns, in the order of `FIELDS`."""
+    names_of_log = {*_REQUIRED[kind_of(names)], *(name for name in OPTIONAL if name in names)}
     return pa.schema(
-        [field for name, field in FIELDS.items() if name in kept],
-        metadata={"description": "A click log, a row a position.", "clickrank.log": "1"},
+        [field for name, field in FIELDS.items() if name in names_of_log],
+        metadata={"description": "A click log, one row per position.", "clickrank.log": "1"},
     )

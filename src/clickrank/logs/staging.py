@@ -1,4 +1,4 @@
-"""Logs of text as Parquet files, which engines read."""
+"""Staging: text files of a log are converted to one Parquet file, which the engine reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clickrank.logs.log_report import NothingLeft, Report
 from clickrank.logs.readers import Reader
 from clickrank.logs.schema import IDS, OPTIONAL
 
-#: Rows in a row group, which are in memory at once.
+#: The number of rows in a row group, which are in memory at once.
 ROWS = 1 << 20
 
 
@@ -28,7 +28,7 @@ def stage(
     target: Path,
     progress: bool | None,
 ) -> None:
-    """Write the rows of files into one Parquet file, and note how positions are counted."""
+    """Write the rows of files into one Parquet file, and find out what the first position is."""
     total = sum(os.path.getsize(path) for path in paths)
     seen = np.zeros(2, dtype=np.int64)  # rows at positions 0 and 1
     held: list[pa.Table] = []
@@ -46,7 +46,8 @@ def stage(
                         use_dictionary=coded,  # type: ignore[arg-type]  # a list too
                     )
                 elif table.schema.names != writer.schema.names:
-                    rule = f"{path} must have the columns {writer.schema.names} as those before"
+                    names = ", ".join(writer.schema.names)
+                    rule = f"{path} must have the columns of the files before it ({names})"
                     raise invalid("open_log", rule, table.schema.names)
                 seen += np.bincount(np.minimum(table["position"], 2), minlength=3)[:2]
                 held.append(table)
@@ -59,16 +60,16 @@ def stage(
             if writer is not None:
                 writer.close()
     if writer is None:
-        rule = f"{', '.join(paths)} must hold a row that can be read"
+        rule = f"{', '.join(paths)} must have a row that can be read"
         raise NothingLeft("open_log", rule, 0, report.problems)
     if report.first_position is None:
         report.first_position = guess_first_position(int(seen[0]), int(seen[1]))
 
 
 def guess_first_position(at_zero: int, at_one: int) -> int:
-    """Return what a log calls its first position, by how many rows are at 0 and at 1.
+    """Return the number of the first position, given how many rows have position 0 and 1.
 
-    A few zeros among many ones are errors: every list has a first position.
+    Every list has a first position; therefore a few zeros among many ones are errors.
 
     >>> guess_first_position(1000, 990), guess_first_position(2, 1000), guess_first_position(0, 0)
     (0, 1, 1)

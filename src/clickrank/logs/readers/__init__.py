@@ -1,4 +1,4 @@
-"""Readers of log formats, one file each: from a file to tables of the one schema."""
+"""Readers: one module per text format of logs, which yields tables of the one schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clickrank.logs.readers.text_files import first_lines
 
 Reader = Callable[[str, Report, Tick, Mapping[str, str] | None], Iterator[pa.Table]]
 
-#: Formats of text, by name.
+#: Readers of text formats, by the name of the format.
 READERS: dict[str, Reader] = {
     "csv": csv_file.read,
     "kdd-2012": kdd_2012.read,
@@ -22,26 +22,26 @@ READERS: dict[str, Reader] = {
     "yandex-2011": yandex_2011.read,
     "yandex-2013": yandex_2013.read,
 }
-_BY_LOOKS = {
+_RECOGNISERS = {
     "yandex-2013": yandex_2013.recognised,
     "yandex-2011": yandex_2011.recognised,
     "kdd-2012": kdd_2012.recognised,
     "open-bandit": open_bandit.recognised,
 }
-#: Formats that engines open where they are.
+#: Formats that the engine reads in place.
 IN_PLACE = ("parquet", "service")
 FORMATS = (*READERS, *IN_PLACE)
 
 
 def check_format(name: str) -> str:
-    """Return the name of a format, or raise."""
+    """Return the name of a format, or raise an error if there is none of this name."""
     if name not in FORMATS:
         raise unknown("log format", name, FORMATS)
     return name
 
 
 def recognise(path: str) -> str:
-    """Return the name of the format that a file has, by its first bytes and lines."""
+    """Return the name of the format of a file, recognised by its first bytes and lines."""
     if "://" in path:
         return "parquet"
     with open(path, "rb") as file:
@@ -49,5 +49,5 @@ def recognise(path: str) -> str:
             return "parquet"
     first = first_lines(path)
     if not first:
-        raise invalid("open_log", f"{path} must hold lines", "none")
-    return next((name for name, looks in _BY_LOOKS.items() if looks(first)), "csv")
+        raise invalid("open_log", f"{path} must have lines", "an empty file")
+    return next((name for name, recognised in _RECOGNISERS.items() if recognised(first)), "csv")

@@ -1,4 +1,4 @@
-"""Any text file with a header: CSV, or parted by tabs, semicolons or bars."""
+"""Reader of text files with a header, separated by commas, tabs, semicolons or bars."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from clickrank.logs.schema import kind_of
 def read(
     path: str, report: Report, tick: Tick, columns: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a file. Values may be in double quotes, but hold no line breaks."""
+    """Yield the rows of a file. Values may be in double quotes, but have no line breaks."""
     head = first_lines(path, 1)
     if not head:
-        raise invalid("open_log", f"{path} must have a line that names its columns", "no line")
+        raise invalid(
+            "open_log", f"{path} must have a line that names its columns", "an empty file"
+        )
     delimiter = delimiter_of(head[0])
     names = fields_of(head[0], delimiter)
     if len(set(names)) < len(names):

@@ -1,11 +1,13 @@
-"""The log of KDD Cup 2012, track 2 (``training.txt``), tab separated, no header.
+"""Reader of the log of KDD Cup 2012, track 2 (``training.txt``).
+
+Lines are tab-separated, without a header:
 
     Click  Impression  DisplayURL  AdID  AdvertiserID  Depth  Position  QueryID  KeywordID
     TitleID  DescriptionID  UserID
 
-Click and Impression are counts, so that the log is a counted one: an ad is an item, and which ads
-were shown together is not known. 1 ≤ Position ≤ Depth ≤ 3. With ``columns={"click": "Click"}`` each
-line is one display that was clicked or not, whatever its Impression: gauthier2022 counts so.
+Items are ads. Click and Impression are counts, and which ads were shown together is not known.
+1 ≤ Position ≤ Depth ≤ 3. With ``columns={"click": "Click"}``, each line is one display that was
+clicked or not, whatever its Impression; gauthier2022 counts like this.
 """
 
 from __future__ import annotations
@@ -42,11 +44,11 @@ COLUMNS = {
     "clicked": "Click",
 }
 _WITHOUT_COUNTS = {name: COLUMNS[name] for name in ("query", "position", "item")}
-DEEPEST = 3
+LARGEST_DEPTH = 3
 
 
 def recognised(first: list[str]) -> bool:
-    """Whether the first lines of a file look like this log."""
+    """Return whether the first lines of a file are in this format."""
     fields = first[0].split("\t")
     return len(fields) == len(NAMES) and all(field.isdigit() for field in fields)
 
@@ -55,8 +57,8 @@ def read(
     path: str, report: Report, tick: Tick, columns: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file."""
-    kept = COLUMNS if "click" not in (columns or {}) else _WITHOUT_COUNTS
-    found = map_columns(NAMES, {**kept, **(columns or {})}, path)
+    known = COLUMNS if "click" not in (columns or {}) else _WITHOUT_COUNTS
+    found = map_columns(NAMES, {**known, **(columns or {})}, path)
     report.first_position = 1
     report.kind = kind_of(found)
     report.columns = found
@@ -69,5 +71,5 @@ def read(
         delimiter="\t",
         header=False,
         quoted=False,
-        deepest=DEEPEST,
+        largest_position=LARGEST_DEPTH,
     )

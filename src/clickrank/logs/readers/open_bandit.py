@@ -1,9 +1,8 @@
-"""The Open Bandit Dataset: one row a slot of a page with three.
+"""Reader of the Open Bandit Dataset: one row per slot of a page with three slots.
 
-Each row is an impression with one known position: the data do not say which rows were one page,
-so that lists are not known, and what stood at the other two positions neither. All rows are of one
-query, which is called "". ``propensity_score`` is the probability that the logger showed the item
-at this position.
+The data do not say which rows were on one page. Each row is therefore an impression with one known
+position. All rows belong to one query, whose name is empty. ``propensity_score`` is the probability
+with which the logging policy showed the item at this position.
 
 **Source**: saito2021.
 """
@@ -28,7 +27,7 @@ COLUMNS = {
 
 
 def recognised(first: list[str]) -> bool:
-    """Whether the first lines of a file look like this log."""
+    """Return whether the first lines of a file are in this format."""
     return set(COLUMNS.values()) <= set(first[0].split(","))
 
 

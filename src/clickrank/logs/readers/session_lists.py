@@ -1,4 +1,4 @@
-"""Lists found one by one, gathered into tables."""
+"""Lists of a session, with the clicks on them, and their conversion to tables of rows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pyarrow as pa
 from clickrank.logs.log_report import Report
 from clickrank.logs.schema import schema_of
 
-#: Rows in a table.
+#: The number of rows in a table.
 ROWS = 200_000
 
 
-class Shown:
-    """A list, and which of its items were clicked."""
+class ShownList:
+    """A list that was shown, and the clicks on its items."""
 
     __slots__ = ("clicks", "impression_id", "items", "query")
 
@@ -26,8 +26,8 @@ class Shown:
         self.clicks = [0] * len(items)
 
 
-class Gathering:
-    """Rows of lists, until there are enough for a table."""
+class RowBuffer:
+    """Collects the rows of lists until there are enough for a table."""
 
     def __init__(self, with_user: bool) -> None:
         names = ["impression_id", "query", "position", "item", "click"]
@@ -42,8 +42,8 @@ class Gathering:
         self._items: list[str] = []
         self._clicks: list[int] = []
 
-    def add(self, shown: Shown, user: str | None = None) -> None:
-        """Take over a list."""
+    def add(self, shown: ShownList, user: str | None = None) -> None:
+        """Add the rows of a list."""
         self._ids.append(shown.impression_id)
         self._queries.append(shown.query)
         self._users.append(user)
@@ -53,11 +53,11 @@ class Gathering:
 
     @property
     def full(self) -> bool:
-        """Whether there are rows enough."""
+        """Whether there are enough rows for a table."""
         return len(self._items) >= ROWS
 
-    def taken(self) -> pa.Table:
-        """Return the rows, and begin anew."""
+    def take_table(self) -> pa.Table:
+        """Return the rows as a table, and empty the buffer."""
         lengths = np.array(self._lengths, dtype=np.int64)
         of = np.repeat(np.arange(lengths.size), lengths)
         first = np.cumsum(lengths) - lengths
@@ -78,8 +78,8 @@ class Gathering:
         return pa.table(columns, schema=self._schema)
 
 
-def clicked(shown: Shown, item: str, report: Report, path: str, line: int, text: str) -> None:
-    """Note a click on a list."""
+def add_click(shown: ShownList, item: str, report: Report, path: str, line: int, text: str) -> None:
+    """Add a click to a list; report it if the item was not shown or already clicked."""
     try:
         where = shown.items.index(item)
     except ValueError:
@@ -90,8 +90,8 @@ def clicked(shown: Shown, item: str, report: Report, path: str, line: int, text:
     shown.clicks[where] = 1
 
 
-def good_items(items: list[str], report: Report, path: str, line: int, text: str) -> bool:
-    """Whether a list has items, each once and with a name; if not, that is noted."""
+def check_items(items: list[str], report: Report, path: str, line: int, text: str) -> bool:
+    """Return whether a list has items, each with an id and only once; if not, report it."""
     kind = None
     if not items:
         kind = "empty list"

@@ -1,4 +1,4 @@
-"""Text files: finding those that are named, and reading their lines, compressed or not."""
+"""Text files: finding the files of a log, and reading their lines in blocks."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from clickrank._core.progress import Tick
 from clickrank.errors import invalid
 from clickrank.logs.log_report import Report
 
-#: Bytes in a block of lines.
+#: The number of bytes in a block of lines.
 BLOCK = 8 << 20
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 def expand(paths: Paths) -> list[str]:
-    """Return the files named; patterns as in ``log-*.csv`` and folders stand for what they hold."""
+    """Return the files that are named, that match patterns such as ``log-*.csv``, or in folders."""
     given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     found: list[str] = []
     for path in [os.fspath(some) for some in given]:
-        if "://" in path:  # for an engine to open
+        if "://" in path:  # a URL, which the engine opens
             found.append(path)
         elif os.path.isdir(path):
             inside = (p for p in Path(path).rglob("*") if p.is_file())
@@ -37,7 +37,7 @@ def expand(paths: Paths) -> list[str]:
                 raise FileNotFoundError(f"open_log: there is no file {path!r}.")
             found += matching
     if not found:
-        raise invalid("open_log", "there must be a file", given)
+        raise invalid("open_log", "paths must name a file", given)
     return found
 
 
@@ -60,7 +60,7 @@ def blocks(path: str, report: Report, tick: Tick, size: int = BLOCK) -> Iterator
 
 
 def lines(path: str, report: Report, tick: Tick) -> Iterator[tuple[int, str]]:
-    """Yield each line with its number, from 1 on; those that are not UTF-8 are noted."""
+    """Yield each line with its number, counted from 1; lines that are not UTF-8 are reported."""
     number = 0
     for block in blocks(path, report, tick):
         try:
@@ -84,7 +84,7 @@ def _decoded(block: bytes, path: str, before: int, report: Report) -> Iterator[s
 
 
 def without_bad_lines(block: bytes, path: str, before: int, report: Report) -> bytes:
-    """Return a block with an empty line in place of each that is not UTF-8, which is noted."""
+    """Report lines that are not UTF-8, and replace them by empty lines."""
     try:
         block.decode()
     except UnicodeDecodeError:

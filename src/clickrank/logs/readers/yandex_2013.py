@@ -1,12 +1,15 @@
-"""Yandex's log of personalised web search (Kaggle, 2013), tab separated, no header.
+"""Reader of the log of Yandex's personalised web search challenge (Kaggle, 2013).
+
+Lines are tab-separated, without a header:
 
     SessionID  M  Day  UserID
     SessionID  TimePassed  Q|T  SERPID  QueryID  term,term,…  url,domain …
     SessionID  TimePassed  C  SERPID  URLID
 
-The lines of a session follow each other. A SERPID means one list within a session only, so the
-impression's id is made of both. Clicks of test queries (T) were withheld: their lists are left
-out. Times count from the beginning of a session and have no unit: they are not kept.
+The lines of a session are consecutive. A SERPID identifies a list within a session, so the id of an
+impression consists of both ids. The lists of test queries (T) are left out, because their clicks
+were withheld. Times are dropped, because they are relative to the start of the session and have no
+unit.
 """
 
 from __future__ import annotations
@@ -18,12 +21,12 @@ import pyarrow as pa
 from clickrank._core.progress import Tick
 from clickrank.errors import invalid
 from clickrank.logs.log_report import Report
-from clickrank.logs.readers.session_lists import Gathering, Shown, clicked, good_items
+from clickrank.logs.readers.session_lists import RowBuffer, ShownList, add_click, check_items
 from clickrank.logs.readers.text_files import lines
 
 
 def recognised(first: list[str]) -> bool:
-    """Whether the first lines of a file look like this log."""
+    """Return whether the first lines of a file are in this format."""
     for line in first:
         fields = line.split("\t")
         if len(fields) == 4 and fields[1] == "M":
@@ -38,12 +41,14 @@ def read(
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file."""
     if columns:
-        raise invalid("open_log", "columns must be left out for yandex-2013", dict(columns))
-    report.first_position = 1  # given by the order
-    rows = Gathering(with_user=True)
+        raise invalid(
+            "open_log", "columns must be left out for the format yandex-2013", dict(columns)
+        )
+    report.first_position = 1  # positions follow from the order of the items
+    rows = RowBuffer(with_user=True)
     session: str | None = None
     user: str | None = None
-    lists: dict[str, Shown | None] = {}  # by SERPID; None: there is such a list, but not to count
+    lists: dict[str, ShownList | None] = {}  # by SERPID; None for a list that is skipped
     for number, text in lines(path, report, tick):
         line = text.rstrip("\r\n")
         if not line:
@@ -54,7 +59,7 @@ def read(
                 if shown is not None:
                     rows.add(shown, user)
             if rows.full:
-                yield rows.taken()
+                yield rows.take_table()
             session, user, lists = fields[0], None, {}
         if len(fields) == 4 and fields[1] == "M":
             user = fields[3]
@@ -68,7 +73,7 @@ def read(
             else:
                 found = lists[fields[3]]
                 if found is not None:
-                    clicked(found, fields[4], report, path, number, line)
+                    add_click(found, fields[4], report, path, number, line)
         elif kind in ("Q", "T"):
             if len(fields) < 6:
                 report.add("fields", path, number, line)
@@ -83,11 +88,11 @@ def read(
                 report.add("test query", path, number, line)
             elif not query:
                 report.add("id", path, number, line)
-            elif good_items(items, report, path, number, line):
-                lists[serp] = Shown(f"{session}-{serp}", query, items)
+            elif check_items(items, report, path, number, line):
+                lists[serp] = ShownList(f"{session}-{serp}", query, items)
         else:
             report.add("record", path, number, line)
     for shown in lists.values():
         if shown is not None:
             rows.add(shown, user)
-    yield rows.taken()
+    yield rows.take_table()

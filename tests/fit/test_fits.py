@@ -23,9 +23,8 @@ sys.path.insert(0, str(ROOT))  # benchmarks is not installed
 from benchmarks import fits
 from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import DoesNotApply, InvalidValue, UnknownName
-from clickrank.fit import FITS, fit, fit_cascade, fit_dcm, fit_dctr, fit_pbm, fit_pbm_svd
-from clickrank.fit import bordered as arrow
-from clickrank.fit.dcm_problem import Problem as DCMProblem
+from clickrank.fit import FITS, bordered, fit, fit_cascade, fit_dcm, fit_dctr, fit_pbm, fit_pbm_svd
+from clickrank.fit.dcm_problem import DCMProblem
 from clickrank.fit.em import maximise
 from clickrank.fit.pbm_problem import PBMProblem
 from clickrank.logs import Cells, Counts, Sessions
@@ -498,7 +497,7 @@ def test_equal_lists_are_merged_exactly() -> None:
 def test_queries_too_large_for_a_block_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     counts, _ = drawn("dcm", 500, seed=12)
     exact = fit_dcm(counts)
-    monkeypatch.setattr(arrow, "MOST_ENTRIES", 80)
+    monkeypatch.setattr(bordered, "MOST_ENTRIES", 80)
     rough = fit_dcm(counts)
     assert "Standard errors in the 1 largest query" in rough.not_identified[-1]
     assert rough.attraction == pytest.approx(exact.attraction)
@@ -509,7 +508,7 @@ def test_queries_too_large_for_a_block_say_so(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_block_without_an_inverse_says_nothing() -> None:
     counts, _ = drawn("dcm", 20, seed=13, n_queries=2, n_items=4)
-    blocks = arrow.Blocks(counts, 1)
+    blocks = bordered.Blocks(counts, 1)
     blocks.diagonal[:] = 2.0
     blocks.inner[:16] = 2.0  # of the first query: its pairs cannot be told apart
     blocks.corner[:] = 4.0

@@ -26,7 +26,8 @@ from clickrank.fit import (
     mnl,
     ubm,
 )
-from clickrank.fit.dbn_problem import Problem
+from clickrank.fit.dbn_problem import DBNProblem
+from clickrank.fit.mnl_problem import MNLProblem
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import texts
 
@@ -198,7 +199,7 @@ def loss_of(name: str, found: Any, counts: Counts) -> tuple[Callable[[Floats], f
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_general_search_finds_nothing_better(name: str) -> None:
-    """From three starts each, on logs so small that some estimates are at an edge."""
+    """From three starts each, on logs that are so small that some estimates are at an edge."""
     for seed in range(3):
         counts = log_of(name, 60, seed, n_queries=1)
         found = fit(name, counts, tolerance=1e-9)
@@ -229,7 +230,7 @@ def test_errors_are_the_curvature(name: str) -> None:
     assert errors == pytest.approx(expected, rel=1e-3)
 
 
-# The steps, told plainly
+# The steps, compared with plain loops
 
 
 def test_ubm_cells_are_those_of_a_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,7 +299,7 @@ def test_dbn_step_is_that_of_a_sum_over_what_may_have_happened() -> None:
                     chances[0] += weight
                     gone[0] += weight * (k < end)
         np.add.at(clicked, items, times * clicks)
-    new, found = Problem(counts, sessions, 0.0, None).step(params)
+    new, found = DBNProblem(counts, sessions, 0.0, None).step(params)
     assert found == pytest.approx(value[0])
     assert new[:n] == pytest.approx(clicked / looks)
     assert new[n:-1] == pytest.approx(left / told)
@@ -319,7 +320,7 @@ def test_mnl_step_maximises_the_bound_of_a_plain_loop() -> None:
             clicks[items[k], k] += times * marks[k]
             value += times * marks[k] * math.log(attraction[items[k]] * bias[k])
         value -= times * math.log(d)
-    problem = mnl._Problem(counts, sessions, "share", 0.0)
+    problem = MNLProblem(counts, sessions, "share", 0.0)
     new, found = problem.step(np.r_[attraction, bias])
     assert found == pytest.approx(value)
     assert new[:N_ITEMS] * (weights @ new[N_ITEMS:]) == pytest.approx(clicks.sum(axis=1), rel=1e-4)
@@ -464,11 +465,11 @@ def test_mnl_with_several_clicks_on_a_list() -> None:
 
 
 def test_mnl_attraction_is_at_most_one() -> None:
-    """As the click model has it; more clicks than that are not fitted, and are an edge."""
+    """As in the click model: more clicks than that put the estimate at the edge."""
     counts = Counts.of_lists([[0, 1], [1, 0]] * 50, [[1, 0], [0, 1], [1, 0], [1, 0]] * 25)
     found = fit_mnl(counts)
     assert found.attraction[0] == 1.0
-    assert any("1 pair of attraction 1, an edge" in text for text in found.not_identified)
+    assert any("1 pair of attraction 1, at the edge" in text for text in found.not_identified)
     assert found.model().value([0, 1]) < 1.0
 
 
@@ -503,14 +504,14 @@ def test_nested_models_are_shrunk_alike() -> None:
 
 
 def test_wide_queries_leave_out_what_pairs_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    from clickrank.fit import bordered as arrow
+    from clickrank.fit import bordered
 
     for name in ("dbn", "mnl"):
         counts = log_of(name, 2_000, seed=15)
         exact: Any = fit(name, counts)
         with monkeypatch.context() as patched:
-            patched.setattr(arrow, "MOST_ENTRIES", 0)
+            patched.setattr(bordered, "MOST_ENTRIES", 0)
             rough: Any = fit(name, counts)
-        assert "leave out" in rough.not_identified[-1]
+        assert "depend on each other" in rough.not_identified[-1]
         ratio: Ints = rough.attraction_error / exact.attraction_error
         assert ((ratio > 0.7) & (ratio < 1.3)).all()

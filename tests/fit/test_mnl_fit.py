@@ -272,9 +272,9 @@ def test_model() -> None:
 @pytest.mark.parametrize(
     ("clicks", "epochs", "message"),
     [
-        ([[3, 0], [0, 2]], [[5, 1], [1, 5]], r"positions \[1\] with items \[1\] apart"),
+        ([[3, 0], [0, 2]], [[5, 1], [1, 5]], r"positions \[1\] with items \[1\] not linked"),
         ([[1, 2]], [[5, 5], [5, 5]], r"epochs must have the shape of clicks, \(1, 2\)"),
-        ([[1, 2], [1, 1]], [[5, 0], [5, 5]], r"clicks\[0, 1\] must be 0 where epochs is 0"),
+        ([[1, 2], [1, 1]], [[5, 0], [5, 5]], r"clicks\[0, 1\] must be 0 if epochs is 0"),
         ([[0.5, 2]], [[5, 5]], r"clicks must be whole numbers"),
         ([[1, 2], [0, 0]], [[5, 5], [0, 0]], r"none of items \[1\]"),
         ([[1, 0], [2, 0]], [[5, 0], [5, 0]], r"none at \[1\]"),

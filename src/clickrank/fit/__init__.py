@@ -1,9 +1,10 @@
-"""Estimates of click models from counted clicks.
+"""Fits of click models to the counts of a log.
 
 `fit` fits any click model of the simulator to a log, by its name. All fits take the counts and
-``shrinkage``: looks that each pair is taken to have had more, clicked as the typical pair is. It is
-0 if left out, which is the maximum of the likelihood; with about 1, a pair seen once is not taken
-for one that everybody likes. It weighs the same in models that have each other as special cases.
+``shrinkage``: a number of looks to add to each pair, clicked at the rate of the typical pair. The
+default is 0, which is the maximum of the likelihood. With about 1, a pair that was shown once and
+clicked is not estimated as one that everybody likes. The shrinkage has the same weight in a model
+and in its special cases.
 """
 
 from clickrank.fit.by_name import FITS, fit

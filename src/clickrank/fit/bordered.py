@@ -1,7 +1,8 @@
-"""Standard errors where pairs share information within a query, and positions with all of them.
+"""Inverses of bordered block-diagonal information matrices, for standard errors and Newton steps.
 
-The information matrix has a block for each query, beside it what its pairs share with positions,
-and a corner for positions: an arrow. Its inverse is exact, block by block.
+The information matrix has one block per query for its pairs, a border for pairs and the parameters
+that all queries share, and a corner for the shared parameters. It is inverted exactly, block by
+block.
 """
 
 from __future__ import annotations
@@ -13,30 +14,30 @@ from scipy.optimize import lsq_linear
 from clickrank._core.arrays import Floats, Ints
 from clickrank.logs import Counts
 
-#: Entries that all blocks together may have; queries beyond it, largest first, go without.
+#: Largest number of entries of all blocks together. The largest queries beyond it have no block.
 MOST_ENTRIES = 30_000_000
 
 
 class Blocks:
-    """Minus the second derivatives of a likelihood.
+    """Minus the second derivatives of a log-likelihood.
 
     Parameters
     ----------
     counts
-        Which pairs belong to which query.
+        Counts, which say which pairs belong to which query.
     n_shared
-        How many parameters all queries share.
+        Number of parameters that all queries share.
     most_pairs
-        Larger queries go without a block.
+        Queries with more pairs have no block.
 
     Attributes
     ----------
     first
-        The first pair of each query, and last the number of pairs.
+        The first pair of each query, and at the end the number of pairs.
     offset
-        Where the block of each query begins in ``inner``, row by row; -1 if it has none.
+        Index in ``inner`` where the block of each query begins, row by row; -1 if it has none.
     inner, diagonal
-        The blocks beside their diagonals, and these, of all pairs.
+        The off-diagonal entries of the blocks, and the diagonal of all pairs.
     cross
         (n_pairs, n_shared)
     corner
@@ -59,13 +60,13 @@ class Blocks:
 
     @property
     def left_out(self) -> list[str]:
-        """Say so if blocks were left out."""
+        """Sentences on queries without a block."""
         n = int(((self.offset < 0) & (self.size > 0)).sum())
         if not n:
             return []
         return [
-            f"Standard errors in the {n} largest quer{'y' if n == 1 else 'ies'} leave out that "
-            "pairs of one list are judged together, and may be too small."
+            f"Standard errors in the {n} largest quer{'y' if n == 1 else 'ies'} ignore that pairs "
+            "of one list depend on each other, and may be too small."
         ]
 
     def variances(
@@ -73,7 +74,7 @@ class Blocks:
     ) -> tuple[Floats, Floats]:
         """Return the variances of pairs and of shared parameters; 0 for those that are not free.
 
-        Infinite where the matrix does not hold a parameter.
+        A variance is infinite if the matrix does not determine the parameter.
         """
         own, slopes = self._eliminated(free, self.cross)
         corner = self.corner - self.cross[free].T @ slopes[free]
@@ -100,7 +101,7 @@ class Blocks:
     ) -> tuple[Floats, Floats]:
         """Return Newton's step of pairs and of shared parameters, the latter within bounds.
 
-        Pairs are eliminated first; with equal bounds a shared parameter stays.
+        Pairs are eliminated first. A shared parameter with equal bounds does not move.
         """
         _, solved = self._eliminated(free, np.column_stack([self.cross, slope]), upward=True)
         slopes, alone = solved[:, :-1], solved[:, -1]
@@ -109,7 +110,7 @@ class Blocks:
         shared = np.zeros(low.size)
         loose = low < high
         if loose.any():
-            # As if the likelihood were bent down in all directions, which it is at the maximum.
+            # Eigenvalues are made positive: the likelihood is concave at the maximum.
             sizes, axes = np.linalg.eigh(corner[np.ix_(loose, loose)])
             roots = np.sqrt(np.maximum(np.abs(sizes), 1e-9 * np.abs(sizes).max() + 1e-300))
             matrix, aim = (axes * roots).T, axes.T @ right[loose] / roots
@@ -120,9 +121,9 @@ class Blocks:
     def _eliminated(
         self, free: NDArray[np.bool_], right: Floats, upward: bool = False
     ) -> tuple[Floats, Floats]:
-        """Return the diagonals of the inverse blocks, and these times what is on the right.
+        """Return the diagonals of the inverse blocks, and the inverses times ``right``.
 
-        For a way upwards, blocks that are not positive are taken for their diagonals.
+        With ``upward``, blocks that are not positive definite are replaced by their diagonals.
         """
         own, solved = np.zeros(self.diagonal.size), np.zeros_like(right)
         for size in np.unique(self.size[self.size > 0]):
@@ -144,7 +145,7 @@ class Blocks:
         blocked: bool,
         upward: bool,
     ) -> tuple[Floats, Floats]:
-        """Do so for some queries of the same size."""
+        """Return what `_eliminated` returns, for some queries of the same size."""
         loose = free[pairs]
         diagonal = np.where(loose, self.diagonal[pairs], 1.0)
         cross = np.where(loose[:, :, None], right[pairs], 0.0)

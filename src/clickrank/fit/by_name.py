@@ -1,4 +1,4 @@
-"""The fits of all click models by name, and `fit`, which looks one up."""
+"""`fit`: fits a click model by its name, and `FITS`, the fit of each name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fit(name: str, counts: Counts, **options: Any) -> Fit:
     counts
         The log.
     options
-        As the fit of that name takes them; ``shrinkage`` all do.
+        Keyword arguments of the fit of that name. All fits take ``shrinkage``.
 
     Examples
     --------

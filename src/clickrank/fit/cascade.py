@@ -1,4 +1,4 @@
-"""The cascade model from a log: click rates of what was looked at."""
+"""Fit of the cascade model: clicks per look."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from clickrank.logs.counts import NOTHING
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CascadeFit(Fit):
-    """What `fit_cascade` found.
+    """Result of `fit_cascade`.
 
-    Its likelihood is that of what was used: lists down to their first click.
+    Its likelihood is that of the lists down to their first click.
     """
 
     name = "cascade"
@@ -40,7 +40,7 @@ class CascadeFit(Fit):
         return by_rows(sessions, np.empty(sessions.items.shape), of_lists)
 
     def log_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the log-probability of the clicks; minus infinity of more than one."""
+        """Return the log-probability of the clicks; minus infinity for more than one click."""
 
         def of_lists(items: Ints, clicks: Clicks) -> Floats:
             attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
@@ -53,23 +53,23 @@ class CascadeFit(Fit):
 
 
 def fit_cascade(counts: Counts, *, shrinkage: float = 0.0) -> CascadeFit:
-    """Estimate each pair's attraction: clicks per look, the maximum of the likelihood.
+    """Estimate each pair's attraction by its clicks per look, which maximise the likelihood.
 
-    A position is looked at where nothing above it was clicked; θ_i = S_i / n_i for the clicks and
-    the looks of pair i.
+    A position is looked at if nothing above it was clicked; θ_i = S_i / n_i for the clicks and the
+    looks of pair i.
 
     **Source**: craswell2008 (the model); chuklin2015, chapter 4 (the estimate).
 
-    **Differences**: people of this model click once at most. Of a list with more clicks, the looks
-    and the click down to the first are used, and the rest is left out; ``not_identified`` says how
-    many these are.
+    **Differences**: in this model people click at most once. A list with more clicks is used down
+    to its first click, and the rest is ignored; ``not_identified`` says how many such lists there
+    are.
 
     Parameters
     ----------
     counts
-        The log, with lists.
+        The log, which must contain lists.
     shrinkage
-        Looks that each pair is taken to have had more, clicked as the typical pair is.
+        Number of looks to add to each pair, clicked at the rate of the typical pair.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def fit_cascade(counts: Counts, *, shrinkage: float = 0.0) -> CascadeFit:
     if cut:
         sentences.append(
             f"{cut} of {counts.n_impressions} lists have more than one click, which a cascade "
-            "does not allow: each was used down to its first click, and the likelihood is of that."
+            "does not allow: each was used, also for the likelihood, down to its first click."
         )
     return CascadeFit(
         counts,
@@ -101,6 +101,6 @@ def fit_cascade(counts: Counts, *, shrinkage: float = 0.0) -> CascadeFit:
 
 
 def reached(leaves: Floats) -> Floats:
-    """Return the probability of each position being looked at, if people leave with these."""
+    """Return the probability of each position being looked at, given those of leaving at each."""
     stay = np.cumprod(1.0 - leaves, axis=1)
     return np.hstack([np.ones_like(stay[:, :1]), stay[:, :-1]])

@@ -1,33 +1,31 @@
-"""A free matrix of click probabilities by item and position from a log: click rates of cells."""
+"""Fit of the click matrix: one click rate per pair and position."""
 
 from __future__ import annotations
 
 import dataclasses
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float
 from clickrank.clickmodels import ClickMatrix
-from clickrank.fit.dctr import fit_dctr, of_clicks
-from clickrank.fit.fitted_model import Clicks, Fit, by_rows, cells_of, edge_error
+from clickrank.fit.dctr import fit_dctr
+from clickrank.fit.fitted_model import RateFit, cells_of, edge_error, likelihood_of_rates
 from clickrank.fit.pbm import fit_pbm, shrunk
-from clickrank.logs import Counts, Sessions
-from clickrank.logs.counts import NOTHING
+from clickrank.logs import Counts
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ClickMatrixFit(Fit):
-    """What `fit_click_matrix` found.
+class ClickMatrixFit(RateFit):
+    """Result of `fit_click_matrix`.
 
     The attraction of a pair is its click rate over all its views, as in `fit_dctr`.
 
     Parameters
     ----------
     probabilities, probabilities_error
-        One row per pair and one column per position, with standard errors; infinite where the pair
-        was never shown at the position.
+        One row per pair and one column per position, with standard errors; infinite if the pair was
+        never shown at the position.
     """
 
     name = "click-matrix"
@@ -40,42 +38,26 @@ class ClickMatrixFit(Fit):
         pairs, n_positions = self._pairs(query)
         return ClickMatrix(self.probabilities[pairs, :n_positions])
 
-    def click_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the probability of a click at each position of each list."""
-        return by_rows(
-            sessions, np.empty(sessions.items.shape), lambda items, _: self._rates(items)
-        )
-
-    def log_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the log-probability of the clicks on each list."""
-
-        def of_lists(items: Ints, clicks: Clicks) -> Floats:
-            total: Floats = of_clicks(self._rates(items), clicks).sum(axis=1)
-            return total
-
-        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
-
     def _rates(self, items: Ints) -> Floats:
-        rates = self.probabilities[items, np.arange(items.shape[1])]
-        return np.where(items == NOTHING, 0.0, rates)
+        return self.probabilities[items, np.arange(items.shape[1])]
 
 
 def fit_click_matrix(counts: Counts, *, shrinkage: float = 0.0) -> ClickMatrixFit:
     """Estimate the click probability of each pair at each position by its click rate there.
 
-    ρ_ik = S_ik / n_ik for S_ik clicks of n_ik views, the maximum of the likelihood, with the
-    standard error of a binomial rate. Where a pair was never shown at a position, the product of
-    attraction and examination by `fit_pbm` is assumed, with infinite error.
+    ρ_ik = S_ik / n_ik for S_ik clicks of n_ik views maximises the likelihood; its standard error is
+    that of a binomial rate. If a pair was never shown at a position, the product of attraction and
+    examination by `fit_pbm` is assumed, with infinite error.
 
     **Source**: gauthier2022, section 1.3 (the matrix ρ).
 
     Parameters
     ----------
     counts
-        The log; lists need not be known.
+        The log; it need not contain lists.
     shrinkage
-        Looks that each pair is taken to have had more: the same views and clicks as in `fit_pbm`,
-        which is the special case of rank one.
+        Number of looks to add to each pair: the views and clicks that `fit_pbm` adds, whose model
+        is the special case of rank one.
 
     Examples
     --------
@@ -101,13 +83,13 @@ def fit_click_matrix(counts: Counts, *, shrinkage: float = 0.0) -> ClickMatrixFi
     probabilities_error = np.full(probabilities.shape, np.inf)
     probabilities[at], probabilities_error[at] = rates, errors
     misses = (cells.shown - cells.clicked)[seen]
-    penalised = xlogy(clicked[seen], rates) + xlog1py((shown - clicked)[seen], -rates)
+    penalised = likelihood_of_rates(clicked[seen], (shown - clicked)[seen], rates)
     return ClickMatrixFit(
         counts,
         by_pair.attraction,
         by_pair.attraction_error,
-        float((xlogy(cells.clicked[seen], rates) + xlog1py(misses, -rates)).sum()),
-        np.array([float(penalised.sum())]),
+        likelihood_of_rates(cells.clicked[seen], misses, rates),
+        np.array([penalised]),
         True,
         (*_of_cells(probabilities, probabilities_error), *by_pair.not_identified),
         probabilities,
@@ -116,16 +98,16 @@ def fit_click_matrix(counts: Counts, *, shrinkage: float = 0.0) -> ClickMatrixFi
 
 
 def _of_cells(probabilities: Floats, errors: Floats) -> list[str]:
-    """Say what the log does not tell of pairs at positions."""
+    """Return sentences on cells that the log does not determine."""
     seen = np.isfinite(errors)
     found = (
         (
             ~seen,
-            "never shown: the product of attraction and examination, as the position-based model "
-            "has it, is assumed.",
+            "never shown: the product of attraction and examination of the position-based model is "
+            "assumed.",
         ),
-        (seen & (probabilities <= 0.0), "never clicked: probability 0, an edge."),
-        (seen & (probabilities >= 1.0), "always clicked: probability 1, an edge."),
+        (seen & (probabilities <= 0.0), "never clicked: probability 0, at the edge."),
+        (seen & (probabilities >= 1.0), "always clicked: probability 1, at the edge."),
     )
     counted = ((int(which.sum()), what) for which, what in found)
     return [

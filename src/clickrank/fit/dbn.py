@@ -1,4 +1,4 @@
-"""The dynamic Bayesian network model from a log: who was satisfied, who just left."""
+"""Fit of the dynamic Bayesian network model (DBN): attraction, satisfaction and continuation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import DBN
-from clickrank.fit.dbn_problem import Problem
+from clickrank.fit.dbn_problem import DBNProblem
 from clickrank.fit.dcm_problem import last_click
 from clickrank.fit.em import maximise
 from clickrank.fit.fitted_model import Clicks, Fit, at_edge, by_rows, edge_error, lists_of
@@ -19,14 +19,14 @@ from clickrank.logs.counts import NOTHING
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DBNFit(Fit):
-    """What `fit_dbn` found.
+    """Result of `fit_dbn`.
 
     Parameters
     ----------
     satisfaction, satisfaction_error
-        Of a click on each pair, with standard errors; infinite where the log says nothing.
+        Satisfaction of a click on each pair, with standard errors; infinite without information.
     continuation, continuation_error
-        The probability that who is not satisfied goes on; the error is 0 if it was given.
+        The probability that an unsatisfied person continues; the error is 0 if it was given.
     """
 
     name = "dbn"
@@ -37,7 +37,7 @@ class DBNFit(Fit):
     continuation_error: float
 
     def beyond(self) -> tuple[Floats, Floats, int]:
-        """Return how far satisfaction and continuation are from 1, as they are in a cascade."""
+        """Return how far satisfaction and continuation are from 1, their value in a cascade."""
         gaps = np.append(1.0 - self.satisfaction, 1.0 - self.continuation)
         errors = np.append(self.satisfaction_error, self.continuation_error)
         return gaps, errors, gaps.size
@@ -68,7 +68,7 @@ class DBNFit(Fit):
             attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
             satisfaction = self.satisfaction[items]
             last = last_click(clicks)
-            quiet = np.ones(items.shape[0])  # no click from here on, of who may go on to it
+            quiet = np.ones(items.shape[0])  # probability of no click from position k on
             for k in range(items.shape[1] - 1, 0, -1):
                 silent = 1.0 - stay + stay * (1.0 - attraction[:, k]) * quiet
                 quiet = np.where(k > last, silent, quiet)
@@ -77,10 +77,10 @@ class DBNFit(Fit):
             quiet = satisfied + (1.0 - satisfied) * quiet
             went_on = np.arange(items.shape[1]) < last[:, None]
             seen = np.arange(items.shape[1]) <= np.maximum(last, 0)[:, None]
-            sure = np.where(clicks > 0, attraction, 1.0 - attraction)
-            sure *= np.where(went_on, stay * np.where(clicks > 0, 1.0 - satisfaction, 1.0), 1.0)
+            certain = np.where(clicks > 0, attraction, 1.0 - attraction)
+            certain *= np.where(went_on, stay * np.where(clicks > 0, 1.0 - satisfaction, 1.0), 1.0)
             with np.errstate(divide="ignore"):
-                total: Floats = np.log(np.where(seen, sure, 1.0)).sum(axis=1) + np.log(quiet)
+                total: Floats = np.log(np.where(seen, certain, 1.0)).sum(axis=1) + np.log(quiet)
             return total
 
         return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
@@ -94,35 +94,36 @@ def fit_dbn(
     tolerance: float = 1e-4,
     steps: int = 2_000,
 ) -> DBNFit:
-    """Estimate attraction and satisfaction of pairs, and the continuation γ of all.
+    """Estimate attraction and satisfaction of each pair, and the continuation γ.
 
-    Down to the last click every position was looked at, and no click but the last satisfied. What
-    follows is not known: satisfied and gone, tired and gone, or still looking and not attracted.
-    Expectation maximisation weighs these (`dbn_problem`): a is clicks per look, s satisfied clicks
-    per click, γ goings-on per chance to go on. Steps are made longer where that raises the
-    likelihood (`em.maximise`).
+    Down to the last click every position was looked at, and no click but the last satisfied. After
+    the last click people left satisfied, left unsatisfied, or looked on without being attracted.
+    Expectation maximisation weighs these cases (`dbn_problem`): a is clicks per look, s satisfied
+    clicks per click, γ continuations per chance to continue. Steps are extrapolated if that raises
+    the likelihood (`em.maximise`).
 
     **Source**: chapelle2009, section 4 and its appendix (the steps).
 
-    **Differences**: 1. The source keeps γ fixed, and picks the best of several; here it is
-    estimated, unless given. ``continuation=1`` is the simplified DBN, whose maximum the source
-    has in closed form, taking every last click for a satisfied one; it is not that of the
-    likelihood, which counts those who looked on in vain. 2. The source has Beta(1, 1) priors, that
-    is none; see ``shrinkage``.
+    **Differences**: 1. The source fixes γ and picks the best of several values; here it is
+    estimated, unless given. ``continuation=1`` is the simplified DBN, for which the source has a
+    closed form that treats every last click as satisfied; the maximum of the likelihood also counts
+    people who looked on in vain. 2. The source has Beta(1, 1) priors, which have no effect; see
+    ``shrinkage``.
 
     Parameters
     ----------
     counts
-        The log, with lists.
+        The log, which must contain lists.
     shrinkage
-        Looks that each pair is taken to have had more, clicked as the typical pair is down to the
-        last click; and clicks, satisfying as often as clicks of the typical pair are the last.
+        Number of looks to add to each pair, clicked at the rate of the typical pair down to the
+        last click; and of clicks to add, which satisfy as often as clicks of the typical pair are
+        the last.
     continuation
-        γ if it is known; estimated if left out.
+        γ if it is known; by default it is estimated.
     tolerance
-        The most that a parameter may change in the last step.
+        Largest change of a parameter in the last step.
     steps
-        The most steps of expectation maximisation.
+        Maximum number of steps of expectation maximisation.
 
     Examples
     --------
@@ -138,12 +139,12 @@ def fit_dbn(
     tolerance = check_float("fit_dbn", "tolerance", tolerance, 0.0)
     most = check_int("fit_dbn", "steps", steps, 1)
     sessions = lists_of("fit_dbn", counts)
-    problem = Problem(counts, sessions, more, held)
+    problem = DBNProblem(counts, sessions, more, held)
     path = maximise(problem.step, problem.start(), tolerance=tolerance, steps=most)
     attraction, satisfaction, stay = problem.split(path.params)
     n, inside = counts.n_pairs, (path.params > 1e-9) & (path.params < 1.0 - 1e-9)
     inside[:n] &= problem.views > 0
-    inside[n:-1] &= problem.told > 0
+    inside[n:-1] &= problem.informative > 0
     inside[-1] &= held is None
     variances, of_stay, clear, left_out = problem.variances(path.params, inside, bool(inside[-1]))
     errors = np.sqrt(variances)
@@ -174,17 +175,17 @@ def fit_dbn(
     )
     result = dataclasses.replace(result, not_identified=(*result.not_identified, *left_out))
     value = float(path.log_likelihoods[-1])
-    if more > 0.0:  # which is in it
+    if more > 0.0:  # which the value includes
         value = float(sessions.times @ result.log_probabilities(sessions))
     return dataclasses.replace(result, log_likelihood=value)
 
 
-def _sentences(problem: Problem, held: float | None, stay: float, error: float) -> list[str]:
-    """Say what the log does not tell of satisfaction and continuation."""
+def _sentences(problem: DBNProblem, held: float | None, stay: float, error: float) -> list[str]:
+    """Return sentences on satisfaction and continuation that the log does not determine."""
     sentences = []
-    silent = int(((problem.told == 0) & (problem.views > 0)).sum())
+    silent = int(((problem.informative == 0) & (problem.views > 0)).sum())
     if silent:
-        source = "that of the typical pair" if problem.told.any() else "one half"
+        source = "that of the typical pair" if problem.informative.any() else "one half"
         sentences.append(
             f"Satisfaction of {silent} pair{'' if silent == 1 else 's'} is not known, as no click "
             f"on {'it' if silent == 1 else 'them'} had an item below it: {source} is assumed."
@@ -193,9 +194,9 @@ def _sentences(problem: Problem, held: float | None, stay: float, error: float) 
         return sentences
     if not np.isfinite(error) or problem.gone_on + problem.tails.size == 0:
         sentences.append(
-            "Continuation is not known: lists without a click below the first position tell "
-            "nothing of it."
+            "Continuation is not known: lists without a click below the first position contain no "
+            "information on it."
         )
     elif stay >= 1.0 - 1e-9 or stay <= 1e-9:
-        sentences.append(f"Continuation is {stay:.0f}, an edge that no error tells of.")
+        sentences.append(f"Continuation is {stay:.0f}, at the edge, where errors are approximate.")
     return sentences

@@ -1,13 +1,14 @@
-"""The likelihood of the dynamic Bayesian network model over lists, and steps towards its maximum.
+"""Likelihood of the dynamic Bayesian network model for lists, and steps to its maximum.
 
-Down to the last click all is known: every position was looked at, who clicked before was not
-satisfied, and went on. What follows the last click, or the first position where there is none, is a
-*tail*. Its reader was satisfied, or went on for a while without a click. With B_k the probability
-that nothing is clicked from item k of the tail on, of somebody who may go on to it,
+Down to the last click everything is known: every position was looked at, earlier clicks did not
+satisfy, and people continued. The positions after the last click, or after the first position if
+there is no click, are the *tail*. Its reader was satisfied, or continued for a while without a
+click. Let B_k be the probability that nothing is clicked from item k of the tail on, for somebody
+who decides whether to continue to it:
 
-    B_k = 1 − γ + γ (1 − a_k) B_{k+1},   B = 1 after the last item,
+    B_k = 1 − γ + γ (1 − a_k) B_{k+1},   B = 1 after the last item.
 
-a tail has probability Q = s + (1 − s) B_1, s being the satisfaction of the last click, 0 without.
+A tail has probability Q = s + (1 − s) B_1, where s is the satisfaction of the last click, or 0.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
 
 
-class Problem:
-    """What is counted of the lists, and steps of expectation maximisation on it.
+class DBNProblem:
+    """Counts from the lists, and steps of expectation maximisation.
 
-    Parameters are the attractions of all pairs, their satisfactions, and the continuation.
+    The parameters are the attractions of all pairs, their satisfactions, and the continuation.
 
     Parameters
     ----------
     counts, sessions
         The log, and its lists.
     more
-        Looks and clicks that each pair is taken to have had more.
+        Number of looks and of clicks to add to each pair.
     held
         The continuation if it is known.
     """
@@ -49,30 +50,34 @@ class Problem:
         lengths = (items != NOTHING).sum(axis=1)
         self.views = add_up(counts.cells.pair, counts.cells.shown, n)
         known = np.zeros((3, n), dtype=np.int64)
-        sure = np.zeros(1, dtype=np.int64)
+        certain = np.zeros(1, dtype=np.int64)
         starts = np.zeros(items.shape[0] + 1, dtype=np.int64)
         last = np.zeros(items.shape[0], dtype=np.int32)
-        kernel_for(_count, "")(items, clicks, times, lengths, known, sure, starts, last)
-        #: Sure looks with and without a click, and clicks that did not satisfy.
+        kernel_for(_count, "")(items, clicks, times, lengths, known, certain, starts, last)
+        #: Certain looks with and without a click, and clicks that did not satisfy.
         self.clicks, self.misses, self.went_on = known.astype(np.float64)
-        #: Times that somebody surely went on.
-        self.gone_on = float(sure[0])
+        #: Number of times that somebody certainly continued.
+        self.gone_on = float(certain[0])
         self.tails = np.zeros(int(starts[-1]), dtype=np.int32)
         kernel_for(_cut, "")(items, lengths, starts, self.tails)
         self.starts, self.last, self.times = starts, last, times
-        #: Clicks that tell of satisfaction: those with an item below.
+        #: Clicks with information on satisfaction: those with an item below.
         ended = (np.diff(starts) > 0) & (last >= 0)
-        self.told = self.went_on + add_up(last[ended], times[ended], n)
+        self.informative = self.went_on + add_up(last[ended], times[ended], n)
         self.typical = typical_rate(self.clicks + self.misses, self.clicks)
         self.more = more
         self.more_satisfied = more * self._typical_satisfaction()
 
     def _typical_satisfaction(self) -> float:
-        """Return how often a click of the typical pair is the last of its list."""
-        return typical_rate(self.told, self.told - self.went_on) if self.told.any() else 0.5
+        """Return the share of clicks on the typical pair that are the last of their list."""
+        return (
+            typical_rate(self.informative, self.informative - self.went_on)
+            if self.informative.any()
+            else 0.5
+        )
 
     def start(self) -> Floats:
-        """Return the attractions if everybody left after the last click, and halves."""
+        """Return attractions as if everybody left after the last click, satisfaction ½."""
         n = self.counts.n_pairs
         looks = self.clicks + self.misses + self.more
         attraction = np.divide(
@@ -82,21 +87,21 @@ class Problem:
             where=looks > 0.0,
         )
         attraction = np.minimum(attraction, np.where(self.clicks < self.views, 0.99, 1.0))
-        satisfaction = np.where(self.told + self.more > self.went_on, 0.5, 0.0)
+        satisfaction = np.where(self.informative + self.more > self.went_on, 0.5, 0.0)
         stay = 0.9 if self.held is None else self.held
         return np.concatenate([attraction, satisfaction, [stay]])
 
     def split(self, params: Floats) -> tuple[Floats, Floats, float]:
-        """Return attractions, satisfactions and continuation, with what is assumed."""
+        """Return attractions, satisfactions and continuation, with assumed values where unknown."""
         n = self.counts.n_pairs
         attraction, satisfaction = params[:n].copy(), params[n : 2 * n].copy()
-        for values, weight in ((attraction, self.views), (satisfaction, self.told)):
+        for values, weight in ((attraction, self.views), (satisfaction, self.informative)):
             weight = weight / (weight + 1.0)
             values[weight == 0.0] = values @ weight / weight.sum() if weight.any() else 0.5
         return attraction, satisfaction, float(params[-1])
 
     def step(self, params: Floats) -> tuple[Floats, float]:
-        """Take one step of expectation maximisation; return the likelihood before it too."""
+        """Return the point after a step of EM, and the log-likelihood before it."""
         n = self.counts.n_pairs
         attraction, satisfaction, stay = params[:n], params[n : 2 * n], float(params[-1])
         looks, stayed, decisions = np.zeros(n), np.zeros(n), np.zeros(2)
@@ -115,15 +120,15 @@ class Problem:
         new = params.copy()
         shown = clicks + misses + looks
         np.divide(clicks, shown, out=new[:n], where=shown > 0.0)
-        told = self.told + self.more
-        left = self.told - self.went_on - stayed + self.more_satisfied
-        np.divide(left, told, out=new[n : 2 * n], where=told > 0.0)
+        informative = self.informative + self.more
+        left = self.informative - self.went_on - stayed + self.more_satisfied
+        np.divide(left, informative, out=new[n : 2 * n], where=informative > 0.0)
         if self.held is None and self.gone_on + decisions[0] > 0.0:
             new[-1] = (self.gone_on + decisions[1]) / (self.gone_on + decisions[0])
         return np.clip(new, 0.0, 1.0), value
 
     def decided(self, params: Floats) -> float:
-        """Return how often somebody is expected to have gone on or not, where it can be told."""
+        """Return the expected number of decisions whether to continue."""
         n = self.counts.n_pairs
         decisions = np.zeros(2)
         kernel_for(_expect, "")(
@@ -137,14 +142,14 @@ class Problem:
     ) -> tuple[Floats, float, Floats, list[str]]:
         """Return the variances of attractions and satisfactions, and of the continuation.
 
-        From the observed information; then how many clicks each satisfaction could be read off
-        as well as from these, and what was left out.
+        They come from the observed information. Further results are the number of clicks that would
+        determine each satisfaction as well if it were observed, and sentences on what was ignored.
         """
         n = self.counts.n_pairs
-        # Two parameters a pair, those of a pair beside each other.
+        # Each pair has two parameters, next to each other.
         twice = dataclasses.replace(self.counts, pair_query=np.repeat(self.counts.pair_query, 2))
         blocks = Blocks(twice, 1)
-        # Not quite 1, where the curvature has no value; these are held.
+        # Slightly below 1, where the curvature is not defined; these parameters are held.
         a, s = (np.minimum(part, 1.0 - 1e-12) for part in (params[:n], params[n : 2 * n]))
         stay = float(params[-1])
         clicks = self.clicks + self.more * self.typical
@@ -163,8 +168,8 @@ class Problem:
         blocks.corner[:] = corner
         both = np.stack([free[:n], free[n : 2 * n]], axis=1).ravel()
         of_pairs, shared = blocks.variances(both, np.array([stay_free]))
-        parted = np.concatenate([of_pairs[::2], of_pairs[1::2]])
-        return parted, float(shared[0]), clear, blocks.left_out
+        separated = np.concatenate([of_pairs[::2], of_pairs[1::2]])
+        return separated, float(shared[0]), clear, blocks.left_out
 
 
 def _count(
@@ -173,11 +178,11 @@ def _count(
     times: Ints,
     lengths: Ints,
     known: Ints,
-    sure: Ints,
+    certain: Ints,
     starts: Ints,
     last: NDArray[np.int32],
 ) -> None:
-    """Count what is sure, and find where tails begin and which click is before them."""
+    """Count what is certain, and find where tails begin and which click precedes them."""
     for row in range(items.shape[0]):
         n = times[row]
         end = lengths[row] - 1
@@ -193,7 +198,7 @@ def _count(
                 known[1, pair] += n
         if end >= 0:
             known[0, items[row, end]] += n
-            sure[0] += n * end
+            certain[0] += n * end
         elif lengths[row] > 0:  # the first position is looked at
             known[1, items[row, 0]] += n
             end = 0
@@ -220,14 +225,14 @@ def _expect(
     stayed: Floats,
     decisions: Floats,
 ) -> float:
-    """Find what is expected of tails; return their log-likelihood.
+    """Add the expected numbers of events in tails; return their log-likelihood.
 
-    Added up are looks at each pair and last clicks that did not satisfy; ``decisions`` are how
-    often somebody could go on, and did.
+    They are looks at each pair, and last clicks that did not satisfy; ``decisions`` holds how often
+    somebody decided whether to continue, and how often the decision was to continue.
     """
     total = 0.0
     n_decisions = n_gone_on = 0.0
-    on = stay * (1.0 - attraction)  # to go on to a pair and not to click it
+    on = stay * (1.0 - attraction)  # probability of continuing to a pair and not clicking it
     quiet = np.ones(1)
     for row in range(last.size):
         first, end = starts[row], starts[row + 1]
@@ -248,7 +253,7 @@ def _expect(
             continue
         n = times[row]
         total += n * math.log(p)
-        here = n * unsatisfied / p  # times that somebody came so far, but for what follows
+        here = n * unsatisfied / p  # before the rest of the tail is accounted for
         still = here * below
         if clicked >= 0:
             stayed[clicked] += still
@@ -259,7 +264,7 @@ def _expect(
             looks[tails[j]] += look
             n_gone_on += look
             n_decisions += look
-        n_decisions -= here  # nothing to go on to after the last
+        n_decisions -= here  # there is no decision after the last item
     decisions[0], decisions[1] = n_decisions, n_gone_on
     return total
 
@@ -283,8 +288,9 @@ def _inform(
 ) -> None:
     """Add minus the second derivatives of log Q for each tail.
 
-    Of B_1 they are, with F_k = ∏ γ (1 − a) of the items above k, in a_k: −γ F_k B_{k+1} =: D_k; in
-    a_j above a_k: −D_k / (1 − a_j); those in γ go with the recursion.
+    With F_k = ∏ γ (1 − a) over the items above k, the first derivative of B_1 by a_k is
+    D_k = −γ F_k B_{k+1}, and the second by a_k and a_j above it is −D_k / (1 − a_j). Derivatives by
+    γ follow the recursion.
     """
     longest = 0
     for row in range(last.size):
@@ -319,7 +325,7 @@ def _inform(
         begin = first_of[number]
         width = first_of[number + 1] - begin
         whole = offset[number] >= 0
-        mine = 2 * clicked + 1  # of its satisfaction
+        mine = 2 * clicked + 1  # index of its satisfaction
         if clicked >= 0:
             lost = (quiet[0] - 1.0) / p  # the derivative of log Q in u
             diagonal[mine] += n * lost**2

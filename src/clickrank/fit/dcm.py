@@ -1,4 +1,4 @@
-"""The dependent click model from a log: whether the last click satisfied."""
+"""Fit of the dependent click model (DCM): attraction, and satisfaction of each position."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import DCM
 from clickrank.fit.cascade import reached
-from clickrank.fit.dcm_problem import Problem, last_click
+from clickrank.fit.dcm_problem import DCMProblem, last_click
 from clickrank.fit.fitted_model import Clicks, Fit, at_edge, by_rows, lists_of
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
@@ -19,12 +19,12 @@ from clickrank.logs.counts import NOTHING
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DCMFit(Fit):
-    """What `fit_dcm` found.
+    """Result of `fit_dcm`.
 
     Parameters
     ----------
     satisfaction, satisfaction_error
-        Of each position, with standard errors; infinite where the log says nothing.
+        Satisfaction at each position, with standard errors; infinite without information.
     """
 
     name = "dcm"
@@ -34,7 +34,7 @@ class DCMFit(Fit):
     satisfaction_error: Floats
 
     def beyond(self) -> tuple[Floats, Floats, int]:
-        """Return how far satisfaction is from 1: in a cascade every click satisfies."""
+        """Return how far satisfaction is from 1; in a cascade every click satisfies."""
         return 1.0 - self.satisfaction, self.satisfaction_error, self.satisfaction.size
 
     def model(self, query: str | None = None) -> DCM:
@@ -80,30 +80,30 @@ def fit_dcm(
     """Estimate attractions and satisfaction by the maximum of the likelihood.
 
     Down to the last click every position was looked at, and no click but the last satisfied. After
-    a last click at l, people left satisfied or looked on and were not attracted, with probability
-    v_l + (1 − v_l) U for U = ∏ (1 − θ) of the items below. Expectation maximisation takes them for
-    still looking with probability q = (1 − v_l) U / (v_l + (1 − v_l) U): θ is clicks per look, a
-    look below the last click counting q, and v_l the part of the clicks at l that satisfied, 1 − q
-    of the last ones. A few such steps are followed by Newton's, which reach the maximum where those
-    are slow: satisfaction near 0, or clicks that are rare. Where one of Newton's would lower the
-    likelihood, steps of EM take its place.
+    a last click at l, people left satisfied or looked on without being attracted, with probability
+    v_l + (1 − v_l) U for U = ∏ (1 − θ) of the items below. In expectation maximisation they looked
+    on with probability q = (1 − v_l) U / (v_l + (1 − v_l) U): θ is clicks per look, where a look
+    below the last click counts q, and v_l is the share of the clicks at l that satisfied, where a
+    last click counts 1 − q. A few such steps are followed by Newton's method, which reaches the
+    maximum where they are slow: satisfaction near 0, or rare clicks. If a step of Newton's method
+    would lower the likelihood, steps of EM replace it.
 
     **Source**: guo2009 (the model and its likelihood); kveton2022, section 6.1.
 
-    **Differences**: guo2009 takes every last click for a satisfied one, a bound of the likelihood
-    that has a closed form and overestimates both; here it is maximised.
+    **Differences**: guo2009 treats every last click as satisfied. This bound of the likelihood has
+    a maximum in closed form, which overestimates both; here the likelihood itself is maximised.
 
     Parameters
     ----------
     counts
-        The log, with lists.
+        The log, which must contain lists.
     shrinkage
-        Looks that each pair is taken to have had more, clicked as the typical pair is down to the
+        Number of looks to add to each pair, clicked at the rate of the typical pair down to the
         first click.
     tolerance
-        Steps end when no more than this can be gained.
+        Newton's method ends when a step would gain less than this.
     steps
-        The most of Newton's steps.
+        Maximum number of steps of Newton's method.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def fit_dcm(
     tolerance = check_float("fit_dcm", "tolerance", tolerance, 0.0)
     most = check_int("fit_dcm", "steps", steps, 1)
     sessions = lists_of("fit_dcm", counts)
-    problem = Problem(counts, sessions, more)
+    problem = DCMProblem(counts, sessions, more)
     path = problem.maximum(tolerance, most)
     attraction, satisfaction = problem.split(path.params)
     errors, satisfaction_errors, left_out = problem.errors(attraction, satisfaction)
@@ -128,7 +128,7 @@ def fit_dcm(
         path.log_likelihoods,
         path.converged,
         (
-            *_of_positions(problem.told > 0, satisfaction),
+            *_of_positions(problem.informative > 0, satisfaction),
             *at_edge(attraction, problem.views),
             *left_out,
         ),
@@ -141,17 +141,17 @@ def fit_dcm(
     return dataclasses.replace(result, log_likelihood=log_likelihood)
 
 
-def _of_positions(told: NDArray[np.bool_], satisfaction: Floats) -> list[str]:
-    """Say where satisfaction is not known, and where it is at an edge."""
+def _of_positions(informative: NDArray[np.bool_], satisfaction: Floats) -> list[str]:
+    """Return sentences on positions where satisfaction is not known or at an edge."""
     sentences = []
-    unknown = [str(k + 1) for k in np.flatnonzero(~told)]
+    unknown = [str(k + 1) for k in np.flatnonzero(~informative)]
     if unknown:
-        source = "that of the nearest position with one" if told.any() else "one half"
+        source = "that of the nearest position with one" if informative.any() else "one half"
         sentences.append(
             f"Satisfaction at position {', '.join(unknown)} is not known, as no click there had an "
             f"item below it: {source} is assumed."
         )
-    edge = np.flatnonzero(told & ((satisfaction <= 0.0) | (satisfaction >= 1.0)))
+    edge = np.flatnonzero(informative & ((satisfaction <= 0.0) | (satisfaction >= 1.0)))
     if edge.size:
         listed = ", ".join(f"{satisfaction[k]:g} at position {k + 1}" for k in edge)
         sentences.append(f"Satisfaction is at an edge: {listed}.")

@@ -1,4 +1,4 @@
-"""The likelihood of the dependent click model over lists, and steps towards its maximum."""
+"""Likelihood of the dependent click model for lists, and steps to its maximum."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from clickrank.logs import Counts, Sessions
 from clickrank.logs.cascade_examination import examined_displays
 from clickrank.logs.counts import NOTHING
 
-#: Steps of EM before the first of Newton's, and in place of one that does not help.
+#: Steps of EM before the first step of Newton's method, and instead of one that does not help.
 _FIRST_STEPS = 9
-#: Queries of more pairs are taken as if their pairs did not share lists, for Newton's steps.
+#: In Newton's steps, pairs of queries with more pairs are treated as if they did not share lists.
 _MOST_PAIRS = 300
 
 
 def last_click(clicks: Clicks) -> Ints:
-    """Return the position of the last click on each list, -1 without one."""
+    """Return the position of the last click on each list, or -1."""
     width = clicks.shape[1]
     last: Ints = width - 1 - np.argmax(clicks[:, ::-1], axis=1)
     return np.where(clicks.any(axis=1), last, -1)
 
 
-class Problem:
-    """What is counted of the lists, and steps of expectation maximisation on it."""
+class DCMProblem:
+    """Counts from the lists, and steps of expectation maximisation."""
 
     def __init__(self, counts: Counts, sessions: Sessions, more: float) -> None:
         self.counts = counts
@@ -50,7 +50,7 @@ class Problem:
         self.clicks, _ = total(clicks > 0)
         self.misses, _ = total(there & (clicks == 0) & ((here < last) | (last < 0)))
         _, self.went_on = total((clicks > 0) & (here < last))
-        # Lists with an item below the last click, whose readers may have left.
+        # Lists with an item below the last click, whose readers may have left before it.
         below = there & (here > last) & (last >= 0)
         rows = np.flatnonzero(below.any(axis=1))
         lengths = below[rows].sum(axis=1)
@@ -58,21 +58,21 @@ class Problem:
         self.below = items[rows][below[rows]].astype(np.int64)
         self.last = last[rows, 0].astype(np.int64)
         self.times = times[rows].astype(np.float64)
-        #: Clicks that tell of satisfaction: those with an item below.
-        self.told = self.went_on + add_up(self.last, self.times, n_positions)
+        #: Clicks with information on satisfaction: those with an item below.
+        self.informative = self.went_on + add_up(self.last, self.times, n_positions)
         typical = typical_rate(*examined_displays(counts, sessions)) if more > 0.0 else 0.5
         self.more_clicks, self.more_misses = more * typical, more * (1.0 - typical)
 
     def start(self) -> Floats:
-        """Return about the attractions if everybody left after the last click, satisfaction ½."""
+        """Return attractions as if everybody left after the last click, satisfaction ½."""
         clicks = self.clicks + self.more_clicks
         looks = clicks + self.misses + self.more_misses
-        # Inside (0, 1), as steps of EM do not leave the edges; without a click 0 is the maximum.
+        # Inside (0, 1), because EM never leaves an edge; without a click the maximum is 0.
         attraction = np.where(clicks > 0.0, (clicks + 0.25) / (looks + 0.5), 0.0)
         return np.concatenate([attraction, np.full(self.counts.n_positions, 0.5)])
 
     def maximum(self, tolerance: float, most: int) -> Path:
-        """Return the maximum: a few steps of EM, then Newton's where they raise the likelihood."""
+        """Return the maximum, found by a few steps of EM and then by Newton's method."""
         path = maximise(self.step, self.start(), tolerance=0.0, steps=_FIRST_STEPS)
         params, values = path.params, path.log_likelihoods.tolist()
         for _ in range(most):
@@ -97,19 +97,19 @@ class Problem:
         return Path(params, np.array(values), False)
 
     def _newton(self, params: Floats) -> tuple[Floats, float, float]:
-        """Return Newton's step, within bounds, about what it gains, and what one of EM would."""
+        """Return Newton's step within bounds, its approximate gain, and that of a step of EM."""
         n = self.counts.n_pairs
         a, v = params[:n], params[n:]
         blocks, slope, slope_v = self.curvature(a, v, _MOST_PAIRS)
         low, high = -v, 1.0 - v
-        high[self.went_on > 0] *= 0.9  # people did go on
-        low[self.told == 0], high[self.told == 0] = 0.0, 0.0
+        high[self.went_on > 0] *= 0.9  # some people looked on
+        low[self.informative == 0], high[self.informative == 0] = 0.0, 0.0
         free = (a > 0.0) & ((a < 1.0) | (slope < 0.0))
         certain = self.misses + self.more_misses > 0.0
         least, most = -0.9 * a, np.where(certain, 0.9, 1.0) * (1.0 - a)
         step, step_v = blocks.step(slope, slope_v, free, low, high)
         short = (step < least) | (step > most)
-        if short.any():  # the others must not count on more than these can move
+        if short.any():  # the others must account for the shorter steps
             cut = np.clip(step, least, most)
             step, step_v = blocks.step(slope, slope_v, free & ~short, low, high)
             step = np.where(short, cut, np.clip(step, least, most))
@@ -119,11 +119,11 @@ class Problem:
         return whole, 0.5 * float(slopes @ whole), by_em
 
     def split(self, params: Floats) -> tuple[Floats, Floats]:
-        """Return attractions and satisfaction, with what is assumed of both."""
+        """Return attractions and satisfaction, with assumed values where unknown."""
         n = self.counts.n_pairs
         attraction, satisfaction = params[:n].copy(), params[n:].copy()
-        known = np.flatnonzero(self.told)
-        for k in np.flatnonzero(self.told == 0):
+        known = np.flatnonzero(self.informative)
+        for k in np.flatnonzero(self.informative == 0):
             satisfaction[k] = (
                 satisfaction[known[np.argmin(np.abs(known - k))]] if known.size else 0.5
             )
@@ -134,7 +134,7 @@ class Problem:
         return attraction, satisfaction
 
     def step(self, params: Floats) -> tuple[Floats, float]:
-        """Take one step of expectation maximisation; return the likelihood before it too."""
+        """Return the point after a step of EM, and the log-likelihood before it."""
         n = self.counts.n_pairs
         attraction, satisfaction = params[:n], params[n:]
         looks, went_on = np.zeros(n), np.zeros(satisfaction.size)
@@ -154,16 +154,16 @@ class Problem:
         shown = clicks + misses + looks
         new = params.copy()
         np.divide(clicks, shown, out=new[:n], where=shown > 0.0)
-        left = self.told - self.went_on - went_on
-        np.divide(left, self.told, out=new[n:], where=self.told > 0.0)
+        left = self.informative - self.went_on - went_on
+        np.divide(left, self.informative, out=new[n:], where=self.informative > 0.0)
         return np.clip(new, 0.0, 1.0), value
 
     def curvature(
         self, attraction: Floats, satisfaction: Floats, most_pairs: int = 1 << 62
     ) -> tuple[Blocks, Floats, Floats]:
-        """Return minus the second derivatives of the likelihood, and its slopes."""
+        """Return minus the second derivatives of the log-likelihood, and its slopes."""
         blocks = Blocks(self.counts, satisfaction.size, most_pairs)
-        # Not quite 1, where the curvature has no value.
+        # Slightly below 1, where the curvature is not defined.
         a, v = np.minimum(attraction, 1.0 - 1e-12), np.minimum(satisfaction, 1.0 - 1e-12)
         clicks, misses = self.clicks + self.more_clicks, self.misses + self.more_misses
         per_click = np.divide(1.0, a, out=np.zeros_like(a), where=a > 0.0)
@@ -192,19 +192,19 @@ class Problem:
         return blocks, slope, slope_v
 
     def errors(self, attraction: Floats, satisfaction: Floats) -> tuple[Floats, Floats, list[str]]:
-        """Return standard errors from the observed information, and what was left out of it."""
+        """Return standard errors from the observed information, and sentences on its limits."""
         blocks, _, _ = self.curvature(attraction, satisfaction)
         inside = (attraction > 0.0) & (attraction < 1.0) & (self.views > 0)
-        told = self.told > 0
-        inside_v = (satisfaction > 0.0) & (satisfaction < 1.0) & told
+        informative = self.informative > 0
+        inside_v = (satisfaction > 0.0) & (satisfaction < 1.0) & informative
         of_pairs, of_positions = (np.sqrt(v) for v in blocks.variances(inside, inside_v))
         looks = self.clicks + self.misses
         of_pairs[~inside] = edge_error(looks, self.clicks)[~inside]
         of_pairs[self.views == 0] = np.inf
-        edge = told & ~inside_v
-        if edge.any():  # held for the others, but with the curvature there for its own error
-            of_positions[edge] = np.sqrt(blocks.variances(inside, told)[1][edge])
-        of_positions[~told] = np.inf
+        edge = informative & ~inside_v
+        if edge.any():  # fixed for the others, but with an error from its own curvature
+            of_positions[edge] = np.sqrt(blocks.variances(inside, informative)[1][edge])
+        of_positions[~informative] = np.inf
         return of_pairs, of_positions, blocks.left_out
 
 
@@ -218,7 +218,7 @@ def _expect(
     looks: Floats,
     went_on: Floats,
 ) -> float:
-    """Add the looks below the last clicks, as far as people went on; return the likelihood."""
+    """Add the expected looks below the last clicks; return the log-likelihood."""
     total = 0.0
     for row in range(last.size):
         unattractive = 1.0
@@ -252,7 +252,7 @@ def _inform(
     slope: Floats,
     slope_shared: Floats,
 ) -> None:
-    """Add minus the second derivatives of log(v + (1 − v) U), and the first, list by list."""
+    """Add minus the second derivatives of log(v + (1 − v) U), and the first, for each list."""
     for row in range(last.size):
         unattractive = 1.0
         for j in range(start[row], start[row + 1]):

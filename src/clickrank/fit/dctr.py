@@ -1,32 +1,29 @@
-"""The document-based model from a log: click rates."""
+"""Fit of the document-based click model (DCTR): click rates of pairs."""
 
 from __future__ import annotations
 
 import dataclasses
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float
 from clickrank.clickmodels import DCTR
 from clickrank.fit.fitted_model import (
-    Clicks,
-    Fit,
+    RateFit,
     add_up,
     at_edge,
-    by_rows,
     cells_of,
     edge_error,
+    likelihood_of_rates,
     typical_rate,
 )
-from clickrank.logs import Counts, Sessions
-from clickrank.logs.counts import NOTHING
+from clickrank.logs import Counts
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DCTRFit(Fit):
-    """What `fit_dctr` found."""
+class DCTRFit(RateFit):
+    """Result of `fit_dctr`."""
 
     name = "dctr"
 
@@ -35,27 +32,12 @@ class DCTRFit(Fit):
         pairs, n_positions = self._pairs(query)
         return DCTR(self.attraction[pairs], n_positions)
 
-    def click_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the probability of a click at each position of each list."""
-
-        def rates(items: Ints, _: Clicks) -> Floats:
-            return np.where(items == NOTHING, 0.0, self.attraction[items])
-
-        return by_rows(sessions, np.empty(sessions.items.shape), rates)
-
-    def log_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the log-probability of the clicks on each list."""
-
-        def of_lists(items: Ints, clicks: Clicks) -> Floats:
-            rates = np.where(items == NOTHING, 0.0, self.attraction[items])
-            total: Floats = of_clicks(rates, clicks).sum(axis=1)
-            return total
-
-        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+    def _rates(self, items: Ints) -> Floats:
+        return self.attraction[items]
 
 
 def fit_dctr(counts: Counts, *, shrinkage: float = 0.0) -> DCTRFit:
-    """Estimate each pair's attraction by its click rate, the maximum of the likelihood.
+    """Estimate each pair's attraction by its click rate, which maximises the likelihood.
 
     θ_i = (S_i + s r) / (n_i + s) for S_i clicks of n_i views, where r is the click rate of the
     typical pair and s the shrinkage.
@@ -65,9 +47,9 @@ def fit_dctr(counts: Counts, *, shrinkage: float = 0.0) -> DCTRFit:
     Parameters
     ----------
     counts
-        The log; lists need not be known.
+        The log; it need not contain lists.
     shrinkage
-        Views that each pair is taken to have had more, clicked as the typical pair is.
+        Number of views to add to each pair, clicked at the rate of the typical pair.
 
     Examples
     --------
@@ -97,17 +79,17 @@ def fit_dctr(counts: Counts, *, shrinkage: float = 0.0) -> DCTRFit:
 def likelihood_of(
     shown: Floats, clicked: Floats, more: float, rates: Floats
 ) -> tuple[float, float]:
-    """Return the log-likelihood of what was counted, without and with the views added."""
-    alone = float((xlogy(clicked, rates) + xlog1py(shown - clicked, -rates)).sum())
+    """Return the log-likelihood of the counts, and that with the views of the shrinkage."""
+    alone = likelihood_of_rates(clicked, shown - clicked, rates)
     if more == 0.0:
         return alone, alone
     typical = typical_rate(shown, clicked)
-    added = xlogy(typical, rates) + xlog1py(1.0 - typical, -rates)
-    return alone, alone + more * float(added.sum())
+    views = np.full(rates.size, typical)
+    return alone, alone + more * likelihood_of_rates(views, 1.0 - views, rates)
 
 
 def rates_of(shown: Floats, clicked: Floats, more: float) -> tuple[Floats, Floats]:
-    """Return click rates and their standard errors, with ``more`` views clicked as is typical."""
+    """Return click rates and their standard errors, with ``more`` views at the typical rate."""
     typical = typical_rate(shown, clicked)
     views = shown + more
     rate = np.divide(
@@ -118,10 +100,3 @@ def rates_of(shown: Floats, clicked: Floats, more: float) -> tuple[Floats, Float
     error[edge] = edge_error(shown, clicked)[edge]
     error[shown == 0] = np.inf
     return rate, error
-
-
-def of_clicks(rates: Floats, clicks: Clicks) -> Floats:
-    """Return the log-probability of each click and each miss."""
-    with np.errstate(divide="ignore"):
-        log: Floats = np.log(np.where(clicks > 0, rates, 1.0 - rates))
-    return log

@@ -1,4 +1,4 @@
-"""Expectation maximisation, with steps made longer where that raises the likelihood."""
+"""Expectation maximisation with extrapolated steps."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from clickrank._core.arrays import Floats
 
 
 class Path(NamedTuple):
-    """Where expectation maximisation came to."""
+    """Result of expectation maximisation."""
 
     params: Floats
-    log_likelihoods: Floats  # none below the one before; the last is that of ``params``
+    log_likelihoods: Floats  # never decreasing; the last is that of ``params``
     converged: bool
 
 
@@ -25,25 +25,25 @@ def maximise(
     tolerance: float,
     steps: int,
 ) -> Path:
-    """Repeat steps of EM on probabilities, extrapolating, until none moves by more than that.
+    """Repeat steps of EM on probabilities, with extrapolation, until they are below a tolerance.
 
     From three points in a row p₀, p₁, p₂ with r = p₁ − p₀ and v = (p₂ − p₁) − r, the point
-    p₀ − 2αr + α²v, α = −‖r‖ / ‖v‖, is far ahead where steps shrink slowly. It is taken only if its
-    likelihood is no lower than that of p₁; else the way goes on from p₂, which never is.
+    p₀ − 2αr + α²v, α = −‖r‖ / ‖v‖, is far ahead if steps shrink slowly. It is accepted only if its
+    likelihood is not below that of p₁; otherwise p₂ is accepted, whose likelihood never is.
 
     **Source**: varadhan2008, scheme SqS3.
 
-    **Differences**: the point is kept from going more than nine tenths of the way from p₂ to 0 or
-    1, where steps of EM can be stuck.
+    **Differences**: the point goes at most nine tenths of the way from p₂ to 0 or 1, where EM can
+    get stuck.
 
     Parameters
     ----------
     step
-        Returns the point after a step of EM, and the likelihood of the point before it.
+        Function that returns the point after a step of EM, and the likelihood before it.
     start
-        Probabilities.
+        Probabilities to start from.
     tolerance
-        The most that a parameter may change in the last step.
+        Largest change of a parameter in the last step.
     steps
         The most steps of EM.
     """
@@ -55,7 +55,7 @@ def maximise(
             break
         p2, value = step(p1)
         taken += 1
-        if value < path[-1]:  # as high as rounding lets it see
+        if value < path[-1]:  # the maximum, up to rounding
             return Path(p0, np.array(path), path[-1] - value <= 1e-12 * abs(path[-1]))
         path.append(value)
         r = p1 - p0

@@ -1,4 +1,4 @@
-"""What every fitted click model offers."""
+"""Base classes of fitted click models, and helpers that several fits share."""
 
 from __future__ import annotations
 
@@ -9,43 +9,47 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import xlog1py, xlogy
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import DoesNotApply, invalid
 from clickrank.logs import Cells, Counts, Sessions
+from clickrank.logs.counts import NOTHING
 
-#: Of some lists, (n, n_positions).
+#: The clicks of n lists, of shape (n, n_positions).
 Clicks: TypeAlias = NDArray[np.uint8]
 
-#: Rows of a log that are worked on at a time, so that what is computed of them stays in the cache.
+#: Number of lists that are evaluated at a time, so that the results stay in the processor's cache.
 _ROWS = 1 << 14
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Fit(abc.ABC):
-    """A click model found in a log: one attraction a pair, and what positions do, for all queries.
+    """A click model fitted to a log: one attraction per pair, and position effects of all queries.
+
+    A pair is an item of a query.
 
     Parameters
     ----------
     counts
-        What it was fitted to.
+        The log that the model was fitted to.
     attraction, attraction_error
-        Of each pair, with standard errors; infinite where the log says nothing.
+        Attraction of each pair, with standard errors; infinite without information in the log.
     log_likelihood
-        Of the log, at the estimates.
+        Log-likelihood of the log at the estimates.
     log_likelihoods
-        On the way there, one a step; none is below the one before. With shrinkage, that of what was
-        added is in it.
+        Log-likelihood after each step; it never decreases. With shrinkage, it includes the views
+        that the shrinkage adds.
     converged
         Whether the last step was below the tolerance.
     not_identified
-        Sentences: what this log cannot tell of the model, and what was assumed instead.
+        Sentences that say what the log cannot determine, and what was assumed instead.
     """
 
     #: The name of the click model.
     name: ClassVar[str]
-    #: Its parameters that belong to positions; each has its errors in a field named ``…_error``.
+    #: Names of the fields with one value per position; errors are in a field named ``…_error``.
     position_fields: ClassVar[tuple[str, ...]] = ()
 
     counts: Counts
@@ -59,8 +63,9 @@ class Fit(abc.ABC):
     def beyond(self) -> tuple[Floats, Floats, int] | None:
         """Return how far its additional parameters are from those of its special case.
 
-        These are differences that are 0 there, their standard errors, and how many comparisons
-        they stand for. None if it has no special case that a log could exclude.
+        The result is differences that are 0 in the special case, their standard errors, and the
+        number of comparisons. It is None for a model without a special case that a log could rule
+        out.
         """
         return None
 
@@ -68,34 +73,34 @@ class Fit(abc.ABC):
     def model(self, query: str | None = None) -> ClickModel:
         """Return the click model of one query over its items, in the order of its pairs.
 
-        The query may be left out where there is only one.
+        The query may be omitted if the log has only one.
         """
 
     @abc.abstractmethod
     def click_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the probability of a click at each position of each list, clicks left aside.
+        """Return the probability of a click at each position of each list, ignoring its clicks.
 
-        Lists hold pairs of ``counts``, which may be those of other sessions than were fitted. 0
-        where a list has no item.
+        Lists hold pairs of ``counts``; they need not be those that were fitted. The probability is
+        0 where a list has no item.
         """
 
     @abc.abstractmethod
     def log_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the log-probability of the clicks on each list, all positions together."""
+        """Return the log-probability of the clicks on each list, all positions jointly."""
 
     @property
     def position_effects(self) -> dict[str, tuple[Floats, Floats]]:
-        """What positions do, for all queries: by name the estimates and their standard errors."""
+        """Estimates and standard errors of the position effects, by name."""
         return {
             name: (getattr(self, name), getattr(self, f"{name}_error"))
             for name in self.position_fields
         }
 
     def _pairs(self, query: str | None) -> tuple[slice, int]:
-        """Return where the pairs of a query are, and how long a list of them may be."""
+        """Return the slice of a query's pairs, and the largest length of a list of them."""
         counts, owner = self.counts, type(self).__name__
         if query is None and counts.queries.size != 1:
-            raise invalid(owner, "query must be given where a log has several", None)
+            raise invalid(owner, "query must be given if the log has several", None)
         found = 0 if query is None else np.flatnonzero(counts.queries == query)
         if np.size(found) == 0:
             raise invalid(owner, "query must be one of the log", query)
@@ -104,12 +109,50 @@ class Fit(abc.ABC):
         return slice(first, end), min(counts.n_positions, end - first)
 
 
+class RateFit(Fit):
+    """A fitted click model in which positions are clicked independently of each other."""
+
+    @abc.abstractmethod
+    def _rates(self, items: Ints) -> Floats:
+        """Return the click probabilities of lists; any number where a list has no item."""
+
+    def click_probabilities(self, sessions: Sessions) -> Floats:
+        """Return the probability of a click at each position of each list."""
+
+        def of_lists(items: Ints, _: Clicks) -> Floats:
+            return np.where(items == NOTHING, 0.0, self._rates(items))
+
+        return by_rows(sessions, np.empty(sessions.items.shape), of_lists)
+
+    def log_probabilities(self, sessions: Sessions) -> Floats:
+        """Return the log-probability of the clicks on each list."""
+
+        def of_lists(items: Ints, clicks: Clicks) -> Floats:
+            rates = np.where(items == NOTHING, 0.0, self._rates(items))
+            total: Floats = of_clicks(rates, clicks).sum(axis=1)
+            return total
+
+        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+
+
+def of_clicks(rates: Floats, clicks: Clicks) -> Floats:
+    """Return the log-probability of each click and each miss."""
+    with np.errstate(divide="ignore"):
+        log: Floats = np.log(np.where(clicks > 0, rates, 1.0 - rates))
+    return log
+
+
+def likelihood_of_rates(clicked: Floats | Ints, missed: Floats | Ints, rates: Floats) -> float:
+    """Return the log-likelihood of clicks and misses that are independent, with these rates."""
+    return float((xlogy(clicked, rates) + xlog1py(missed, -rates)).sum())
+
+
 def lists_of(name: str, counts: Counts) -> Sessions:
-    """Return the lists of a log; an error if it does not tell them."""
+    """Return the lists of a log; raise an error if it does not contain them."""
     if counts.sessions is None:
         raise DoesNotApply(
-            f"{name}: what people do at a position depends on what they met above, so this click "
-            "model is fitted to whole lists with their clicks; this log counts displays and "
+            f"{name}: this click model is fitted to whole lists with their clicks, because what "
+            "people do at a position depends on the positions above. This log counts displays and "
             "clicks by position only. Fit dctr, pbm or click-matrix, or give a log with an id for "
             "each list."
         )
@@ -117,7 +160,7 @@ def lists_of(name: str, counts: Counts) -> Sessions:
 
 
 def cells_of(name: str, counts: Counts) -> Cells:
-    """Return the cells of a log; an error if one has more clicks than displays."""
+    """Return the cells of a log; raise an error if one has more clicks than displays."""
     cells = counts.cells
     wrong = np.flatnonzero(cells.clicked > cells.shown)
     if wrong.size:
@@ -128,32 +171,33 @@ def cells_of(name: str, counts: Counts) -> Cells:
     return cells
 
 
-def by_rows(sessions: Sessions, out: Floats, work: Callable[[Ints, Clicks], Floats]) -> Floats:
-    """Fill ``out`` from the items and clicks of a few lists at a time."""
+def by_rows(sessions: Sessions, out: Floats, compute: Callable[[Ints, Clicks], Floats]) -> Floats:
+    """Fill ``out`` with a function of items and clicks, some lists at a time."""
     for first in range(0, out.shape[0], _ROWS):
         rows = slice(first, first + _ROWS)
-        out[rows] = work(sessions.items[rows].astype(np.int64), sessions.clicks[rows])
+        out[rows] = compute(sessions.items[rows].astype(np.int64), sessions.clicks[rows])
     return out
 
 
 def add_up(where: NDArray[np.integer[Any]], values: Floats | Ints, size: int) -> Floats:
-    """Return sums of the values by the number beside each."""
+    """Return the sum of the values of each index in ``where``."""
     return np.bincount(where, values, size).astype(np.float64, copy=False)
 
 
 def typical_rate(shown: Floats, clicked: Floats) -> float:
     """Return the mean click rate of pairs, each counting with n / (n + 1) for its n views.
 
-    So it is not that of the few that are shown most, nor of the many that hardly were.
+    So neither the few pairs that are shown most nor the many that were hardly shown dominate it.
     """
     weight = float((shown / (shown + 1.0)).sum())
     return float((clicked / (shown + 1.0)).sum()) / weight if weight > 0.0 else 0.5
 
 
 def edge_error(shown: Floats, clicked: Floats) -> Floats:
-    """Return the standard error of a rate with half a click and half a miss more than were counted.
+    """Return the standard error of a rate after adding half a click and half a miss.
 
-    For rates of 0 and 1, whose curvature says nothing: they are off by about 1 / views.
+    It is meant for rates of 0 and 1, where the curvature of the likelihood gives no error: they are
+    off by about 1 / views.
     """
     rate = (np.minimum(clicked, shown) + 0.5) / (shown + 1.0)
     error: Floats = np.sqrt(rate * (1.0 - rate) / (shown + 1.0))
@@ -161,15 +205,15 @@ def edge_error(shown: Floats, clicked: Floats) -> Floats:
 
 
 def at_edge(attraction: Floats, shown: Floats) -> list[str]:
-    """Say which pairs were never shown, never clicked, or are taken for always attractive."""
+    """Return sentences on pairs that were never shown or never clicked, or have attraction 1."""
     seen = shown > 0
     found = (
-        (~seen, "never shown, or only where nobody looks: the typical attraction is assumed."),
+        (~seen, "never shown, or shown where nobody looks: the typical attraction is assumed."),
         (
             seen & (attraction <= 0.0),
-            "never clicked: attraction 0, an edge that no error tells of.",
+            "never clicked: attraction 0, at the edge, where errors are approximate.",
         ),
-        (seen & (attraction >= 1.0), "of attraction 1, an edge that no error tells of."),
+        (seen & (attraction >= 1.0), "of attraction 1, at the edge, where errors are approximate."),
     )
     counted = ((int(which.sum()), what) for which, what in found)
     return [f"{n} pair{'' if n == 1 else 's'} {what}" for n, what in counted if n]

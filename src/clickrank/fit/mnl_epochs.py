@@ -1,12 +1,13 @@
-"""Attraction and position bias of the multinomial logit model, from two tables of counts.
+"""Fits of the multinomial logit model to two tables: clicks and epochs by item and position.
 
-The epoch policies keep no more than clicks and epochs by item and position; these are their
-estimators. With the lists at hand use `fit_mnl`, the maximum of the likelihood, with errors.
+The epoch policies store these tables only, and use these estimators. If the lists are known, use
+`fit_mnl`, which maximises the likelihood and has standard errors.
 
-An epoch shows one list again and again until nobody clicks. Then the clicks on item j at position k
-in an epoch have a geometric distribution of mean α_j λ_k, whatever else is in the list. The counts
-of one epoch are not independent, as grant2020 takes them to be: they have one negative multinomial
-distribution, with covariances μ_i μ_j, as a long epoch has many clicks on all of its items.
+An epoch shows one list repeatedly until nobody clicks. Then the clicks on item j at position k in
+an epoch have a geometric distribution with mean α_j λ_k, whatever the other items are. The counts
+of one epoch are not independent, although grant2020 treats them so: they have a negative
+multinomial distribution with covariances μ_i μ_j, because a long epoch has many clicks on all of
+its items.
 """
 
 from __future__ import annotations
@@ -39,23 +40,23 @@ SOLVERS = ("newton", "alternate")
 class MNLEpochFit:
     """Estimates of `mnl_em` and `mnl_composite`.
 
-    They have no standard errors: counts of items that were shown in the same list depend on each
-    other, and the tables do not say which were. `fit_mnl` has them, from the lists.
+    There are no standard errors: counts of items in the same list depend on each other, and the
+    tables do not say which items were shown together. `fit_mnl` computes errors from the lists.
 
     Parameters
     ----------
     attraction
-        α of each item. It may be above 1 where clicks are few.
+        α of each item. It may be above 1 if there are few clicks.
     position_bias
         λ of each position, 1 at the reference.
     objective
-        The minimised objective at the estimates, without terms that do not depend on them.
+        The objective at the estimates, without terms that do not depend on them.
     iterations
         Number of steps taken.
     converged
         Whether the last step was below the tolerance.
     at_bound
-        Names of estimates that a bound holds, such as "attraction[3]".
+        Names of estimates that are at a bound, such as "attraction[3]".
     """
 
     attraction: Floats
@@ -72,8 +73,8 @@ class MNLEpochFit:
         attraction = self.attraction * scale
         if not attraction.max() <= 1.0:
             where = int(np.argmax(attraction))
-            rule = f"attraction[{where}] must be at most 1 where the largest bias is 1"
-            hint = "give mnl_em the bound most=1, or more clicks"
+            rule = f"attraction[{where}] must be at most 1 if the largest bias is 1"
+            hint = "pass most=1 to mnl_em, or use more clicks"
             raise invalid("MNLEpochFit", f"{rule} ({hint})", float(attraction[where]))
         return MNL(attraction, self.position_bias / scale)
 
@@ -89,25 +90,25 @@ def mnl_em(
     tolerance: float = 1e-10,
     iterations: int = 100_000,
 ) -> MNLEpochFit:
-    """Estimate attraction and position bias as the alternating scheme of grant2020 does.
+    """Estimate attraction and position bias by the alternating scheme of grant2020.
 
     Given attractions, λ_k = Σ_j N_jk / α_j / Ñ_k; given biases, α_j = Σ_k N_jk / λ_k / Ñ_j; and so
     on in turn. Both steps lower the same convex objective,
 
     Σ_jk N_jk / (α_j λ_k) + Σ_j Ñ_j log α_j + Σ_k Ñ_k log λ_k,
 
-    the negative log-likelihood of *exponential* counts with these means. The estimates tend to the
-    truth, with about 1.4 times the variance of the maximum of the likelihood (`fit_mnl`), twice for
-    some parameters where items were mostly shown at one position.
+    the negative log-likelihood of *exponential* counts with these means. The estimates are
+    consistent, with about 1.4 times the variance of the maximum of the likelihood (`fit_mnl`), and
+    twice the variance for some parameters if items were mostly shown at one position.
 
     **Source**: grant2020, Algorithm 1, eq. 5 and 6, footnote 4.
 
-    **Differences**: 1. Newton's method goes to the scheme's limit, which is unique, in some 10
-    steps; ``solver="alternate"`` takes the printed ones. 2. Estimates are kept at or above
-    ``least``, which the source offers as a remedy for items without clicks; such an item counts in
-    the epochs Ñ_k, as printed, and biases all else: leave it out, or use another estimator. 3. The
-    source calls the limit the maximum of eq. 50 (Lemma 2), which `mnl_composite` is, and a step can
-    lower eq. 50; and it takes eq. 50 for the likelihood, which `fit_mnl` maximises.
+    **Differences**: 1. Newton's method reaches the limit of the scheme, which is unique, in about
+    10 steps; ``solver="alternate"`` takes the printed steps. 2. Estimates are at least ``least``,
+    which the source suggests for items without clicks. Such an item counts in the epochs Ñ_k, as
+    printed, and biases all other estimates: leave it out, or use another estimator. 3. The source
+    calls the limit the maximum of eq. 50 (Lemma 2), but a step can lower eq. 50, whose maximum is
+    `mnl_composite`; and it calls eq. 50 the likelihood, which `fit_mnl` maximises.
 
     Parameters
     ----------
@@ -118,14 +119,14 @@ def mnl_em(
     reference
         The position whose bias is 1: clicks determine products α_j λ_k only.
     least, most
-        Bounds of the estimates, but for the reference: least > 0, most ≥ 1. The source's parameters
-        are at most 1.
+        Bounds of the estimates, except for the reference: least > 0, most ≥ 1. In the source,
+        parameters are at most 1.
     solver
         "newton" or "alternate".
     tolerance
-        The alternate steps end when no estimate changes by more.
+        The alternating steps end when no estimate changes by more than this.
     iterations
-        The most alternate steps.
+        Maximum number of alternating steps.
 
     Examples
     --------
@@ -164,17 +165,17 @@ def mnl_em(
 def mnl_composite(clicks: ArrayLike, epochs: ArrayLike, *, reference: int = 0) -> MNLEpochFit:
     """Estimate attraction and position bias by the composite likelihood of the counts.
 
-    Each count is geometric, with mean α_j λ_k. As if the counts of one epoch were independent, the
-    negative log-likelihood is
+    Each count is geometric with mean α_j λ_k. If the counts of one epoch were independent, the
+    negative log-likelihood would be
 
     Σ_jk (N_jk + Ñ_jk) log(1 + α_j λ_k) − N_jk log(α_j λ_k),
 
-    that of a logistic regression with an effect for each item and each position: clicks against
-    epochs. It is convex in the logarithms, and Newton's method finds its minimum. An item or a
+    that of a logistic regression of clicks against epochs, with an effect for each item and each
+    position. It is convex in the logarithms, and Newton's method finds its minimum. An item or a
     position without clicks has the estimate 0.
 
-    The counts are not independent, so that this is not the maximum of their likelihood; that needs
-    the lists (`fit_mnl`). It tends to the truth, with a variance up to 10 % larger, and lists
+    The counts are not independent, so that this is not the maximum of their likelihood, which needs
+    the lists (`fit_mnl`). The estimate is consistent, with a variance up to 10 % larger. The lists
     need not have been shown in epochs: in any round P(click) = α_j λ_k P(no click), and Ñ counts
     the lists without a click.
 
@@ -210,7 +211,7 @@ def mnl_composite(clicks: ArrayLike, epochs: ArrayLike, *, reference: int = 0) -
 
 
 def _minimise(n: Floats, m: Floats, objective: Objective) -> tuple[Floats, Floats, int, bool]:
-    """Return the logarithms at the minimum, the number of steps and whether they ended there."""
+    """Return the logarithms at the minimum, the number of steps, and whether it was reached."""
     with np.errstate(divide="ignore"):
         x = np.log(n.sum(axis=1) / m.sum(axis=1))
     y = np.zeros(n.shape[1])
@@ -238,7 +239,7 @@ def _evaluate(tables: Tables, objective: Objective, x: Floats, y: Floats) -> flo
 
 
 def _exp_within(logarithms: Floats, least: float, most: float) -> Floats:
-    """Return e^x, exactly a bound where x is its logarithm."""
+    """Return e^x; exactly the bound if x is at the logarithm of a bound."""
     values: Floats = np.exp(logarithms)
     values[logarithms <= math.log(least)] = least
     values[logarithms >= math.log(most)] = most
@@ -253,15 +254,15 @@ def _alternate(
     tolerance: float,
     iterations: int,
 ) -> tuple[Floats, Floats, int, bool]:
-    """Take the printed steps from α = 1, the first position's bias being 1."""
+    """Take the printed steps from α = 1, with a bias of 1 at the first position."""
     item_epochs, position_epochs = shown.sum(axis=1), shown.sum(axis=0)
     alpha, bias = np.ones(item_epochs.size), np.ones(position_epochs.size)
     for step in range(1, iterations + 1):
-        then = alpha, bias
+        previous = alpha, bias
         bias = np.clip((counts / alpha[:, None]).sum(axis=0) / position_epochs, least, most)
         bias[0] = 1.0
         alpha = np.clip((counts / bias).sum(axis=1) / item_epochs, least, most)
-        if max(np.abs(alpha - then[0]).max(), np.abs(bias - then[1]).max()) <= tolerance:
+        if max(np.abs(alpha - previous[0]).max(), np.abs(bias - previous[1]).max()) <= tolerance:
             return alpha, bias, step, True
     return alpha, bias, iterations, False
 
@@ -292,7 +293,7 @@ def _counts(owner: str, clicks: ArrayLike, epochs: ArrayLike) -> tuple[Floats, F
     n, m = numbers(owner, "clicks", clicks), numbers(owner, "epochs", epochs)
     for name, table in (("clicks", n), ("epochs", m)):
         if table.ndim != 2 or table.size == 0:
-            rule = f"{name} must be a table of items by positions"
+            rule = f"{name} must be a table with one row per item and one column per position"
             raise invalid(owner, rule, f"shape {table.shape}")
         if not (np.isfinite(table) & (table >= 0) & (table == np.floor(table))).all():
             raise invalid(owner, f"{name} must be whole numbers of at least 0", table.tolist())
@@ -300,8 +301,8 @@ def _counts(owner: str, clicks: ArrayLike, epochs: ArrayLike) -> tuple[Floats, F
         raise invalid(owner, f"epochs must have the shape of clicks, {n.shape}", m.shape)
     if (n[m == 0] > 0).any():
         where = tuple(int(i) for i in np.argwhere((m == 0) & (n > 0))[0])
-        rule = f"clicks[{where[0]}, {where[1]}] must be 0 where epochs is 0 (unfinished epochs?)"
-        raise invalid(owner, rule, n[where])
+        rule = f"clicks[{where[0]}, {where[1]}] must be 0 if epochs is 0 (unfinished epochs?)"
+        raise invalid(owner, rule, int(n[where]))
     if (m.sum(axis=1) == 0).any():
         rule = "every item must have been shown in a complete epoch; leave out the others"
         raise invalid(owner, rule, f"none of items {np.flatnonzero(m.sum(axis=1) == 0).tolist()}")
@@ -312,7 +313,7 @@ def _counts(owner: str, clicks: ArrayLike, epochs: ArrayLike) -> tuple[Floats, F
 
 
 def _check_identified(owner: str, counts: Floats, reference: int) -> None:
-    """Clicked cells must link all items and positions that have clicks to the reference."""
+    """Raise an error unless clicked cells link all positions with clicks to the reference."""
     clicked = counts > 0
     positions = np.arange(counts.shape[1]) == reference
     while True:
@@ -328,5 +329,5 @@ def _check_identified(owner: str, counts: Floats, reference: int) -> None:
             f"clicks must link every position to the reference {reference}: an item clicked at "
             "both, or a chain of such items; show the same items at several positions"
         )
-        got = f"positions {apart.tolist()} with items {lost.tolist()} apart"
+        got = f"positions {apart.tolist()} with items {lost.tolist()} not linked"
         raise invalid(owner, rule, got)

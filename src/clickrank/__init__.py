@@ -1,6 +1,6 @@
 """clickrank learns from clicks which items to show and in which order.
 
-Importing it loads neither NumPy nor Numba: each public name is imported when it is first used.
+Importing this package loads neither NumPy nor Numba. Public names are imported on first use.
 """
 
 from typing import TYPE_CHECKING
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
         simulate,
         simulate_many,
     )
-else:  # hidden from type checkers, which would take any name for a public one
-    #: Where each public name that is not a module comes from.
+else:  # hidden from type checkers, which would accept any name as public
+    #: The module of each public name that is not itself a module.
     _HOMES = {
         "Comparison": "simulation",
         "Learner": "learning",
@@ -69,7 +69,7 @@ else:  # hidden from type checkers, which would take any name for a public one
     }
 
     def __getattr__(name):
-        """Import a public name, or a module of the package, when it is first used."""
+        """Import a public name or a module of the package on first use."""
         import importlib.util
 
         from clickrank._core.lazy import imported

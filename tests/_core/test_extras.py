@@ -97,7 +97,7 @@ def test_every_command_that_needs_an_extra_says_which() -> None:
         (("evaluate", "log.csv", "--policy", "grap"), "Unknown policy 'grap'"),
         (("evaluate", "log.csv", "--ranking", "a", "--level", "2"), "--level must be"),
         (("compact",), "--before or --older-than"),
-        (("compact", "--older-than", "3w"), "--older-than must be as in 30d or 12h"),
+        (("compact", "--older-than", "3w"), "--older-than must be"),
     ],
 )
 def test_arguments_are_checked_before_extras(command: tuple[str, ...], said: str) -> None:

@@ -51,5 +51,5 @@ def test_models_hand_on_the_features_of_their_attraction() -> None:
 def test_errors_say_what_is_wrong(values: object, message: str) -> None:
     with pytest.raises(InvalidValue, match=message):
         Features(values)  # type: ignore[arg-type]
-    with pytest.raises(InvalidValue, match="X: features must be of 4 items, got 3"):
+    with pytest.raises(InvalidValue, match="X: features must have 4 rows, one per item, got 3"):
         Features(np.eye(3)).for_items("X", 4)

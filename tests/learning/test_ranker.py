@@ -196,7 +196,7 @@ def test_a_change_that_cannot_be_changes_nothing() -> None:
 
 def test_items_with_features_and_priors() -> None:
     linear = cr.Ranker("cascade-lin-ts", [1, 2, 3], 2, features=np.eye(3))
-    with pytest.raises(InvalidValue, match="those of new items must be given"):
+    with pytest.raises(InvalidValue, match="the features of new items must be given"):
         linear.add_items([4])
     linear.add_items([4], features=[[0.5, 0.5, 0.0]])
     linear.retire_items([2])

@@ -212,5 +212,5 @@ def test_parameters(settings: dict[str, Any], message: str) -> None:
         policy("cascade-lin-ucb", features=np.eye(2), **settings)
     with pytest.raises(DoesNotApply, match="features must be given"):
         policy("cascade-lin-ts", model=Cascade([0.5, 0.2], 1))
-    with pytest.raises(InvalidValue, match="CascadeLinTS: features must be of 3 items, got 2"):
+    with pytest.raises(InvalidValue, match="CascadeLinTS: features must have 3 rows"):
         Learner(CascadeLinTS(np.eye(2)), 3, 1)  # type: ignore[arg-type]

@@ -188,7 +188,7 @@ def test_refused() -> None:
         RecurRank(Features(np.eye(3)), horizon=9, elimination="none")  # type: ignore[arg-type]
     with pytest.raises(InvalidValue, match="RecurRank: variant must be 'paper' or 'program'"):
         RecurRank(Features(np.eye(3)), horizon=9, variant="authors")  # type: ignore[arg-type]
-    with pytest.raises(InvalidValue, match="RecurRank: features must be of 4 items, got 3"):
+    with pytest.raises(InvalidValue, match="RecurRank: features must have 4 rows"):
         Learner(RecurRank(Features(np.eye(3)), horizon=9), 4, 2)
 
 

@@ -1,1 +1,1 @@
-"""What everything builds on: arrays, checks of values, registries, random streams, progress."""
+"""Foundations that all other packages use: array types, validation, registry, random streams."""

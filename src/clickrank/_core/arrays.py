@@ -1,4 +1,4 @@
-"""Array types, the marks of statistics and particles, and the checks of arrays from outside."""
+"""Array types, markers for statistics and particles, and validation of arrays from callers."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ from clickrank.errors import invalid
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-#: What a spec takes for a vector; it keeps a tuple.
+#: A vector as a policy or model accepts it.
 Vector: TypeAlias = Sequence[float] | Floats
-
-#: The same for a matrix, row by row.
+#: A matrix as a policy or model accepts it: a sequence of rows.
 Matrix: TypeAlias = Sequence[Sequence[float]] | Floats
 
-#: A state's field that is part of the fold over settled impressions; only ``update`` writes it.
+#: A field of a state that is part of the fold over settled impressions. Only ``update`` writes it.
 FloatStatistic = Annotated[Floats, "statistic"]
 IntStatistic = Annotated[Ints, "statistic"]
-#: A cache's field that cannot be computed from the statistics, as the particle of a random walk:
-#: a restart may lose it, and workers may differ in it, but nothing else may drop it.
+#: A field of a cache that cannot be computed from the statistics, such as the particle of a random
+#: walk. A restart may lose it and workers may differ in it, but nothing else may drop it.
 FloatParticle = Annotated[Floats, "particle"]
 IntParticle = Annotated[Ints, "particle"]
 
 
 def statistic_fields(state_class: type) -> tuple[str, ...]:
-    """Names of the fields of a state class that are statistics, in order."""
+    """Return the names of the fields of a state class that are statistics, in order."""
     return _fields_marked(state_class, "statistic")
 
 
 def particle_fields(cache_class: type) -> tuple[str, ...]:
-    """Names of the fields of a cache class that cannot be computed from statistics, in order."""
+    """Return the names of the fields of a cache class that are particles, in order."""
     return _fields_marked(cache_class, "particle")
 
 
@@ -45,7 +44,7 @@ def _fields_marked(state_class: type, mark: str) -> tuple[str, ...]:
 
 
 def probabilities(owner: str, name: str, values: ArrayLike) -> Floats:
-    """Check and copy a non-empty vector of probabilities.
+    """Return a copy of a non-empty vector of probabilities, or raise.
 
     >>> probabilities("PBM", "attraction", [0.2, 1.2])
     Traceback (most recent call last):
@@ -55,7 +54,7 @@ def probabilities(owner: str, name: str, values: ArrayLike) -> Floats:
 
 
 def numbers(owner: str, name: str, values: ArrayLike) -> Floats:
-    """Copy an array of numbers as float64; anything else is an error, numerals in text too."""
+    """Return a copy of an array of numbers as float64. Text is an error, even if it is numeric."""
     try:
         array = np.array(values)
     except ValueError:  # ragged
@@ -68,7 +67,7 @@ def numbers(owner: str, name: str, values: ArrayLike) -> Floats:
 def bounded_vector(
     owner: str, name: str, values: ArrayLike, low: float, high: float, open_low: bool = False
 ) -> Floats:
-    """Check and copy a non-empty vector whose entries lie in [low, high] (or (low, high])."""
+    """Return a copy of a non-empty vector with entries in [low, high], or in (low, high]."""
     array = numbers(owner, name, values)
     if array.ndim != 1 or array.size == 0:
         raise invalid(owner, f"{name} must be a non-empty vector", values)
@@ -85,7 +84,7 @@ def bounded_vector(
 
 
 def ranking_of(owner: str, ranking: ArrayLike, n_items: int, n_positions: int) -> Ints:
-    """Check and copy a ranking: n_positions distinct items."""
+    """Return a copy of a ranking of n_positions distinct items, or raise."""
     array = _whole_vector(owner, "ranking", ranking, n_positions)
     inside = bool(((array >= 0) & (array < n_items)).all())
     if not inside or len(set(array.tolist())) != n_positions:
@@ -95,7 +94,7 @@ def ranking_of(owner: str, ranking: ArrayLike, n_items: int, n_positions: int) -
 
 
 def clicks_of(owner: str, clicks: ArrayLike, n_positions: int) -> Ints:
-    """Check and copy a click vector: n_positions entries, each 0 or 1."""
+    """Return a copy of a click vector with n_positions entries, each 0 or 1, or raise."""
     array = _whole_vector(owner, "clicks", clicks, n_positions)
     if not ((array == 0) | (array == 1)).all():
         raise invalid(owner, "clicks must be 0 or 1", array.tolist())
@@ -103,7 +102,7 @@ def clicks_of(owner: str, clicks: ArrayLike, n_positions: int) -> Ints:
 
 
 def memo_of(owner: str, memo: ArrayLike, size: int, limit: int) -> Ints:
-    """Check and copy a memo: ``size`` whole numbers of at least 0 and below ``limit``."""
+    """Return a copy of a memo, ``size`` integers from 0 to ``limit`` - 1, or raise."""
     if size == 0 and isinstance(memo, (Sequence, np.ndarray)) and len(memo) == 0:
         return np.zeros(0, dtype=np.int64)
     array = _whole_vector(owner, "memo", memo, size)
@@ -125,7 +124,7 @@ def _whole_vector(owner: str, name: str, values: ArrayLike, length: int) -> Ints
 
 
 def rankings_of(owner: str, rankings: ArrayLike, n_items: int, n_positions: int) -> Ints:
-    """Check and copy rankings, one a row: n_positions distinct items each."""
+    """Return a copy of rankings, one per row, of n_positions distinct items each, or raise."""
     array = _whole_matrix(owner, "rankings", rankings, None, n_positions)
     ordered = np.sort(array, axis=1)
     good = (ordered[:, 0] >= 0) & (ordered[:, -1] < n_items)
@@ -138,7 +137,7 @@ def rankings_of(owner: str, rankings: ArrayLike, n_items: int, n_positions: int)
 
 
 def clicks_of_many(owner: str, clicks: ArrayLike, rows: int, n_positions: int) -> Ints:
-    """Check and copy click vectors, one a row: n_positions entries, each 0 or 1."""
+    """Return a copy of click vectors, one per row, with entries 0 or 1, or raise."""
     array = _whole_matrix(owner, "clicks", clicks, rows, n_positions)
     good = ((array == 0) | (array == 1)).all(axis=1)
     if not good.all():
@@ -148,7 +147,7 @@ def clicks_of_many(owner: str, clicks: ArrayLike, rows: int, n_positions: int) -
 
 
 def memos_of(owner: str, memos: ArrayLike, rows: int, size: int, limit: int) -> Ints:
-    """Check and copy memos, one a row: ``size`` whole numbers of at least 0 and below ``limit``."""
+    """Return a copy of memos, one per row: ``size`` integers from 0 to ``limit`` - 1, or raise."""
     if size == 0 and np.size(memos) == 0:
         return np.zeros((rows, 0), dtype=np.int64)
     array = _whole_matrix(owner, "memos", memos, rows, size)
@@ -176,9 +175,9 @@ def _whole_matrix(owner: str, name: str, values: ArrayLike, rows: int | None, co
 
 
 def origin_of(owner: str, origin: ArrayLike, n_before: int) -> Ints:
-    """Check where the items of a catalogue come from: old items, each once at most, or -1."""
+    """Check the origin of a catalogue: for each item its number before, or -1 if it is new."""
     array = np.asarray(origin)
-    rule = f"origin must hold numbers of {n_before} items, each once at most, or -1 for new ones"
+    rule = f"origin must hold numbers of {n_before} items, each at most once, or -1 for new items"
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
         raise invalid(owner, rule, origin)
     known = array[array >= 0]
@@ -188,14 +187,14 @@ def origin_of(owner: str, origin: ArrayLike, n_before: int) -> Ints:
 
 
 def numbers_of(origin: Ints, n_before: int) -> Ints:
-    """Return the number that each old item has in a catalogue of this origin; -1 if it is gone."""
+    """Return for each old item its number in a catalogue of this origin; -1 if it is gone."""
     numbers = np.full(n_before, -1, dtype=np.int64)
-    kept = np.flatnonzero(origin >= 0)
-    numbers[origin[kept]] = kept
+    remaining = np.flatnonzero(origin >= 0)
+    numbers[origin[remaining]] = remaining
     return numbers
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array, made read-only."""
+    """Make an array read-only and return it."""
     array.flags.writeable = False
     return array

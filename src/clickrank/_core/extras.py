@@ -1,4 +1,4 @@
-"""Optional dependencies: what each extra brings, and the error that says how to get it."""
+"""Optional dependencies: the modules of each extra, and the error that says how to install them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 
 
 def require(needs: str, *extras: str, but: tuple[str, ...] = ()) -> None:
-    """Raise unless everything that these extras install is there.
+    """Raise an error unless all modules of these extras are installed.
 
-    ``needs`` begins the message: "Logs need", "The service needs". The message names all that is
-    missing, and one command that installs it. Modules in ``but`` may be missing.
+    The message begins with ``needs``, such as "The service needs", and names all missing modules
+    and one command that installs them. Modules in ``but`` may be missing.
     """
     missing = {
         extra: [
@@ -50,7 +50,7 @@ def require(needs: str, *extras: str, but: tuple[str, ...] = ()) -> None:
 
 
 def install_command(extras: str) -> str:
-    """Return the command that installs extras, for a checkout or for an installed package."""
+    """Return the command that installs extras, in a checkout or for an installed package."""
     root = Path(__file__).resolve().parents[3]
     if (root / "pyproject.toml").exists() and root.joinpath("src", "clickrank").is_dir():
         return f"pip install -e '{root}[{extras}]'"

@@ -1,4 +1,4 @@
-"""Feature vectors of items as a value, however many there are."""
+"""Feature vectors of items: an immutable matrix that compares and hashes by its contents."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from clickrank.errors import invalid
 
 
 class Features:
-    """One row of numbers an item, read-only: compares and hashes by what it holds.
+    """A read-only matrix with one row of features per item. It compares and hashes by its contents.
 
-    A contiguous float64 matrix is kept as it is, not copied: do not change it afterwards.
+    A contiguous float64 matrix is not copied, so do not change it afterwards.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class Features:
     """
 
     def __init__(self, values: ArrayLike | Features) -> None:
-        """Check that it is a matrix of finite numbers."""
+        """Check that the values are a matrix of finite numbers."""
         if isinstance(values, Features):
             self.values: Floats = values.values
             return
@@ -37,7 +37,7 @@ class Features:
         except ValueError:  # ragged
             array = np.array("ragged")
         if array.dtype.kind not in "fiub" or array.ndim != 2 or 0 in array.shape:
-            rule = "must be a matrix of numbers, one row an item"
+            rule = "must be a matrix of numbers, one row per item"
             raise invalid("Features", rule, array.shape if array.ndim == 2 else values)
         found = np.ascontiguousarray(array, dtype=np.float64)
         wrong = ~np.isfinite(found).all(axis=1)
@@ -48,35 +48,37 @@ class Features:
 
     @property
     def n_items(self) -> int:
-        """How many items there are."""
+        """The number of items."""
         return int(self.values.shape[0])
 
     @property
     def n_features(self) -> int:
-        """How many numbers describe an item."""
+        """The number of features of each item."""
         return int(self.values.shape[1])
 
     def relabelled(self, origin: Ints, new: Features | None = None) -> Features:
         """Return the features of a catalogue whose item i is this one's item ``origin[i]``.
 
-        -1 stands for an item that is new; ``new`` has the features of these, in their order.
+        An origin of -1 stands for a new item. ``new`` has the features of the new items, in order.
         """
         origin = origin_of("Features", origin, self.n_items)
         fresh = np.flatnonzero(origin < 0)
         values = self.values[origin]
         if fresh.size:
             if new is None:
-                raise invalid("Features", "those of new items must be given", None)
+                raise invalid("Features", "the features of new items must be given")
             if new.values.shape != (fresh.size, self.n_features):
-                rule = f"those of new items must have shape ({fresh.size}, {self.n_features})"
+                rule = (
+                    f"the features of new items must have shape ({fresh.size}, {self.n_features})"
+                )
                 raise invalid("Features", rule, new.values.shape)
             values[fresh] = new.values
         return Features(values)
 
     def for_items(self, owner: str, n_items: int) -> Floats:
-        """Return the matrix, checking that it is of so many items."""
+        """Return the matrix after checking that it has ``n_items`` rows."""
         if self.n_items != n_items:
-            raise invalid(owner, f"features must be of {n_items} items", self.n_items)
+            raise invalid(owner, f"features must have {n_items} rows, one per item", self.n_items)
         return self.values
 
     @functools.cached_property
@@ -90,7 +92,7 @@ class Features:
         return hash((self.values.shape, self._digest))
 
     def __repr__(self) -> str:
-        """Show the shape, and a digest that tells other contents apart."""
+        """Show the shape and a digest of the contents."""
         return f"Features({self.n_items} items, {self.n_features} features, {self._digest})"
 
     def __reduce__(self) -> tuple[Any, ...]:

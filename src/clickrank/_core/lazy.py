@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used."""
+"""Lazy imports: the names of a package are imported on first use."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 
 def imported(package: str, homes: Mapping[str, str], name: str) -> Any:
-    """Import a name of a package from its module: what the package's ``__getattr__`` returns.
+    """Import a name of a package from its module, for the ``__getattr__`` of the package.
 
     Parameters
     ----------
     package
-        The package's ``__name__``.
+        The ``__name__`` of the package.
     homes
-        The module of the package that each name comes from.
+        For each name, the module of the package that defines it.
     name
-        The name that was asked for.
+        The name to import.
     """
     if name not in homes:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")

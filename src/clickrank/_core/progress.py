@@ -1,4 +1,4 @@
-"""Progress bars for long work, silent where nobody is looking."""
+"""Progress bars on the terminal."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Tick = Callable[[int], None]
 
 @contextlib.contextmanager
 def progress_bar(label: str, total: int, show: bool | None) -> Iterator[Tick]:
-    """Yield a function to call with the work done since the last call.
+    """Show a progress bar; yield a function to call with the steps done since the last call.
 
-    ``show`` of None means: if the standard error stream is a terminal.
+    If ``show`` is None, the bar is shown if the standard error stream is a terminal.
     """
     if not (sys.stderr.isatty() if show is None else show):
         yield lambda done: None

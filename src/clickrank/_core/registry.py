@@ -1,4 +1,4 @@
-"""Names to classes: how policies and click models are found."""
+"""Registry: maps names to policy and click model classes."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, type[T]], Generic[T]):
-    """A mapping from kebab-case names to classes that suggests the nearest name on a miss."""
+    """A mapping from kebab-case names to classes. An unknown name is an error with a suggestion."""
 
     def __init__(self, kind: str) -> None:
-        """Make an empty registry of things of this kind, a word that errors use."""
+        """Make an empty registry; errors call its entries ``kind``, as in "policy"."""
         self.kind = kind
         self._classes: dict[str, type[T]] = {}
 
     def add(self, name: str, cls: type[T]) -> None:
-        """Register a class; a name is given once, but the same class may be defined again."""
+        """Register a class. A name can be used once, but the same class may be defined again."""
         known = self._classes.get(name)
         if known is not None and known.__qualname__ != cls.__qualname__:
             raise invalid(cls.__name__, f"the {self.kind} name must not be taken already", name)
         self._classes[name] = cls
 
     def __getitem__(self, name: str) -> type[T]:
-        """Return the class of that name."""
+        """Return the class with this name."""
         if name not in self._classes:
             raise unknown(self.kind, name, self._classes)
         return self._classes[name]
@@ -36,5 +36,5 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return iter(sorted(self._classes))
 
     def __len__(self) -> int:
-        """Return how many classes are registered."""
+        """Return the number of registered classes."""
         return len(self._classes)

@@ -1,6 +1,6 @@
-"""Random streams: everything random in a run follows from the seed and the run's number.
+"""Random streams: all random numbers of a run follow from the seed and the number of the run.
 
-A run of `simulate_many` has the number of its query before its own.
+In `simulate_many`, the number of the query comes before the number of the run.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class Streams(NamedTuple):
 
 
 def streams(seed: int, *run: int) -> Streams:
-    """Make the generators of one run; they do not depend on other runs or on threads."""
+    """Make the generators of one run. They depend neither on other runs nor on threads."""
     return Streams(*(generator(seed, *run, part) for part in range(3)))
 
 
 def generator(seed: int, *key: int) -> np.random.Generator:
-    """Make the generator named by a seed and a path of whole numbers."""
+    """Make the generator for a seed and a path of integers."""
     sequence = np.random.SeedSequence(seed, spawn_key=key)
     return np.random.Generator(np.random.SFC64(sequence))

@@ -1,4 +1,4 @@
-"""Checks of single values from outside. They need no NumPy, and accept its numbers all the same."""
+"""Validation of single values from callers, including NumPy numbers, without importing NumPy."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TypeGuard
 
 from clickrank.errors import invalid
 
-#: The largest whole number that counters and horizons may take.
+#: The largest value of counters and horizons.
 LARGEST = 2**53
 
 
 def check_float(owner: str, name: str, value: object, low: float, high: float = math.inf) -> float:
-    """Check a finite number within [low, high].
+    """Return a finite number in [low, high] as a float, or raise.
 
     >>> check_float("PBMUCB", "epsilon", -1, 0.0)
     Traceback (most recent call last):
@@ -31,7 +31,7 @@ def check_float(owner: str, name: str, value: object, low: float, high: float = 
 
 
 def check_int(owner: str, name: str, value: object, low: int, high: int | None = None) -> int:
-    """Check a whole number of at least low (and at most high).
+    """Return a whole number of at least low (and at most high), or raise.
 
     >>> check_int("simulate", "runs", 0, 1)
     Traceback (most recent call last):
@@ -39,7 +39,7 @@ def check_int(owner: str, name: str, value: object, low: int, high: int | None =
     """
     found = low - 1
     if _is_int(value) or (_is_float(value) and float(value).is_integer()):
-        found = int(value)  # also of a float: 1e5 is how people write horizons
+        found = int(value)  # a float is accepted, because people write horizons as 1e5
     if not low <= found <= (LARGEST if high is None else high):
         limit = f"of at least {low}" if high is None else f"between {low} and {high}"
         raise invalid(owner, f"{name} must be a whole number {limit}", value)
@@ -47,20 +47,20 @@ def check_int(owner: str, name: str, value: object, low: int, high: int | None =
 
 
 def check_bool(owner: str, name: str, value: object) -> bool:
-    """Check that a setting is True or False.
+    """Return a setting that is True or False, or raise.
 
     >>> check_bool("PMED", "hinge", 1)
     Traceback (most recent call last):
     clickrank.errors.InvalidValue: PMED: hinge must be True or False, got 1.
     """
-    numpy = sys.modules.get("numpy")  # if it is not loaded, no value is one of its booleans
+    numpy = sys.modules.get("numpy")  # if it is not loaded, no value is a NumPy boolean
     if not (isinstance(value, bool) or (numpy is not None and isinstance(value, numpy.bool_))):
         raise invalid(owner, f"{name} must be True or False", value)
     return bool(value)
 
 
 def check_choice(owner: str, name: str, value: object, choices: Sequence[str]) -> None:
-    """Check that a setting is one of several words.
+    """Raise an error unless a setting is one of several words.
 
     >>> check_choice("RecurRank", "variant", "authors", ("paper", "program"))
     Traceback (most recent call last):
@@ -72,7 +72,7 @@ def check_choice(owner: str, name: str, value: object, choices: Sequence[str]) -
 
 
 def check_shape(owner: str, n_items: object, n_positions: object) -> tuple[int, int]:
-    """Check the number of items and of positions: 1 ≤ n_positions ≤ n_items."""
+    """Return the numbers of items and positions, or raise unless 1 ≤ n_positions ≤ n_items."""
     items = check_int(owner, "n_items", n_items, 1)
     positions = check_int(owner, "n_positions", n_positions, 1)
     if positions > items:
@@ -81,12 +81,12 @@ def check_shape(owner: str, n_items: object, n_positions: object) -> tuple[int, 
 
 
 def _is_int(value: object) -> TypeGuard[int]:
-    """Return whether a value is a whole number of Python's or of NumPy's, but not a boolean."""
+    """Return whether a value is an integer of Python or NumPy, but not a boolean."""
     return isinstance(value, (int, numbers.Integral)) and not isinstance(value, bool)
 
 
 def _is_float(value: object) -> TypeGuard[float]:
-    """Return whether a value is a float of Python's or of NumPy's, which is no fraction."""
+    """Return whether a value is a float of Python or NumPy. Fractions are not."""
     if isinstance(value, float):
         return True
     return isinstance(value, numbers.Real) and not isinstance(value, numbers.Rational)

@@ -1,3 +1,3 @@
-"""The version, in a module that imports nothing."""
+"""The version of clickrank."""
 
 __version__ = "0.1.0"

@@ -11,7 +11,7 @@ from clickrank._core.arrays import (
     probabilities,
 )
 from clickrank._core.validate import check_bool, check_choice, check_float, check_int
-from clickrank.rankings.candidates import candidate, n_candidates
+from clickrank.rankings.request_candidates import candidate, n_candidates
 from clickrank.rankings.selection import (
     copy,
     kth_largest,

@@ -19,6 +19,7 @@ from clickrank.evaluate import (
     DirectMethod,
     Estimator,
     Evaluation,
+    EvaluationSettings,
     Interval,
     ItemPositionIPS,
     ListIPS,
@@ -26,7 +27,6 @@ from clickrank.evaluate import (
     Mixture,
     RankingDistribution,
     Replay,
-    Settings,
     UniformLists,
     evaluate,
     fixed_list,
@@ -35,7 +35,7 @@ from clickrank.evaluate import (
     shown_in,
 )
 from clickrank.evaluate.evaluation import ALL
-from clickrank.evaluate.verdicts import verdict
+from clickrank.evaluate.policy_verdict import verdict
 from clickrank.logs import Impressions
 from clickrank.rankings.enumeration import all_rankings
 
@@ -115,7 +115,7 @@ def zero_clicks() -> Evaluation:
     )
     names = ("list-ips", "cascade-dr", "item-position-ips", "direct")
     replays = ("replay", "bootstrapped-replay")
-    settings = Settings(propensities="estimated")
+    settings = EvaluationSettings(propensities="estimated")
     return evaluate(many, Mixture([[1, 0]], 2), (*names, *replays), settings)
 
 
@@ -146,7 +146,7 @@ ONE_OF_SIX = Mixture([[2, 0]], 3)
 def false_verdicts(runs: int, names: tuple[str, ...]) -> tuple[int, int]:
     """Count verdicts by the first and by any estimator, where all items are the same."""
     first = any_of_them = 0
-    settings = Settings(propensities="uniform")
+    settings = EvaluationSettings(propensities="uniform")
     for seed in range(runs):
         log = log_of(all_rankings(3, 2), 600, seed, rates=[0.3, 0.15], logged=False)
         said = evaluate(log, ONE_OF_SIX, names, dataclasses.replace(settings, seed=seed)).verdict

@@ -26,7 +26,7 @@ from clickrank.cli.terminal import print_json
 from clickrank.errors import CannotEvaluate, invalid, unknown
 
 if TYPE_CHECKING:
-    from clickrank.evaluate import Evaluation, Settings
+    from clickrank.evaluate import Evaluation, EvaluationSettings
     from clickrank.evaluate.evaluation import Wanted
     from clickrank.logs import Impressions, Log
 
@@ -114,7 +114,7 @@ def evaluate(
         raise invalid("evaluate", rule, propensities)
     from clickrank._core.validate import check_float, check_int
     from clickrank.evaluate import evaluate as run
-    from clickrank.evaluate.evaluation import ALL, Settings
+    from clickrank.evaluate.evaluation import ALL, EvaluationSettings
     from clickrank.fit import FITS
     from clickrank.policies import POLICIES
 
@@ -144,7 +144,7 @@ def evaluate(
             err=True,
         )
     found = propensities or _propensities(logs)
-    settings = Settings(
+    settings = EvaluationSettings(
         propensities=found,  # type: ignore[arg-type]
         reward="clicks" if reward == "clicks" else "any click",
         level=level,
@@ -231,7 +231,7 @@ def _check_list(names: list[str], log: Impressions, n_queries: int) -> None:
         raise invalid("evaluate", f"{rule} (or give --query)", strange)
 
 
-def _show(about: str, result: Evaluation, settings: Settings) -> None:
+def _show(about: str, result: Evaluation, settings: EvaluationSettings) -> None:
     from rich.table import Table
 
     console = terminal()

@@ -6,7 +6,7 @@ from clickrank.evaluate.direct_method import DirectMethod
 from clickrank.evaluate.document_ips import DocumentIPS
 from clickrank.evaluate.estimate import Estimate
 from clickrank.evaluate.estimator import Estimator, Reward
-from clickrank.evaluate.evaluation import ESTIMATORS, Evaluation, Settings, evaluate
+from clickrank.evaluate.evaluation import ESTIMATORS, Evaluation, EvaluationSettings, evaluate
 from clickrank.evaluate.frozen_policy import frozen, learned
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
@@ -31,6 +31,7 @@ __all__ = [
     "Estimate",
     "Estimator",
     "Evaluation",
+    "EvaluationSettings",
     "Interval",
     "ItemPositionIPS",
     "ListIPS",
@@ -43,7 +44,6 @@ __all__ = [
     "Replay",
     "Reward",
     "RewardInteractionIPS",
-    "Settings",
     "UniformLists",
     "WeightedTerms",
     "WeightingEstimator",

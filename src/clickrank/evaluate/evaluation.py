@@ -19,12 +19,12 @@ from clickrank.evaluate.estimator import Estimator, Reward, rewards_of
 from clickrank.evaluate.frozen_policy import learned
 from clickrank.evaluate.item_position_ips import ItemPositionIPS
 from clickrank.evaluate.list_ips import ListIPS
+from clickrank.evaluate.policy_verdict import verdict
 from clickrank.evaluate.position_based_ips import PositionBasedIPS
 from clickrank.evaluate.pseudo_inverse_estimator import PseudoInverse
 from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.reward_interaction_ips import RewardInteractionIPS
 from clickrank.evaluate.usable_impressions import check_widths, has_lists, part
-from clickrank.evaluate.verdicts import verdict
 from clickrank.evaluate.weighting import WeightingEstimator
 from clickrank.fit import fit
 from clickrank.logs import Counts, Impressions
@@ -33,7 +33,7 @@ from clickrank.rankings.distributions import RankingDistribution
 from clickrank.stats.bootstrap import bootstrap_interval
 from clickrank.stats.intervals import Interval
 
-#: Estimators by name. `clickrank.evaluate.verdicts` says which of them decides.
+#: Estimators by name. `clickrank.evaluate.policy_verdict` says which of them decides.
 ESTIMATORS: dict[str, type[Estimator]] = {
     cls.name: cls
     for cls in (
@@ -115,8 +115,8 @@ class Evaluation:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Settings of `evaluate`.
+class EvaluationSettings:
+    """EvaluationSettings of `evaluate`.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def evaluate(
     logs: Impressions | Sequence[Impressions],
     target: Wanted | Sequence[Wanted],
     estimators: Sequence[str] = ALL,
-    settings: Settings | None = None,
+    settings: EvaluationSettings | None = None,
 ) -> Evaluation:
     """Evaluate a target, or a policy that learns, with several estimators.
 
@@ -160,9 +160,9 @@ def evaluate(
     estimators
         Names from `ESTIMATORS`, with the prefix "sn-" for self-normalised estimators.
     settings
-        The settings; by default those of `Settings()`.
+        The settings; by default those of `EvaluationSettings()`.
     """
-    chosen = Settings() if settings is None else settings
+    chosen = EvaluationSettings() if settings is None else settings
     check_float("evaluate", "split", chosen.split, 0.0, 1.0 - 1e-9)
     every = [logs] if isinstance(logs, Impressions) else list(logs)
     single = isinstance(target, (RankingDistribution, Policy))
@@ -222,7 +222,7 @@ def fitted_policy(name: str, log: Impressions, split: float) -> Policy:
     return policy(name, model=model, horizon=max(len(log.rankings), 1))
 
 
-def _logged(logs: Sequence[Impressions], settings: Settings) -> tuple[float, Interval]:
+def _logged(logs: Sequence[Impressions], settings: EvaluationSettings) -> tuple[float, Interval]:
     """Return the average reward of the logs' lists, with its interval."""
     rewards = np.vstack([rewards_of(one, settings.reward) for one in logs])
     there = np.vstack([(one.rankings >= 0).astype(np.float64) for one in logs])
@@ -238,7 +238,7 @@ def _logged(logs: Sequence[Impressions], settings: Settings) -> tuple[float, Int
     return float(statistic(columns.mean(axis=0))), found
 
 
-def _made(name: str, settings: Settings, logs: Sequence[Impressions]) -> Estimator:
+def _made(name: str, settings: EvaluationSettings, logs: Sequence[Impressions]) -> Estimator:
     """Return the estimator of this name, or raise."""
     plain = name.removeprefix(SELF_NORMALISED)
     cls = ESTIMATORS.get(plain)

@@ -19,7 +19,7 @@ from clickrank.policies._shared.observation import positions_seen
 from clickrank.policies.contract import Request
 from clickrank.policies.policy_spec import Assumes
 from clickrank.policies.registration import register
-from clickrank.rankings.candidates import candidate, n_candidates
+from clickrank.rankings.request_candidates import candidate, n_candidates
 
 
 class State(NamedTuple):

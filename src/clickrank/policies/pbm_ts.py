@@ -13,7 +13,7 @@ from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request
 from clickrank.policies.policy_spec import Assumes, Policy, check_length, set_probabilities
 from clickrank.policies.registration import register
-from clickrank.rankings.candidates import candidate, n_candidates
+from clickrank.rankings.request_candidates import candidate, n_candidates
 from clickrank.rankings.selection import visibility
 
 

@@ -14,7 +14,7 @@ from scipy.special import betaln, digamma, expit, gammaln
 from clickrank._core.arrays import Floats
 from clickrank.errors import InvalidValue
 from clickrank.priors import from_history
-from clickrank.priors.history_prior import _Tally
+from clickrank.priors.history_prior import Tally
 
 
 def likelihood(alpha: Any, beta: Any, clicks: NDArray[Any], views: NDArray[Any]) -> float:
@@ -97,11 +97,11 @@ def test_history_takes_the_highest_maximum(
 
 def test_near_counts_are_taken_together() -> None:
     clicks, views = history(1.0, 10.0, 30_000, 10**9)
-    tally = _Tally.of(views)
+    tally = Tally.of(views)
     assert tally.counts.size < 15_000
     assert tally.times.sum() == (views > 0).sum()
     assert np.dot(tally.counts, tally.times) == pytest.approx(views.sum(), rel=1e-12)
-    exact = _Tally(views[views > 0].astype(np.float64), np.ones(int((views > 0).sum())))
+    exact = Tally(views[views > 0].astype(np.float64), np.ones(int((views > 0).sum())))
     for x in (0.5, 10.0, 1e4, 1e8):
         assert tally.rise(x) == pytest.approx(exact.rise(x), rel=1e-6)
     start = time.process_time()
@@ -109,7 +109,7 @@ def test_near_counts_are_taken_together() -> None:
     assert time.process_time() - start < 10.0
     assert prior.weight == pytest.approx(11.0, rel=0.03)
     small = np.arange(1, 30_000)
-    np.testing.assert_array_equal(_Tally.of(small).counts[:1999], small[:1999])
+    np.testing.assert_array_equal(Tally.of(small).counts[:1999], small[:1999])
 
 
 def test_history_of_equal_rates_is_worth_the_cap() -> None:
@@ -137,11 +137,11 @@ def test_rise_is_accurate_however_large() -> None:
     for x in (0.01, 3.7, 99.0, 101.0, 1e4, 1e8, 1e12):
         for count in (1, 2, 50, 1000):
             exact = math.fsum(1.0 / (x + j) for j in range(count))
-            found = _Tally(np.array([float(count)]), np.array([1.0])).rise(x)
+            found = Tally(np.array([float(count)]), np.array([1.0])).rise(x)
             # SciPy's digamma loses what the difference cancels; the series must not.
             assert found == pytest.approx(exact, rel=1e-12 if x < 100 else 1e-14)
             logs = math.fsum(math.log1p(j / x) for j in range(count))
-            grown = _Tally(np.array([float(count)]), np.array([1.0])).log_rise(x)
+            grown = Tally(np.array([float(count)]), np.array([1.0])).log_rise(x)
             parts = gammaln(x + count) + gammaln(x) if x < 100 else 0.0  # which cancel
             assert grown == pytest.approx(logs, rel=1e-11, abs=1e-15 * (parts + 5 * count))
 
@@ -167,14 +167,14 @@ def test_history_by_query_is_pooled() -> None:
         ([1, -1], [2, 2], r"clicks\[1\] must be a whole number of at least 0, got -1.0"),
         ([1, 1], [2, 2.5], r"views\[1\] must be a whole number of at least 0, got 2.5"),
         ([1, np.nan], [2, 2], r"clicks\[1\] must be a whole number .*, got nan"),
-        ([1], [2, 2], r"clicks and views must hold as many numbers, got \(1, 2\)"),
-        ([[1]], [[2], [2]], r"clicks and views must be of as many queries, got \(1, 2\)"),
+        ([1], [2, 2], r"clicks and views must have the same length, got \(1, 2\)"),
+        ([[1]], [[2], [2]], r"clicks and views must have the same number of queries, got \(1, 2\)"),
         ({"a": [1]}, {"b": [2]}, "clicks and views must have the same names, got '[ab]'"),
-        ({"a": [1]}, [2], "clicks and views must both be by name, or neither"),
+        ({"a": [1]}, [2], "clicks and views must both be mappings, or neither"),
         ({}, {}, "clicks and views must not be empty"),
-        ([], [], "views must hold a view, or nothing can be learned"),
-        ([0, 0], [0, 0], "views must hold a view, or nothing can be learned"),
-        ([0, 0], [3, 4], "clicks must hold a click, or nothing can be learned, got '7 views'"),
+        ([], [], "views must have a view, or nothing can be learned"),
+        ([0, 0], [0, 0], "views must have a view, or nothing can be learned"),
+        ([0, 0], [3, 4], "clicks must have a click, or nothing can be learned, got '7 views'"),
         ([3, 4], [3, 4], "there must be a view without a click"),
         ([0, 1, 1], [1, 1, 1], "there must be an item viewed at least twice"),
     ],

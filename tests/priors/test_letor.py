@@ -120,7 +120,7 @@ def test_blocks_may_end_anywhere(
     wide = np.zeros((6, 6), np.float32)
     wide[:4, :3] = DENSE
     wide[4, 4], wide[5, [0, 3, 5]] = 1.5, (2, 4, 9)
-    monkeypatch.setattr(letor, "_BLOCK", size)
+    monkeypatch.setattr(letor, "BLOCK", size)
     queries = load_letor(path, sparse=sparse)
     np.testing.assert_array_equal(dense(queries.features), wide)
     assert queries.grades.tolist() == [2, 0, 4, 1, 3, 3]
@@ -155,7 +155,7 @@ def test_numbers_are_read_as_python_reads_them(tmp_path: Path) -> None:
         (b"1 1:2", "a line must name its query, qid:N, unless query_sizes are given"),
         (b"1 qid:a 1:2", "qid must be a whole number of at least 0, got 'qid:a'"),
         (b"1 qid 1:2", "qid must be a whole number of at least 0, got 'qid'"),
-        (b"1 qid:1 qid:1 1:2", "a line must name one query"),
+        (b"1 qid:1 qid:1 1:2", "a line must name only one query"),
         (b"1 qid:1 0:2", "a feature must be number:value, .* at least 1, got '0:2'"),
         (b"1 qid:1 1:2 word", "a feature must be number:value, .*, got 'word'"),
         (b"1 qid:1 -1:2", "a feature must be number:value"),
@@ -169,15 +169,15 @@ def test_numbers_are_read_as_python_reads_them(tmp_path: Path) -> None:
         (b"1 qid:1 1:inf", "a feature's value must be a number"),
         (b"1 qid:1 1:1e39", "a feature's value must be a number that float32 holds"),
         (b"1 qid:1 1:\xff", "a feature's value must be a number"),
-        (b"1 qid:1 9:1", r".* must not exceed twice the largest before \(3\); give n_features"),
-        (b"1 qid:10 1:1", "the lines of a query must follow each other; .* of, got 'qid:10'"),
+        (b"1 qid:1 9:1", r".* at most twice the largest so far \(3\) unless n_features"),
+        (b"1 qid:10 1:1", "the lines of a query must be consecutive, .*, got 'qid:10'"),
     ],
 )
 def test_errors_name_the_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes, message: str
 ) -> None:
     path = written(tmp_path / "bad.txt", SMALL + b"\n1 qid:12 1:1\n" + line + b"\n0 qid:13 1:1\n")
-    monkeypatch.setattr(letor, "_BLOCK", 128)
+    monkeypatch.setattr(letor, "BLOCK", 128)
     with pytest.raises(InvalidValue, match=rf"bad\.txt, line 8: {message}"):
         load_letor(path, sparse=False)
     with pytest.raises(InvalidValue, match=rf"bad\.txt, line 8: {message}"):
@@ -192,7 +192,7 @@ def test_more_errors(tmp_path: Path) -> None:
         load_letor(path, n_features=0)
     with pytest.raises(InvalidValue, match="must not name its query"):
         load_letor(path, query_sizes=[2, 2])
-    with pytest.raises(InvalidValue, match="the file must hold a judged document, got 0"):
+    with pytest.raises(InvalidValue, match="the file must have a judged document, got 0"):
         load_letor(written(tmp_path / "empty.txt", b"# nothing\n\n"))
     with pytest.raises(FileNotFoundError):
         load_letor(tmp_path / "absent.txt")
@@ -215,20 +215,20 @@ def test_sizes_beside_the_file(tmp_path: Path) -> None:
         load_letor(path, query_sizes=[2.5])
     with pytest.raises(InvalidValue, match=r"bad\.query, line 2: .* got 'x'"):
         load_letor(path, query_sizes=written(tmp_path / "bad.query", b"2\nx\n"))
-    with pytest.raises(InvalidValue, match=r"none\.query: the file must hold the size"):
+    with pytest.raises(InvalidValue, match=r"none\.query: the file must have the size"):
         load_letor(path, query_sizes=written(tmp_path / "none.query", b"\n"))
 
 
 def test_judged_queries_check_their_parts() -> None:
     JudgedQueries(np.zeros((2, 1)), [0, 1], [1, 1])
     for features, grades, sizes, qids, message in (
-        ([[1.0]], [0, 1], [2], None, r"of as many documents, got \(1, 2, 2\)"),
+        ([[1.0]], [0, 1], [2], None, r"the same number of documents, got \(1, 2, 2\)"),
         ([[1.0], [2.0]], [0, 1], [1, 1], [5, 5], "qids must be distinct, got 5"),
-        ([[1.0], [2.0]], [0, 1], [1, 1], [5], "qids must hold 2 numbers, got 1"),
+        ([[1.0], [2.0]], [0, 1], [1, 1], [5], "qids must have 2 entries, got 1"),
         ([[1.0]], [-1], [1], None, r"grades\[0\] must be at least 0, got -1"),
         ([[1.0]], [0.5], [1], None, "grades must be a non-empty vector of whole numbers"),
         ([["a"]], [0], [1], None, "features must be a matrix of numbers"),
-        ([1.0], [0], [1], None, r"features must be a matrix, one row a document, got \(1,\)"),
+        ([1.0], [0], [1], None, r"features must be a matrix with one row per document, got \(1,\)"),
     ):
         with pytest.raises(InvalidValue, match=message):
             JudgedQueries(features, grades, sizes, qids)
@@ -286,7 +286,7 @@ def test_memory_holds_one_copy(large: Path, sparse: bool) -> None:
         features.data.nbytes + features.indices.nbytes + features.indptr.nbytes
     )  # fmt: skip
     assert held > 6_000_000
-    block = 6 * letor._BLOCK  # the text of a block and what is read from it
+    block = 6 * letor.BLOCK  # the text of a block and what is read from it
     assert peak < 1.125 * held + block
     assert streaming - before < block
     assert count == queries.n_rows == 12_000

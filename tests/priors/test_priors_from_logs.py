@@ -78,7 +78,7 @@ def test_the_spread_of_the_items_is_the_start() -> None:
     spread = from_history(clicks, clicks + misses)
     assert prior == spread.updated(clicks, misses)
     few = Counts.of_lists([[0, 1]], [[0, 0]])
-    with pytest.raises(InvalidValue, match=r"start must be given, .*clicks must hold a click"):
+    with pytest.raises(InvalidValue, match=r"start must be given, .*clicks must have a click"):
         from_log(few, "cascade")
 
 
@@ -109,12 +109,12 @@ def test_wrong_values() -> None:
         from_log(counts, "dctr", start=START, temper=0.0)
     with pytest.raises(InvalidValue, match="start must be one Beta"):
         from_log(counts, "dctr", start=Beta([1.0, 1.0], 2.0))
-    with pytest.raises(InvalidValue, match="items must be distinct"):
+    with pytest.raises(InvalidValue, match="items must have at least one name, and no name twice"):
         from_log(counts, "dctr", items=["0", "0"], start=START)
     with pytest.raises(InvalidValue, match=r"counts must be a clickrank\.logs\.Counts"):
         from_log([[0, 1]], "dctr")  # type: ignore[arg-type]
     slots = Counts(2, counts.queries, counts.pair_query, counts.pair_item, counts.cells, None)
-    with pytest.raises(DoesNotApply, match="must have whole lists"):
+    with pytest.raises(DoesNotApply, match="must have lists"):
         from_log(slots, "cascade", start=START)
     assert from_log(slots, "dctr", start=START) == from_log(counts, "dctr", start=START)
 

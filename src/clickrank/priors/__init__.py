@@ -1,4 +1,4 @@
-"""What is known of items before the first click: Beta priors, and where they come from."""
+"""Priors: Beta distributions of attractions, from logs, rankings, scores and judged queries."""
 
 from clickrank.priors.example_queries import load_example
 from clickrank.priors.history_prior import from_history

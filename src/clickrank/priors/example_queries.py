@@ -1,4 +1,4 @@
-"""A small collection of judged queries that comes with the library."""
+"""Example queries: a small collection of judged queries that is part of the package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ _N_FEATURES = 300
 def load_example(part: Literal["train", "test"]) -> JudgedQueries:
     """Return the training or the test queries of LightGBM's learning-to-rank example.
 
-    201 and 50 queries of 1 to 27 documents, graded 0 to 4, with 300 sparse features.
+    There are 201 and 50 queries with 1 to 27 documents, which have grades from 0 to 4 and 300
+    sparse features.
 
     >>> load_example("test")
     <JudgedQueries: 50 queries, 768 documents, 300 sparse features>

@@ -1,4 +1,4 @@
-"""Priors learned from history: the spread of the click rates of other items or queries."""
+"""Priors from history: the distribution of the click rates of other items or queries."""
 
 from __future__ import annotations
 
@@ -19,43 +19,44 @@ from clickrank.stats.beta_prior import LARGEST_WEIGHT, Beta
 Counts: TypeAlias = "ArrayLike | Sequence[ArrayLike] | Mapping[Any, ArrayLike]"
 
 _OWNER = "from_history"
-#: The least that a learned prior is worth. Rates that are all 0 or 1 would ask for 0 views.
+#: The smallest weight of a learned prior, in views. If all rates are 0 or 1, the best weight is 0.
 SMALLEST_WEIGHT = 0.01
-# How many weights are tried to part the maxima from each other.
+# The number of weights that are tried to separate the maxima from each other.
 _STEPS = 40
-# With more distinct counts, near ones are taken together.
+# With more distinct counts than this, similar counts are merged.
 _MANY = 20_000
 
 
 def from_history(clicks: Counts, views: Counts, largest_weight: float | None = None) -> Beta:
-    """Return the Beta distribution under which the counts of other items are most likely.
+    """Return the Beta distribution that maximises the likelihood of the counts of other items.
 
-    The click rate of each item is taken for a draw from Beta(α, β), and its clicks for a binomial
-    draw with that rate: α and β maximise Π_i B(α + c_i, β + v_i − c_i) / B(α, β) for c_i clicks in
-    v_i views (empirical Bayes). A new item, of which nothing is known but that it is one of their
-    kind, then starts with this prior. A view is one in which the item was surely looked at.
+    The click rate of each item is modelled as a draw from Beta(α, β), and its clicks as a binomial
+    draw with that rate. α and β maximise Π_i B(α + c_i, β + v_i − c_i) / B(α, β) for c_i clicks in
+    v_i views (empirical Bayes). The result is the prior of a new item of the same kind. Only count
+    views in which the item was examined.
 
     Parameters
     ----------
     clicks, views
-        How often each item was clicked and viewed: whole numbers, as many of the one as of the
-        other. Also one vector a query, as a list or by name: all are taken together.
+        The number of clicks and of views of each item. Either one vector of whole numbers, or one
+        vector per query, in a list or a mapping; the items of all queries are then pooled.
     largest_weight
-        The most that the prior may be worth. Rates that differ less than chance would make them
-        differ have their maximum at infinity. By default the number of all views: no prior knows
-        more than what it was learned from.
+        The largest weight of the prior, in views. If the rates differ less than by chance, the
+        likelihood is largest for an infinite weight. The default is the total number of views,
+        because a prior cannot say more than the data from which it was learned.
 
     Raises
     ------
     InvalidValue
-        Also if nothing can be learned: no click, no view without a click, or no item that was
-        viewed twice (the weight shows only in items that were).
+        If the counts are invalid, or if nothing can be learned from them: there is no click, no
+        view without a click, or no item that was viewed twice (only such items say something about
+        the weight).
 
     Notes
     -----
-    For a fixed weight α + β the likelihood has one maximum in the mean. Along these there may be
-    several in the weight, with few items often one more at infinity: all are looked for, 0.01 and
-    the largest weight included, and the highest is taken.
+    For a fixed weight α + β, the likelihood has one maximum in the mean. As a function of the
+    weight it may have several maxima, and with few items often one more at infinity. All of them
+    are found, including 0.01 and the largest weight, and the best is returned.
 
     Examples
     --------
@@ -66,8 +67,8 @@ def from_history(clicks: Counts, views: Counts, largest_weight: float | None = N
     won, seen = _pooled(clicks, views)
     total = int(seen.sum())
     for rule, amount in (
-        ("views must hold a view", total),
-        ("clicks must hold a click", int(won.sum())),
+        ("views must have a view", total),
+        ("clicks must have a click", int(won.sum())),
         ("there must be a view without a click", int((seen - won).sum())),
         ("there must be an item viewed at least twice", int(seen.max(initial=0)) - 1),
     ):
@@ -78,25 +79,26 @@ def from_history(clicks: Counts, views: Counts, largest_weight: float | None = N
         most = check_float(
             _OWNER, "largest_weight", largest_weight, SMALLEST_WEIGHT, LARGEST_WEIGHT
         )
-    likelihood = _Likelihood(_Tally.of(won), _Tally.of(seen - won), _Tally.of(seen))
+    likelihood = _Likelihood(Tally.of(won), Tally.of(seen - won), Tally.of(seen))
     weight = likelihood.best_weight(most)
     mean, rest = likelihood.mean(weight)
     return Beta(mean * weight, rest * weight)
 
 
-class _Tally(NamedTuple):
-    """The distinct counts above 0 and how often each occurs: all that the likelihood needs."""
+class Tally(NamedTuple):
+    """The distinct counts above 0, and how often each occurs, which the likelihood depends on."""
 
     counts: Floats
     times: Floats
 
     @classmethod
-    def of(cls, counts: Ints) -> _Tally:
+    def of(cls, counts: Ints) -> Tally:
+        """Return the distinct counts; if there are very many, similar ones are merged."""
         found, times = np.unique(counts[counts > 0], return_counts=True)
         if found.size <= _MANY:
             return cls(found.astype(np.float64), times.astype(np.float64))
-        # Counts that differ by less than 1/2000 are replaced by their mean, those below 2,000
-        # stay apart: derivatives change by a millionth of themselves at most.
+        # Counts that differ by less than 1/2000 are replaced by their mean; those below 2,000 stay
+        # separate. This changes derivatives by at most a millionth.
         start = np.flatnonzero(np.diff(np.floor(2000.0 * np.log(found)), prepend=-1.0))
         together = np.add.reduceat(times, start).astype(np.float64)
         return cls(np.add.reduceat(times * found, start) / together, together)
@@ -107,7 +109,7 @@ class _Tally(NamedTuple):
         if x < 100.0:
             rises = digamma(x + counts) - digamma(x)
         else:
-            # By the asymptotic series, each term on its own: no cancellation however large x.
+            # By the asymptotic series, term by term, which does not cancel even if x is large.
             ratio, y = counts / x, x + counts
             near, far = 1.0 / (x * x), 1.0 / (y * y)
             # 1/x² − 1/y² and 1/x⁴ − 1/y⁴
@@ -128,14 +130,14 @@ class _Tally(NamedTuple):
 
 
 class _Likelihood(NamedTuple):
-    """The likelihood as a function of the weight, with the mean that is best for it."""
+    """The likelihood as a function of the weight, with the best mean for each weight."""
 
-    won: _Tally
-    lost: _Tally
-    seen: _Tally
+    won: Tally
+    lost: Tally
+    seen: Tally
 
     def mean(self, weight: float) -> tuple[float, float]:
-        """Return the mean for which the derivative is 0, and 1 minus it."""
+        """Return the mean at which the derivative is 0, and 1 minus this mean."""
         from scipy.optimize import brentq
 
         def slope(x: float) -> float:
@@ -147,14 +149,14 @@ class _Likelihood(NamedTuple):
         return float(expit(x)), float(expit(-x))
 
     def slope(self, log_weight: float) -> float:
-        """Return the derivative by the weight, over its negative part."""
+        """Return the derivative with respect to the weight, divided by its negative part."""
         weight = math.exp(log_weight)
         mean, rest = self.mean(weight)
         gain = mean * self.won.rise(weight * mean) + rest * self.lost.rise(weight * rest)
         return gain / self.seen.rise(weight) - 1.0
 
     def value(self, log_weight: float) -> float:
-        """Return the logarithm of the likelihood."""
+        """Return the log-likelihood."""
         weight = math.exp(log_weight)
         mean, rest = self.mean(weight)
         clicks, misses = (float(np.dot(t.counts, t.times)) for t in (self.won, self.lost))
@@ -163,7 +165,7 @@ class _Likelihood(NamedTuple):
         return binomial + gains - self.seen.log_rise(weight)
 
     def best_weight(self, most: float) -> float:
-        """Return the weight of largest likelihood, of all its maxima up to ``most``."""
+        """Return the weight up to ``most`` with the largest likelihood, of all maxima."""
         from scipy.optimize import brentq
 
         logs = np.linspace(math.log(SMALLEST_WEIGHT), math.log(most), _STEPS).tolist()
@@ -179,9 +181,9 @@ class _Likelihood(NamedTuple):
 
 
 def _pooled(clicks: Counts, views: Counts) -> tuple[Ints, Ints]:
-    """Check the counts and return those of all queries as two vectors."""
+    """Check the counts, and return the clicks and views of all queries as two vectors."""
     if isinstance(clicks, Mapping) != isinstance(views, Mapping):
-        raise invalid(_OWNER, "clicks and views must both be by name, or neither", type(views))
+        raise invalid(_OWNER, "clicks and views must both be mappings, or neither", type(views))
     if isinstance(clicks, Mapping) and isinstance(views, Mapping):
         if clicks.keys() != views.keys():
             odd = next(iter(clicks.keys() ^ views.keys()))
@@ -208,7 +210,7 @@ def _paired(
 ) -> Iterator[tuple[str, ArrayLike, ArrayLike]]:
     if len(clicks) != len(views):
         sizes = (len(clicks), len(views))
-        raise invalid(_OWNER, "clicks and views must be of as many queries", sizes)
+        raise invalid(_OWNER, "clicks and views must have the same number of queries", sizes)
     for i, (won, seen) in enumerate(zip(clicks, views, strict=True)):
         yield f"[{i}]", won, seen
 
@@ -217,7 +219,7 @@ def _checked(label: str, clicks: ArrayLike, views: ArrayLike) -> tuple[Ints, Int
     won, seen = numbers(_OWNER, f"clicks{label}", clicks), numbers(_OWNER, f"views{label}", views)
     won, seen = won.ravel(), seen.ravel()
     if won.size != seen.size:
-        rule = f"clicks{label} and views{label} must hold as many numbers"
+        rule = f"clicks{label} and views{label} must have the same length"
         raise invalid(_OWNER, rule, (won.size, seen.size))
     for name, counts in (("clicks", won), ("views", seen)):
         good = (counts >= 0.0) & (counts < 2.0**53) & (counts == np.floor(counts))

@@ -1,4 +1,4 @@
-"""Queries whose documents were judged: features and grades."""
+"""Judged queries: the features and the grades of their documents."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scipy.sparse import csr_matrix, issparse
 from clickrank._core.arrays import Ints
 from clickrank.errors import invalid
 
-#: One row a document, one column a feature: a float32 matrix, or a sparse one.
+#: A dense or sparse float32 matrix with one row per document and one column per feature.
 Features: TypeAlias = "NDArray[np.float32] | csr_matrix"
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedQuery:
-    """One query: its number, the grade of each document (0 is worst), and their features."""
+    """A query: its number, and the grade (0 is worst) and the features of each document."""
 
     qid: int
     grades: Ints
@@ -27,26 +27,27 @@ class JudgedQuery:
 
     @property
     def n_items(self) -> int:
-        """How many documents it has."""
+        """The number of documents."""
         return int(self.grades.size)
 
 
 class JudgedQueries(Mapping[int, JudgedQuery]):
-    """Judged queries in one block of memory: a mapping from the query's number to the query.
+    """A mapping from the number of a query to the query, with all documents in one matrix.
 
-    A query taken from it is a view. Rows of ``features`` and entries of ``grades`` are documents;
-    those of the i-th query are ``offsets[i]`` to ``offsets[i + 1]`` and its number is ``qids[i]``.
+    A query taken from the mapping is a view. Rows of ``features`` and entries of ``grades`` are
+    documents; those of the i-th query are ``offsets[i]`` to ``offsets[i + 1]``, and its number is
+    ``qids[i]``.
 
     Parameters
     ----------
     features
-        One row a document: a matrix, kept as it is if it holds float32, or a SciPy sparse one.
+        A matrix with one row per document, dense or SciPy sparse; float32 is not copied.
     grades
-        The grade of each document: whole numbers of at least 0.
+        The grade of each document, a whole number of at least 0.
     sizes
-        How many documents each query has, in the order of the rows.
+        The number of documents of each query, in the order of the rows.
     qids
-        The number of each query; 0, 1, 2, … by default.
+        The number of each query; by default 0, 1, 2, …
 
     Examples
     --------
@@ -64,20 +65,20 @@ class JudgedQueries(Mapping[int, JudgedQuery]):
         sizes: ArrayLike,
         qids: ArrayLike | None = None,
     ) -> None:
-        """Check that the parts fit together; nothing is copied that need not be."""
+        """Check that the arrays fit together; they are copied only if their types must change."""
         owner = "JudgedQueries"
         self.features: Features = features_of(owner, "features", features)
-        self.grades: Ints = _whole_vector(owner, "grades", grades, 0)
-        counts = _whole_vector(owner, "sizes", sizes, 1)
+        self.grades: Ints = _check_int_vector(owner, "grades", grades, 0)
+        counts = _check_int_vector(owner, "sizes", sizes, 1)
         self.offsets: Ints = np.concatenate(([0], np.cumsum(counts)))
         numbers = np.arange(counts.size) if qids is None else qids
-        self.qids: Ints = _whole_vector(owner, "qids", numbers, 0)
+        self.qids: Ints = _check_int_vector(owner, "qids", numbers, 0)
         rows = (self.features.shape[0], self.grades.size, int(self.offsets[-1]))
         if len(set(rows)) != 1:
-            rule = "features, grades and sizes must be of as many documents"
+            rule = "features, grades and sizes must have the same number of documents"
             raise invalid(owner, rule, rows)
         if self.qids.size != counts.size:
-            raise invalid(owner, f"qids must hold {counts.size} numbers", self.qids.size)
+            raise invalid(owner, f"qids must have {counts.size} entries", self.qids.size)
         self._places = {qid: place for place, qid in enumerate(self.qids.tolist())}
         if len(self._places) != self.qids.size:
             found, seen = np.unique(self.qids, return_counts=True)
@@ -85,17 +86,17 @@ class JudgedQueries(Mapping[int, JudgedQuery]):
 
     @property
     def sizes(self) -> Ints:
-        """How many documents each query has."""
+        """The number of documents of each query."""
         return np.diff(self.offsets)
 
     @property
     def n_rows(self) -> int:
-        """How many documents there are."""
+        """The number of documents of all queries."""
         return int(self.grades.size)
 
     @property
     def n_features(self) -> int:
-        """How many features a document has."""
+        """The number of features of a document."""
         return int(self.features.shape[1])
 
     def __getitem__(self, qid: int) -> JudgedQuery:
@@ -109,7 +110,7 @@ class JudgedQueries(Mapping[int, JudgedQuery]):
     def __len__(self) -> int:
         return len(self._places)
 
-    # A mapping compares by content, which for arrays has no one answer.
+    # A mapping compares contents, which for arrays does not give one boolean.
     __eq__ = object.__eq__
     __hash__ = object.__hash__
 
@@ -121,7 +122,7 @@ class JudgedQueries(Mapping[int, JudgedQuery]):
         )
 
     def widened(self, n_features: int) -> JudgedQueries:
-        """Return the queries with features of 0 added; themselves if they have as many."""
+        """Return the queries with additional features of 0, up to ``n_features``."""
         if n_features == self.n_features:
             return self
         if n_features < self.n_features:
@@ -136,20 +137,20 @@ class JudgedQueries(Mapping[int, JudgedQuery]):
         return JudgedQueries(wide, self.grades, self.sizes, self.qids)
 
     def take(self, places: ArrayLike) -> JudgedQueries:
-        """Return the queries at these places, counted from 0, as a copy."""
-        chosen = _whole_vector("JudgedQueries", "places", places, 0)
+        """Return a copy of the queries at these indices, which count from 0."""
+        chosen = _check_int_vector("JudgedQueries", "places", places, 0)
         if int(chosen.max()) >= len(self):
             rule = f"places must be between 0 and {len(self) - 1}"
             raise invalid("JudgedQueries", rule, int(chosen.max()))
         starts, sizes = self.offsets[chosen], self.sizes[chosen]
-        # The rows of each chosen query, one after the other.
+        # The rows of all chosen queries, in the order of the queries.
         shift = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
         rows = np.arange(int(sizes.sum())) + shift
         return JudgedQueries(self.features[rows], self.grades[rows], sizes, self.qids[chosen])
 
 
 def features_of(owner: str, name: str, features: ArrayLike | csr_matrix) -> Features:
-    """Check a matrix of features; it is copied only if it is not float32 yet."""
+    """Check a matrix of features; it is copied only if it is not float32."""
     found: Features
     if issparse(features):
         found = csr_matrix(features, dtype=np.float32)
@@ -162,12 +163,12 @@ def features_of(owner: str, name: str, features: ArrayLike | csr_matrix) -> Feat
             raise invalid(owner, f"{name} must be a matrix of numbers", features)
         found = array.astype(np.float32, copy=False)
     if found.ndim != 2 or 0 in found.shape:
-        raise invalid(owner, f"{name} must be a matrix, one row a document", found.shape)
+        raise invalid(owner, f"{name} must be a matrix with one row per document", found.shape)
     return found
 
 
 def _rows(features: Features, rows: slice) -> Features:
-    """Return some rows as a view: of a sparse matrix, only the row pointers are copied."""
+    """Return a view of some rows; of a sparse matrix, only the row pointers are copied."""
     if isinstance(features, np.ndarray):
         return features[rows]
     pointers = features.indptr[rows.start : rows.stop + 1]
@@ -176,7 +177,7 @@ def _rows(features: Features, rows: slice) -> Features:
     return csr_matrix(parts, shape=(rows.stop - rows.start, features.shape[1]), copy=False)
 
 
-def _whole_vector(owner: str, name: str, values: ArrayLike, low: int) -> Ints:
+def _check_int_vector(owner: str, name: str, values: ArrayLike, low: int) -> Ints:
     array = np.asarray(values)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
         raise invalid(owner, f"{name} must be a non-empty vector of whole numbers", values)

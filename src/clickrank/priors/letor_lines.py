@@ -1,6 +1,6 @@
-"""Lines of judged documents, from bytes to numbers.
+"""Kernels that parse lines of judged documents in the LETOR format.
 
-All that is compiled is in this one file, which Numba's disk cache looks at.
+All of them are in this file, because Numba's cache on disk depends on one file.
 """
 
 from __future__ import annotations
@@ -15,28 +15,29 @@ from clickrank._core.arrays import Floats, Ints
 
 Bytes = NDArray[np.uint8]
 
-# What may be wrong with a line. 0 is: nothing.
+# What may be wrong with a line; 0 stands for nothing.
 GRADE, QID, NO_QID, INDEX, ORDER, VALUE, WIDE, TWO_QIDS, HAS_QID = range(1, 10)
 
 _TAB, _NEWLINE, _RETURN, _SPACE = 9, 10, 13, 32
 _HASH, _PLUS, _MINUS, _DOT, _ZERO, _NINE, _COLON = 35, 43, 45, 46, 48, 57, 58
-_LOWER = 32  # the bit that makes a Latin letter small
+_LOWER = 32  # the bit that turns an upper-case ASCII letter into lower case
 
-#: The largest feature number: columns are kept as int32.
+#: The largest feature number, because columns are stored as int32.
 LARGEST_INDEX = 2**31 - 1
 _LARGEST_VALUE = float(np.finfo(np.float32).max)
-# Up to here, powers of ten are exact.
+# The powers of ten that a float64 holds exactly.
 _POWERS: Floats = np.array([10.0**power for power in range(23)])
 
 
 @kernel
 def _byte(text: Bytes, i: int) -> int:
-    return int(np.int64(text[i]))  # signed: a difference of unsigned numbers is a float to Numba
+    # Signed, because Numba turns a difference of unsigned numbers into a float.
+    return int(np.int64(text[i]))
 
 
 @kernel
-def _whole(text: Bytes, start: int, end: int) -> int:
-    """Return the whole number that the bytes spell, -1 if none or more than 18 digits."""
+def _parse_int(text: Bytes, start: int, end: int) -> int:
+    """Return the whole number in these bytes; -1 if there is none or it has over 18 digits."""
     if start == end or end - start > 18:
         return -1
     found = 0
@@ -50,7 +51,7 @@ def _whole(text: Bytes, start: int, end: int) -> int:
 
 @kernel
 def _spells(text: Bytes, start: int, end: int, word: str) -> bool:
-    """Whether the bytes are these small letters, or capitals of them."""
+    """Return whether the bytes are this word, in upper or lower case; ``word`` is in lower case."""
     if end - start != len(word):
         return False
     same = True
@@ -65,10 +66,10 @@ def _power_of_ten(exponent: int) -> float:
 
 
 @kernel
-def _number(text: Bytes, start: int, end: int) -> tuple[bool, float]:
-    """Return whether the bytes spell a decimal number, and which.
+def _parse_float(text: Bytes, start: int, end: int) -> tuple[bool, float]:
+    """Return whether the bytes are a decimal number, and the number.
 
-    Exact to the last bit of a float64 up to 15 digits; beyond, to a few units of its last place.
+    With up to 15 digits it is the nearest float64; with more, the last few bits may differ.
     """
     i = start
     negative = False
@@ -86,7 +87,7 @@ def _number(text: Bytes, start: int, end: int) -> tuple[bool, float]:
             if mantissa < 10**17:
                 mantissa = 10 * mantissa + (byte - _ZERO)
                 exponent -= int(seen_dot)
-            else:  # beyond what a float64 holds
+            else:  # more digits than a float64 holds
                 exponent += int(not seen_dot)
         elif byte == _DOT and not seen_dot:
             seen_dot = True
@@ -95,20 +96,20 @@ def _number(text: Bytes, start: int, end: int) -> tuple[bool, float]:
         i += 1
     if digits == 0:
         return False, 0.0
-    if i < end:  # an exponent, or not a number
+    if i < end:  # either an exponent or not a number
         if (_byte(text, i) | _LOWER) != ord("e"):
             return False, 0.0
         i += 1
         down = i < end and text[i] == _MINUS
         if i < end and (text[i] == _MINUS or text[i] == _PLUS):
             i += 1
-        power = _whole(text, i, end)
+        power = _parse_int(text, i, end)
         if power < 0:
             return False, 0.0
-        power = min(power, 100_000)  # more is 0 or infinite all the same
+        power = min(power, 100_000)  # a larger exponent gives 0 or infinity as well
         exponent += -power if down else power
     value = float(mantissa)
-    if exponent < -300:  # in two steps: the power of ten alone may not fit
+    if exponent < -300:  # in two steps, because the power of ten alone may overflow
         value = value / 1e300
         exponent = max(exponent + 300, -300)
     if exponent < 0:
@@ -138,12 +139,12 @@ def parse(
     columns: NDArray[np.int32],
     values: NDArray[np.float32],
 ) -> tuple[int, int, int, int, int, int]:
-    """Read whole lines.
+    """Parse complete lines.
 
-    Fills one entry a judged document: its grade, query, line (from 0 on) and where its features
-    end; and one entry a feature that is not 0: column and value. ``width`` is the largest feature
-    number allowed. Returns how many documents, lines and features there were, the largest feature
-    number, what is wrong (0 if nothing) and where.
+    Fills one entry per judged document (grade, query, line counted from 0, and the end of its
+    features) and one entry per feature that is not 0 (column and value). ``width`` is the largest
+    feature number allowed. Returns the number of documents, lines and features, the largest feature
+    number, what is wrong (0 for nothing) and at which byte.
     """
     size = text.shape[0]
     row, line, pairs, named, widest = 0, 0, 0, 0, 0
@@ -163,7 +164,7 @@ def parse(
                 break
             end = _token_end(text, i, stop)
             if first:
-                good, grade = _number(text, i, end)
+                good, grade = _parse_float(text, i, end)
                 if not good or not 0.0 <= grade <= 1e6 or grade != math.floor(grade):
                     return row, line, named, widest, GRADE, i
                 grades[row] = int(grade)
@@ -176,14 +177,14 @@ def parse(
             if last == 0 and _spells(text, i, colon, "qid"):
                 if has_qid:
                     return row, line, named, widest, TWO_QIDS, i
-                qid = _whole(text, colon + 1, end) if colon < end else -1
+                qid = _parse_int(text, colon + 1, end) if colon < end else -1
                 if qid < 0:
                     return row, line, named, widest, QID, i
                 qids[row] = qid
                 has_qid = True
                 i = end
                 continue
-            index = _whole(text, i, colon) if colon < end else -1
+            index = _parse_int(text, i, colon) if colon < end else -1
             if index < 1 or index > LARGEST_INDEX:
                 return row, line, named, widest, INDEX, i
             if index > width:
@@ -191,7 +192,7 @@ def parse(
             if index <= last:
                 return row, line, named, widest, ORDER, i
             last = index
-            good, value = _number(text, colon + 1, end)
+            good, value = _parse_float(text, colon + 1, end)
             if not good and (
                 _spells(text, colon + 1, end, "null") or _spells(text, colon + 1, end, "nan")
             ):
@@ -219,7 +220,7 @@ def parse(
 def scatter(
     ends: Ints, columns: NDArray[np.int32], values: NDArray[np.float32], out: NDArray[np.float32]
 ) -> None:
-    """Write the features of each row into ``out``, a matrix of zeros."""
+    """Write the features of each row into the matrix ``out``, which holds zeros."""
     i = 0
     for row in range(out.shape[0]):
         while i < ends[row]:

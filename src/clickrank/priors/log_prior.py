@@ -1,4 +1,4 @@
-"""A prior for each item from its own clicks: what a log of the page says already."""
+"""Priors from a log of the same items: the clicks and the examinations of each item."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clickrank.priors.history_prior import from_history
 from clickrank.stats.beta_prior import LARGEST_WEIGHT, Beta
 
 _OWNER = "from_log"
-#: How people click, as far as it decides what they looked at.
+#: The click models that can say which displays were examined.
 CLICK_MODELS = ("dctr", "cascade", "dcm", "pbm")
 
 
@@ -31,46 +31,46 @@ def from_log(
     start: Beta | None = None,
     temper: float = 1.0,
 ) -> Beta:
-    """Return the prior that counts each item's logged clicks and looks: α + clicks, β + misses.
+    """Return the prior that adds the logged clicks of each item to α, and its misses to β.
 
-    The click model decides what was looked at, so that an item that was shown further down is not
-    taken for one that nobody likes:
+    A miss is an examination without a click. The click model says which displays were examined, so
+    that an item shown further down the list does not seem less attractive:
 
-    - "dctr": every display is a look.
-    - "cascade", "dcm": displays with no click above them. Later ones may not have been seen, or
-      are known to have been seen only because a click followed.
-    - "pbm": a display at position l counts as κ_l of a look, its probability of being looked at.
-      Clicks divided by looks are then the pooled estimate of the attraction, which is unbiased
-      (lagree2016, eq. 2), whatever positions an item was shown at.
+    - "dctr": every display was examined.
+    - "cascade", "dcm": displays with no click above them were examined. Those after a click may not
+      have been, or are known to have been only because another click followed.
+    - "pbm": a display at position l counts as κ_l examinations, the probability that it was
+      examined. Clicks divided by examinations are then the pooled estimate of the attraction, which
+      is unbiased (lagree2016, eq. 2), whatever the positions of the item.
 
-    **Source**: kveton2022, section 1: click models of logged data are the first of two ways to a
-    prior.
+    **Source**: kveton2022, section 1, where click models of logged data are the first of two ways
+    to obtain a prior.
 
     Parameters
     ----------
     counts
-        The log, as ``clickrank.logs.open_log(...).counts()`` returns it.
+        The counts of the log, as ``clickrank.logs.open_log(...).counts()`` returns them.
     click_model
-        How people click: "dctr", "cascade", "dcm" or "pbm".
+        The click model: "dctr", "cascade", "dcm" or "pbm".
     query
-        Which query's items; may be left out if the log has only one.
+        The query of the items; it may be left out if the log has only one.
     items
-        The items' names in the order of the catalogue. Those that are not in the log get ``start``.
-        By default the query's items in the order of their text.
+        The names of the items in the order of the catalogue. Items that are not in the log get
+        ``start``. By default the items of the query, sorted.
     examination
-        With "pbm" only: κ of each position, above 0; for example
+        For "pbm" only: the examination κ of each position, above 0; for example
         ``clickrank.fit.fit_pbm(counts).examination``.
     start
-        What was known before the log. By default the spread of the click rates of the query's items
-        themselves, see `from_history`: few looks then move an item little from what is usual.
+        The prior before the log. By default it is learned from the click rates of the items of the
+        query (see `from_history`), so that an item with few examinations stays near their mean.
     temper
-        What one look of the log counts, above 0 and at most 1. Take less than 1 if people or items
+        The weight of one examination, above 0 and at most 1. Use less than 1 if people or items
         have changed since.
 
     Raises
     ------
     InvalidValue
-        Also if ``start`` is left out and the log is too small to learn it from.
+        If an argument is invalid, or if ``start`` is left out and the log is too small to learn it.
 
     Examples
     --------
@@ -81,21 +81,21 @@ def from_log(
     >>> from_log(counts, "pbm", examination=[1.0, 0.5], start=Beta(1, 9))
     Beta(alpha=(10.0, 3.0), beta=(30.0, 37.0))
     """
-    known = _of_one_query(counts, query)
+    one_query = _of_one_query(counts, query)
     if click_model not in CLICK_MODELS:
         raise invalid(_OWNER, f"click_model must be one of {', '.join(CLICK_MODELS)}", click_model)
     scale = check_float(_OWNER, "temper", temper, 0.0, 1.0)
     if scale == 0.0:
         raise invalid(_OWNER, "temper must be above 0", temper)
-    looks, clicks = _looks(known, click_model, examination)
-    base = _spread(looks, clicks) if start is None else start
+    examined, clicks = _examinations(one_query, click_model, examination)
+    base = _learned_start(examined, clicks) if start is None else start
     if base.n_items is not None:
         raise invalid(_OWNER, "start must be one Beta distribution for all items", start)
-    names = [str(name) for name in known.pair_item.tolist()]
-    # In the position-based model there may be more clicks than expected looks.
-    misses = np.maximum(looks - clicks, 0.0)
+    names = [str(name) for name in one_query.pair_item.tolist()]
+    # In the position-based model there may be more clicks than expected examinations.
+    misses = np.maximum(examined - clicks, 0.0)
     if items is not None:
-        clicks, misses = (_in_order(names, list(items), each) for each in (clicks, misses))
+        clicks, misses = (_sorted_as(names, list(items), each) for each in (clicks, misses))
     return base.updated(scale * clicks, scale * misses)
 
 
@@ -105,54 +105,55 @@ def _of_one_query(counts: Counts, query: str | None) -> Counts:
     if query is not None:
         return counts.of_query(query)
     if counts.queries.size != 1:
-        raise invalid(_OWNER, f"query must be given, as the log has {counts.queries.size}", query)
+        rule = f"query must be given, because the log has {counts.queries.size} queries"
+        raise invalid(_OWNER, rule)
     return counts
 
 
-def _looks(
+def _examinations(
     counts: Counts, click_model: str, examination: ArrayLike | None
 ) -> tuple[Floats, Floats]:
-    """Return how often each item was looked at, and the clicks then."""
+    """Return how often each item was examined, and how often it was then clicked."""
     if click_model != "pbm" and examination is not None:
         rule = f"examination must be left out with click_model={click_model!r}"
         raise invalid(_OWNER, rule, examination)
     if click_model in ("cascade", "dcm"):
         if counts.sessions is None:
             raise DoesNotApply(
-                f"{_OWNER}: with click_model={click_model!r} the log must have whole lists, and "
-                "this one has displays and clicks by position only. Use 'pbm' or 'dctr', or a log "
-                "with an id for each list."
+                f"{_OWNER}: with click_model={click_model!r} the log must have lists, and this one "
+                "has only displays and clicks by position. Use 'pbm' or 'dctr', or a log with an "
+                "id for each list."
             )
         return examined_displays(counts, counts.sessions)
-    looked = np.ones(counts.n_positions)
+    weight = np.ones(counts.n_positions)
     if click_model == "pbm":
         if examination is None:
-            raise invalid(_OWNER, "examination must be given with click_model='pbm'", None)
-        looked = bounded_vector(_OWNER, "examination", examination, 0.0, 1.0, open_low=True)
-        if looked.size != counts.n_positions:
+            raise invalid(_OWNER, "examination must be given with click_model='pbm'")
+        weight = bounded_vector(_OWNER, "examination", examination, 0.0, 1.0, open_low=True)
+        if weight.size != counts.n_positions:
             rule = f"examination must have one entry per position ({counts.n_positions})"
-            raise invalid(_OWNER, rule, looked.size)
+            raise invalid(_OWNER, rule, weight.size)
     cells, n = counts.cells, counts.n_pairs
-    looks = np.bincount(cells.pair, cells.shown * looked[cells.position], n)
+    examined = np.bincount(cells.pair, cells.shown * weight[cells.position], n)
     clicks = np.bincount(cells.pair, cells.clicked, n)
-    return looks.astype(np.float64, copy=False), clicks.astype(np.float64, copy=False)
+    return examined.astype(np.float64, copy=False), clicks.astype(np.float64, copy=False)
 
 
-def _spread(looks: Floats, clicks: Floats) -> Beta:
-    """Return how the click rates of these items spread."""
-    views = np.maximum(np.rint(looks), clicks)
+def _learned_start(examined: Floats, clicks: Floats) -> Beta:
+    """Return the distribution of the click rates of these items."""
+    views = np.maximum(np.rint(examined), clicks)
     try:
         return from_history(clicks, views, largest_weight=min(views.sum(), LARGEST_WEIGHT))
     except InvalidValue as error:
         raise InvalidValue(
-            f"{_OWNER}: start must be given, as in start=Beta(1, 9): the log is too small to learn "
-            f"it from. {error}"
+            f"{_OWNER}: start must be given, as in start=Beta(1, 9), because the log is too small "
+            f"to learn it. {error}"
         ) from error
 
 
-def _in_order(names: list[str], items: list[str], counts: Floats) -> Floats:
+def _sorted_as(names: list[str], items: list[str], counts: Floats) -> Floats:
     """Return the counts in the order of the catalogue, 0 for items that are not in the log."""
     if len(set(items)) < len(items) or not items:
-        raise invalid(_OWNER, "items must be distinct names, at least one", items)
+        raise invalid(_OWNER, "items must have at least one name, and no name twice", items)
     found = dict(zip(names, counts.tolist(), strict=True))
     return np.array([found.get(str(item), 0.0) for item in items])

@@ -1,4 +1,4 @@
-"""A prior from a ranking: the order of the page today."""
+"""Priors from a ranking, such as the current order of a page."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from clickrank.stats.beta_prior import Beta
 
 
 def from_ranking(ranking: ArrayLike, weight: float = 10, n_items: int | None = None) -> Beta:
-    """Return the prior of items in this order, best first.
+    """Return a prior whose means put the items in this order, best first.
 
-    The item of rank r counts as clicked in weight/r of ``weight`` views, rounded to whole clicks,
-    as some policies need them, on top of α = β = 1. So means fall as 1/r does: steep where the
-    list is seen, flat where it is not. They are meant to be high: items start in this order, and a
-    few dozen views of each put their real click rate in place of it.
+    The item of rank r counts as clicked in weight/r of ``weight`` views, in addition to
+    α = β = 1. Clicks are rounded to whole numbers, which some policies need. The means fall like
+    1/r: steeply at the top of the list and slowly further down. They are high on purpose: the items
+    start in this order, and a few dozen views of each item replace it by the real click rates.
 
     Parameters
     ----------
     ranking
-        Item numbers, best first; or how many items there are, if their numbers are in this order.
+        The numbers of the items, best first; or the number of items, if item 0 is best.
     weight
-        How many views of each item it is worth, a whole number of at least 1.
+        The weight in views per item, a whole number of at least 1.
     n_items
-        Size of the catalogue; items that are not in the ranking share the rank after its last.
+        The size of the catalogue; items that are not in the ranking share the rank after the last.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def from_ranking(ranking: ArrayLike, weight: float = 10, n_items: int | None = N
     size = np.size(ranking)
     count = size if n_items is None else check_int(owner, "n_items", n_items, 1)
     if size == 0:
-        raise invalid(owner, "ranking must hold at least one item", ranking)
+        raise invalid(owner, "ranking must have at least one item", ranking)
     rank = np.full(count, size + 1.0)
     rank[ranking_of(owner, ranking, count, size)] = np.arange(1.0, size + 1.0)
     clicks = np.floor(views / rank + 0.5)

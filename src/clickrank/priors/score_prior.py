@@ -1,4 +1,4 @@
-"""Priors from the scores of offline models: each score is a soft vote."""
+"""Priors from the scores of offline models, which count as soft votes."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from clickrank._core.validate import check_float
 from clickrank.errors import invalid
 from clickrank.stats.beta_prior import Beta
 
-#: How near 0 and 1 the mean of a prior may come. Votes that all say 0, or all 1, leave no room for
-#: being wrong, and no Beta distribution has that mean.
+#: The smallest distance of the mean of a prior from 0 and 1. If all votes are 0, or all are 1, no
+#: Beta distribution has their mean.
 SMALLEST_MEAN = 1e-4
 
 
 def from_scores(scores: ArrayLike, temper: float | Literal["auto"] = 1.0) -> Beta:
-    """Return the prior that counts each of m models' scores as one soft vote.
+    """Return the prior that counts each score of m models as one soft vote.
 
-    Beta(Σ s, Σ (1 − s)) for an item with scores s_1, …, s_m (kveton2022, section 7.4): its mean is
-    the mean score and it is worth m views. Models trained on nearly the same data err together, and
-    then m votes say less than m views would: ``temper`` makes them count for less.
+    The prior of an item with scores s_1, …, s_m is Beta(Σ s, Σ (1 − s)) (kveton2022, section 7.4).
+    Its mean is the mean score, and it weighs as much as m views. Models trained on nearly the same
+    data make the same errors, so that m votes say less than m views; ``temper`` reduces their
+    weight.
 
     Parameters
     ----------
     scores
-        One row a model, one column an item; between 0 and 1.
+        One row per model, one column per item; between 0 and 1.
     temper
-        What one vote counts, above 0 and at most 1, so that the prior is worth ``temper`` · m
-        views. "auto" takes `effective_votes` for ``temper`` · m.
+        The weight of one vote, above 0 and at most 1; the prior weighs as much as ``temper`` · m
+        views. With "auto", ``temper`` · m is `effective_votes`.
 
     Notes
     -----
-    Means are kept between 0.0001 and 0.9999; the weight stays what it is.
+    Means are clipped to the interval from 0.0001 to 0.9999; the weight does not change.
 
     Examples
     --------
@@ -49,12 +50,13 @@ def from_scores(scores: ArrayLike, temper: float | Literal["auto"] = 1.0) -> Bet
 
 
 def effective_votes(scores: ArrayLike) -> float:
-    """Return how many independent models would say as much as these m do, between 1 and m.
+    """Return the number of independent models that say as much as these m, between 1 and m.
 
-    m / (1 + (m − 1) ρ), the design effect of m equally correlated votes, with ρ the mean covariance
-    of two models over their mean variance across the items (0 if negative). This is cautious:
-    models also agree where all are right, and nothing but judgements could tell that from shared
-    errors. Models without any variance, or a single item, count as one: better take all queries.
+    This is m / (1 + (m − 1) ρ), the design effect of m equally correlated votes. ρ is the mean
+    covariance of two models over their mean variance across the items (0 if negative). The result
+    is cautious: models also agree where all of them are right, and only judgements could
+    distinguish that from shared errors. If the models have no variance, or there is only one item,
+    the result is 1; it is better to use the items of all queries.
 
     Examples
     --------
@@ -66,21 +68,22 @@ def effective_votes(scores: ArrayLike) -> float:
     votes = scores_of("effective_votes", scores)
     m, n_items = votes.shape
     if n_items < 2:
-        return 1.0  # nothing tells how far the models agree
+        return 1.0  # the agreement of the models is unknown
     centred = votes - votes.mean(axis=1, keepdims=True)
-    own = float(np.sum(centred**2))  # m times the mean variance, up to a factor
-    together = float(np.sum(centred.sum(axis=0) ** 2)) - own  # of the m (m − 1) ordered pairs
-    if m == 1 or own == 0.0:
+    variance = float(np.sum(centred**2))  # m times the mean variance, up to a factor
+    # The sum over the m (m − 1) ordered pairs of models, up to the same factor.
+    covariance = float(np.sum(centred.sum(axis=0) ** 2)) - variance
+    if m == 1 or variance == 0.0:
         return 1.0
-    # (m − 1) ρ = together / own.
-    return float(m / (1.0 + max(together / own, 0.0)))
+    # (m − 1) ρ = covariance / variance.
+    return float(m / (1.0 + max(covariance / variance, 0.0)))
 
 
 def scores_of(owner: str, scores: ArrayLike) -> Floats:
-    """Check a matrix of scores, one row a model, one column an item."""
+    """Check a matrix of scores with one row per model and one column per item."""
     votes = numbers(owner, "scores", scores)
     if votes.ndim != 2 or votes.size == 0:
-        rule = "scores must be a matrix, one row a model and one column an item"
+        rule = "scores must be a matrix with one row per model and one column per item"
         raise invalid(owner, rule, f"shape {votes.shape}")
     good = (votes >= 0.0) & (votes <= 1.0)  # false for NaN
     if not good.all():
@@ -91,7 +94,7 @@ def scores_of(owner: str, scores: ArrayLike) -> Floats:
 
 
 def vote_weight(owner: str, votes: Floats, temper: float | Literal["auto"]) -> float:
-    """Return how many views the prior from these votes is worth."""
+    """Return the weight of the prior from these votes, in views."""
     if isinstance(temper, str):
         if temper != "auto":
             raise invalid(owner, 'temper must be a number or "auto"', temper)
@@ -103,6 +106,6 @@ def vote_weight(owner: str, votes: Floats, temper: float | Literal["auto"]) -> f
 
 
 def prior_from_votes(votes: Floats, weight: float) -> Beta:
-    """Return the prior of this weight whose means are the mean votes, kept off 0 and 1."""
+    """Return the prior of this weight whose means are the mean votes, clipped away from 0 and 1."""
     means = np.clip(votes.mean(axis=0), SMALLEST_MEAN, 1.0 - SMALLEST_MEAN)
     return Beta((weight * means).tolist(), (weight * (1.0 - means)).tolist())

@@ -1,4 +1,4 @@
-"""`diagnose` names the click model that made a log, and says what a log cannot tell."""
+"""`diagnose` finds the click model that made a log, and says what the log cannot show."""
 
 from __future__ import annotations
 
@@ -135,9 +135,9 @@ def test_a_log_in_one_order_cannot_tell_positions_from_items() -> None:
     assert any("always shown at the same position" in s for s in found.cannot_tell)
     assert {"dctr", "pbm"} <= set(found.ranking.equals)
 
-    assert "cannot tell how people click" in found.verdict()[0]
+    assert "cannot show how people click" in found.verdict()[0]
     assert all(math.isnan(e.value) and math.isnan(e.low) for e in found.effects)
-    assert {row[1] for row in effect_table(found).rows} == {"not known"}
+    assert {row[1] for row in effect_table(found).rows} == {"unknown"}
     assert not found.ranking.ruled_out
     assert "chosen" not in {row[-1] for row in score_table(found).rows}
 
@@ -152,7 +152,9 @@ def test_a_simple_model_that_the_whole_log_excludes_is_not_chosen() -> None:
     assert found.ranking.equals == ("dctr", "pbm")
     assert found.ranking.ruled_out == {"dctr": "pbm"}
     assert found.winner == "pbm"
-    assert any("dctr foretells about as well, but is ruled out" in s for s in found.verdict())
+    assert any(
+        "dctr predicts about as well, but the whole log rules it out" in s for s in found.verdict()
+    )
     assert "ruled out" in {row[-1] for row in score_table(found).rows}
 
 
@@ -167,7 +169,7 @@ def test_special_cases_are_seldom_ruled_out(rich: str) -> None:
 
 def test_a_log_without_clicks_is_refused() -> None:
     lists = random_lists(300, np.random.default_rng(0))
-    with pytest.raises(DoesNotApply, match="there are no clicks in this log"):
+    with pytest.raises(DoesNotApply, match="this log has no clicks"):
         diagnose(Counts.of_lists(lists, np.zeros(lists.shape, dtype=np.uint8)))
 
 
@@ -223,7 +225,7 @@ def test_refusals() -> None:
         diagnose(counts, models=[])
     with pytest.raises(InvalidValue, match="test_share"):
         diagnose(counts, test_share=2.0)
-    with pytest.raises(InvalidValue, match="lists to score on"):
+    with pytest.raises(InvalidValue, match="at least 2 held-out lists"):
         diagnose(counts, test_share=0.0)
     with pytest.raises(DoesNotApply, match="no click model"):
         diagnose(without_lists(counts), models=["cascade"])

@@ -213,7 +213,7 @@ def test_without_runs_nothing_is_decided() -> None:
     one = logarithmic(1.0, runs=1)
     for results in ({}, {"a": one, "b": one}):
         verdict = judge(claim, Evidence(results, {}))
-        assert verdict == ("undecided", "a: fewer than two runs are finished", False)
+        assert verdict == ("undecided", "a: fewer than two runs have finished", False)
 
 
 # Claims of later papers.
@@ -442,7 +442,7 @@ def test_spread_is_along_both_axes_of_the_grid() -> None:
 
 def swept(*slopes: float, upper: tuple[float, ...] = (), noise: float = 1.0) -> Evidence:
     """Return a sweep of which each place has regret slope·log t, about, by users of its own."""
-    sweep = Sweep(label="γ", points=[Point(at=i, alpha=1, beta=1) for i in range(len(slopes))])
+    sweep = Sweep(label="γ", points=[Point(place=i, alpha=1, beta=1) for i in range(len(slopes))])
     curves = [sweep.curve("a", i) for i in range(len(slopes))]
     results = {
         curve: logarithmic(slope, noise=noise, users=i)
@@ -461,7 +461,7 @@ def test_regret_falls_from_place_to_place() -> None:
     missing = swept(9.0, 6.0)
     results = {k: v for k, v in missing.results.items() if not k.endswith("1")}
     verdict = judge(claim, missing._replace(results=results))
-    assert verdict == ("undecided", "a γ=1: fewer than two runs are finished", False)
+    assert verdict == ("undecided", "a γ=1: fewer than two runs have finished", False)
 
 
 def test_regret_is_level_along_a_sweep() -> None:
@@ -516,7 +516,7 @@ def test_ranges_are_those_of_the_file() -> None:
     wrong = Range(lowest=0.003, highest=0.149, **facts)  # type: ignore[arg-type]
     verdict = judge(wrong, Evidence({}, {}))
     assert verdict == (
-        "fails", "attraction runs from 0.004 to 0.149, the paper has 0.003 to 0.149", False
+        "fails", "attraction ranges from 0.004 to 0.149; in the paper from 0.003 to 0.149", False
     )  # fmt: skip
 
 

@@ -187,7 +187,11 @@ def test_drawn_and_swept_experiments_run_and_report(
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('kind = "falls"', 'kind = "order"', "kind must be one for sweeps in swept, got 'order'"),
+        (
+            'kind = "falls"',
+            'kind = "order"',
+            "kind must be a kind for sweeps in swept, got 'order'",
+        ),
         ('figure = "swept"\nid = "falls"', 'figure = "drawn"\nid = "falls"', "must have a sweep"),
     ],
 )
@@ -498,7 +502,7 @@ def test_without_the_extra_the_rest_is_reproduced(
         say=said.append,
     )  # fmt: skip
     assert [o.experiment.figure_id for o in done.outcomes] == ["drawn"]
-    (left_out,) = [text for text in said if text.startswith(f"{shipped.name} is left out: ")]
+    (left_out,) = [text for text in said if text.startswith(f"{shipped.name} is skipped: ")]
     assert "needs lightgbm: pip install" in left_out
     with pytest.raises(MissingExtra):
         reproduce("004", out=tmp_path / "out", experiments=[shipped], progress=False)

@@ -166,7 +166,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
         ("runs = 4", "runs = 0", r"runs must be at least 1.*scale"),
         ("runs = 4", 'runs = "many"', r"Expected `int`, got `str`.*runs"),
         ("[scale.paper]", "[scale.huge]", "huge"),
-        ('label = "eager"', "", "label of its own"),
+        ('label = "eager"', "", "different label"),
         ("[model]", "[model_set]", "model_set"),
         ('bound = "pbm"', 'bound = "yes"', "bound"),
         ("seed = 3", "seed = ", "must be TOML"),
@@ -252,7 +252,7 @@ def test_a_second_call_simulates_nothing(
     monkeypatch.setattr(runner_module, "simulate", _never)
     said = Said()
     second = reproduce(out=tmp_path, scale=TINY, experiments=tiny, say=said)
-    assert said == ["nobody-2000/tiny: done, nothing left to simulate."]
+    assert said == ["nobody-2000/tiny: done, nothing to simulate."]
     assert second.report.read_text() == page
 
 
@@ -275,7 +275,7 @@ def test_ctrl_c_keeps_finished_runs_and_the_next_call_does_the_rest(
     out = tmp_path / "out"
     partial = reproduce(out=out, scale=TINY, experiments=tiny, say=said)
     assert partial.interrupted
-    assert "the same command does the rest" in said[-1]
+    assert "the same command runs the rest" in said[-1]
     assert [r.runs for r in partial.outcomes[0].results.values()] == [3]
     assert "Incomplete" in partial.report.read_text()
 
@@ -744,7 +744,7 @@ def test_times_of_other_programs_are_shown_apart(panels: Path, tmp_path: Path) -
     (folder / "expected.toml").write_text(head + claim)
     known = [e for e in list_experiments(panels) if e.claims]
     page = reproduce(out=tmp_path, scale=TINY, experiments=known).report.read_text()
-    assert "What is marked <em>history</em>" in page
+    assert "Claims marked <em>history</em>" in page
     assert "fact of history" in page
     assert "1 history" in page
     assert "<h3>Claims</h3>" not in page
@@ -812,6 +812,6 @@ def test_times_are_measured_last_and_alone(
     assert finished == ["partsa", "parts-b", "a-tablea", "a-table-b"]
     assert used == [2] * 4 + [1] * 4
     page = done.report.read_text()
-    assert "paper: ms a round" in page
+    assert "paper: ms per round" in page
     assert "<td>2.5</td>" in page
     assert page.count("<svg") == 2  # the timed ones have none

@@ -106,7 +106,7 @@ def test_what_is_no_such_log(tmp_path: Path, log: Path) -> None:
     other.write_text("query,item,click\nq,a,1\n", encoding="utf-8")
     assert log_file(other) is None
     assert log_file(tmp_path) is None
-    with pytest.raises(MissingData, match=r"there is no log of KDD Cup 2012, training\.txt"):
+    with pytest.raises(MissingData, match=r"the log of KDD Cup 2012, training\.txt, is missing"):
         fitted_queries(str(tmp_path))
 
 

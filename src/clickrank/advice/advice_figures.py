@@ -20,14 +20,14 @@ MOST_CURVES = 8
 
 
 def drawn(outcome: Outcome) -> tuple[Earning, ...]:
-    """Return the policies worth drawing: the best, and uniform lists to compare with."""
+    """Return the policies to draw: the best ones, and uniform lists for comparison."""
     earnings = outcome.played.earnings
     rest = tuple(e for e in earnings[MOST_CURVES:] if POLICIES[e.name].is_uniform)
     return earnings[:MOST_CURVES] + rest
 
 
 def whatif_figure(outcome: Outcome, horizon: int) -> Figure:
-    """Draw what policies have earned a list until each round."""
+    """Draw the mean reward per list of each policy up to each round."""
     today = outcome.group.today
     curves = []
     for e in drawn(outcome):
@@ -45,7 +45,7 @@ def whatif_figure(outcome: Outcome, horizon: int) -> Figure:
 def perplexity_figure(found: Diagnosis) -> Figure:
     """Draw by how much each model's perplexity is below that of positions alone, at each position.
 
-    Perplexities themselves fall with the click rate, which would be all that is seen.
+    Perplexity itself falls with the click rate, which would hide the differences between models.
     """
     x = np.arange(1, found.counts.n_positions + 1)
     nan = np.full(x.size, np.nan)
@@ -57,7 +57,7 @@ def perplexity_figure(found: Diagnosis) -> Figure:
 
 
 def effect_figure(found: Diagnosis) -> Figure:
-    """Draw what positions do by each model."""
+    """Draw the position effects of each model."""
     kinds = dict.fromkeys((e.model, e.parameter) for e in found.effects)
     curves = []
     for model, parameter in kinds:

@@ -33,7 +33,7 @@ class AdviceSection(NamedTuple):
 def diagnosis_page(found: Diagnosis, log: str, command: str) -> str:
     """Return the page of `diagnose`."""
     sections = [
-        AdviceSection("What the log says", found.verdict()),
+        AdviceSection("What the log shows", found.verdict()),
         _diagnosis_section(found),
         _unknown_section(found.cannot_tell),
     ]
@@ -50,7 +50,7 @@ def whatif_page(found: WhatIf, log: str, command: str) -> str:
         _unknown_section([*found.diagnosis.cannot_tell, *left_out]),
         _diagnosis_section(found.diagnosis),
     ]
-    title, size = "What would have been earned", _size(found.diagnosis, log)
+    title, size = "What each policy would have earned", _size(found.diagnosis, log)
     return _page(title, size, sections, command, found.interrupted)
 
 
@@ -80,18 +80,18 @@ def _size(found: Diagnosis, log: str) -> str:
 
 
 def _unknown_section(sentences: Sequence[str]) -> AdviceSection:
-    return AdviceSection("What the log cannot tell", sentences=sentences or ["Nothing found."])
+    return AdviceSection("What the log cannot show", sentences=sentences or ["Nothing found."])
 
 
 def _outcome_section(found: WhatIf, outcome: Outcome, number: int) -> AdviceSection:
     drawing = None
     if outcome.played.earnings:
         names = ", ".join(e.name for e in drawn(outcome))
-        label = f"{outcome.unit} a list over time: {names} against today's order"
+        label = f"{outcome.unit} per list over time: {names} against today's order"
         figure = whatif_figure(outcome, found.plan.horizon)
         drawing = drawing_of(figure, f"whatif/{number}", label)
     return AdviceSection(
-        f"Earned where people click as {outcome.group.fit} says",
+        f"Rewards on queries with the click model {outcome.group.fit}",
         findings=[
             (drawing, earning_table(found, outcome)),
             (None, query_table(found, outcome)),
@@ -107,7 +107,7 @@ def _diagnosis_section(found: Diagnosis) -> AdviceSection:
         (drawing_of(perplexity_figure(found), "perplexity", label), perplexity_table(found)),
     ]
     if found.effects:
-        drawing = drawing_of(effect_figure(found), "effects", "What positions do")
+        drawing = drawing_of(effect_figure(found), "effects", "Position effects")
         findings.append((drawing, effect_table(found)))
     left_out = without(found.left_out) if found.left_out else None
     return AdviceSection("Which click model fits", found.verdict(), findings, left_out)

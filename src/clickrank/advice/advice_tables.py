@@ -1,4 +1,4 @@
-"""What `diagnose` and `whatif` found, as tables of text: for the terminal and for reports."""
+"""Tables of text of `diagnose` and `whatif`, for the terminal and for their pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clickrank.reports.text_tables import TextTable
 
 
 def score_table(found: Diagnosis) -> TextTable:
-    """Return the log-likelihood of each model, the best first, and how far it is behind."""
+    """Return the log-likelihood of each model, the best first, and the difference to the best."""
     row = found.held.row
     rows = []
     for s in (*found.ranking.scores, found.baseline):
@@ -35,8 +35,15 @@ def score_table(found: Diagnosis) -> TextTable:
                 word,
             )
         )
-    heads = ("model", f"log-likelihood a {row}", "behind the best", "perplexity", "impossible", "")
-    return TextTable(f"On {found.held.n:,} {row}s held out", heads, rows)
+    heads = (
+        "model",
+        f"log-likelihood per {row}",
+        "behind the best",
+        "perplexity",
+        "impossible",
+        "",
+    )
+    return TextTable(f"Scores on {found.held.n:,} held-out {row}s", heads, rows)
 
 
 def perplexity_table(found: Diagnosis) -> TextTable:
@@ -45,31 +52,31 @@ def perplexity_table(found: Diagnosis) -> TextTable:
     positions = range(found.counts.n_positions)
     rows = [(s.name, *(_number(float(s.perplexity[k])) for k in positions)) for s in scores]
     heads = ("model", *(str(k + 1) for k in positions))
-    return TextTable("Perplexity by position (1 is perfect, 2 a coin)", heads, rows)
+    return TextTable("Perplexity by position (1 is perfect, 2 is a coin flip)", heads, rows)
 
 
 def effect_table(found: Diagnosis) -> TextTable:
-    """Return what positions do, with intervals."""
+    """Return the position effects with their intervals."""
     rows: dict[tuple[str, str], dict[int, str]] = {}
     for effect in found.effects:
-        text = "not known" if math.isnan(effect.value) else f"{effect.value:.3f}"
+        text = "unknown" if math.isnan(effect.value) else f"{effect.value:.3f}"
         if effect.high > effect.low:
             text += f" ({effect.low:.3f} to {effect.high:.3f})"
         elif math.isnan(effect.low) and not math.isnan(effect.value):
-            text += " (not told)"
+            text += " (no interval)"
         rows.setdefault((effect.model, effect.parameter), {})[effect.position] = text
-    # One line a position: intervals of ten positions do not fit beside each other.
+    # One row per position: the intervals of ten positions do not fit in one row.
     last = max((effect.position for effect in found.effects), default=0)
     heads = ("position", *(f"{model}: {name.replace('_', ' ')}" for model, name in rows))
     lines = [(str(k), *(each.get(k, "") for each in rows.values())) for k in range(1, last + 1)]
-    return TextTable("What positions do, with 95 % intervals", heads, lines)
+    return TextTable("Position effects, with 95 % intervals", heads, lines)
 
 
 def earning_table(found: WhatIf, outcome: Outcome) -> TextTable:
-    """Return what each policy earns, the best first."""
+    """Return the reward of each policy, the best first."""
     group, unit, horizon = outcome.group, outcome.unit, found.plan.horizon
-    room = group.headroom
-    best = (outcome.amount(group.today + room.mean), *_gains(outcome, room, horizon))
+    headroom = group.headroom
+    best = (outcome.amount(group.today + headroom.mean), *_gains(outcome, headroom, horizon))
     rows = [("best list of the fit", *best, "–", "–", "the fit")]
     for e in outcome.played.earnings:
         overtakes = "never" if e.overtakes is None else f"{e.overtakes:,}"
@@ -77,17 +84,17 @@ def earning_table(found: WhatIf, outcome: Outcome) -> TextTable:
             overtakes = "at once"
         name = e.name + (" *" if e.player.doubts else "")
         mine = (outcome.amount(group.today + e.gain.mean), *_gains(outcome, e.gain, horizon))
-        told = ", ".join(e.player.told) or "–"
-        rows.append((name, *mine, _count(e.cost), overtakes, told))
+        given = ", ".join(e.player.told) or "–"
+        rows.append((name, *mine, _count(e.cost), overtakes, given))
     rows.append(("today's order", outcome.amount(group.today), "0", "", "0", "–", "–", "–"))
     many = len(group.queries)
     caption = (
-        f"{group.fit}, {many} {'query' if many == 1 else 'queries'}: {unit} a list over "
+        f"{group.fit}, {many} {'query' if many == 1 else 'queries'}: {unit} per list over "
         f"{horizon:,} lists of each; counted in the log: {outcome.amount(group.clicks)} clicks"
     )
     heads = (
-        "policy", f"{unit} a list", "above today", "%", "in all, a query", "cost of learning",
-        "overtakes after", "told",
+        "policy", f"{unit} per list", "above today", "%", "total per query", "cost of learning",
+        "overtakes after", "given",
     )  # fmt: skip
     return TextTable(caption, heads, rows)
 
@@ -102,7 +109,7 @@ def _gains(outcome: Outcome, gain: tuple[float, float, float], horizon: int) -> 
 
 
 def query_table(found: WhatIf, outcome: Outcome) -> TextTable:
-    """Return what was taken of each query, and which policy does best there."""
+    """Return the facts of each query, and the policy that earns most there."""
     rows = []
     for q in outcome.group.queries:
         by = {e.name: e.by_query[q.name] for e in outcome.played.earnings}
@@ -125,20 +132,20 @@ def query_table(found: WhatIf, outcome: Outcome) -> TextTable:
         "query", f"{found.diagnosis.held.row}s", "items × positions", "clicks counted",
         "today, fitted", "best list", "its items seen there", "lowered by", "error", "best policy",
     )  # fmt: skip
-    return TextTable(f"Queries played on with {outcome.group.fit}", heads, rows)
+    return TextTable(f"Queries played on, with the click model {outcome.group.fit}", heads, rows)
 
 
 def remarks(outcome: Outcome) -> list[str]:
-    """Say what the tables leave out: doubts, and policies not played."""
+    """Return remarks on the tables: violated assumptions, and policies that were not played."""
     said = [f"* {e.name}: {e.player.doubts}." for e in outcome.played.earnings if e.player.doubts]
     if outcome.played.unfinished:
         names = ", ".join(outcome.played.unfinished)
-        said.append(f"interrupted before {names}; the same command does the rest.")
+        said.append(f"interrupted before {names}; run the same command again to play the rest.")
     return said + without(outcome.skipped)
 
 
 def without(reasons: dict[str, str]) -> list[str]:
-    """Say what was left out and why, each reason once.
+    """Return what was left out and why, each reason once.
 
     >>> without({"dcm": "fit_dcm: no lists", "dbn": "fit_dbn: no lists"})
     ['without dcm, dbn: no lists']

@@ -1,4 +1,4 @@
-"""`diagnose`: which click model a log speaks for, what positions do, and what it cannot tell."""
+"""Diagnosis of a click log: which click model fits, what positions do, what stays unknown."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from clickrank.fit import FITS, Fit, PBMFit
 from clickrank.logs import Counts
 from clickrank.stats.intervals import NORMAL_95
 
-#: Share of the lists that models are scored on; they are fitted to the others.
+#: Share of the lists that models are scored on; models are fitted to the rest.
 TEST_SHARE = 0.25
 Say = Callable[[str], None]
 
 
 class Effect(NamedTuple):
-    """A parameter of a position, with its 95 % interval; NaN where the log does not tell it."""
+    """A parameter of a position with its 95 % interval; NaN where the log does not identify it."""
 
     model: str
     parameter: str
@@ -47,26 +47,26 @@ class Effect(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What a log says of how people click.
+    """How people click, as far as a log shows it.
 
     Parameters
     ----------
     counts
         The log.
     held
-        The lists that models were scored on.
+        The lists held out for scoring models.
     n_train
-        How many lists they were fitted to.
+        The number of lists that models were fitted to.
     ranking
-        Scores from the best on, with how far each is behind, and which is the winner.
+        The models by score, the best first, how far each is behind, and the winner.
     baseline
-        The score of click rates by position, whatever is shown.
+        The score of predicting each position's click rate, whatever item is shown.
     left_out
-        Models that cannot be fitted to this log, with the reason.
+        Models that cannot be fitted to this log, each with the reason.
     effects
-        What positions do, by the position-based model and by the winner, fitted to the whole log.
+        Position effects of the position-based model and of the winner, fitted to the whole log.
     cannot_tell
-        Sentences.
+        Sentences on what the log does not show.
     """
 
     counts: Counts
@@ -85,30 +85,30 @@ class Diagnosis:
 
     @property
     def tells_positions(self) -> bool:
-        """Whether any item was shown at two positions: else a log does not tell what these do."""
+        """Whether an item was shown at two positions: only then can position effects be learned."""
         return not always_one_order(self.counts)
 
     @property
     def tells_items(self) -> bool:
-        """Whether a model foretells more than the click rate of each position does."""
+        """Whether some model predicts clicks better than the click rate of each position does."""
         return self.ranking.scores[0].log_likelihood.mean > self.baseline.log_likelihood.mean
 
     def verdict(self) -> list[str]:
-        """Say in words which model wins, and by how much."""
+        """Return sentences: which model wins, and by how much."""
         ranking, row = self.ranking, self.held.row
         out = ranking.ruled_out
         others = [name for name in ranking.equals if name != ranking.winner and name not in out]
         said = []
         if not self.tells_positions:
             said.append(
-                "This log cannot tell how people click: every item was always shown at the same "
-                "position, so that clicks for an item and clicks for its place look the same. That "
-                "a model is the simplest here is no evidence for it."
+                "This log cannot show how people click: every item was always shown at the same "
+                "position, so the effect of an item and the effect of its position look the same. "
+                "The simplest model is listed first, but the log is no evidence for it."
             )
         if not self.tells_items:
             said.append(
-                "No model foretells more than the click rate of each position does, whatever is "
-                "shown: of items this log says nothing that lasts."
+                "No model predicts clicks better than the click rate of each position does: this "
+                "log says nothing reliable about items."
             )
         if len(ranking.scores) == 1:
             said.append(f"{ranking.winner} is the only click model fitted.")
@@ -116,15 +116,15 @@ class Diagnosis:
             second = ranking.scores[1].name
             gap = ranking.behind[second]
             said.append(
-                f"{ranking.winner} foretells clicks best: by {gap.mean:.4f} a {row} "
-                f"({gap.low:.4f} to {gap.high:.4f}) in log-likelihood before {second}, the next."
+                f"{ranking.winner} predicts clicks best: its log-likelihood per {row} is higher by "
+                f"{gap.mean:.4f} ({gap.low:.4f} to {gap.high:.4f}) than that of the next, {second}."
             )
         elif not others:
-            said.append(f"{ranking.winner} is among the models that foretell clicks best.")
+            said.append(f"{ranking.winner} is among the models that predict clicks best.")
         else:
             among = "among" if out else "the simplest of"
             said.append(
-                f"{ranking.winner} is {among} the models that foretell clicks best; "
+                f"{ranking.winner} is {among} the models that predict clicks best; "
                 f"{', '.join(others)} {'is' if len(others) == 1 else 'are'} not distinguishable "
                 "from it."
             )
@@ -132,18 +132,18 @@ class Diagnosis:
             if rest:
                 gap = ranking.behind[rest[0]]
                 said.append(
-                    f"The next, {rest[0]}, is {gap.mean:.4f} a {row} behind the best "
+                    f"The next, {rest[0]}, is {gap.mean:.4f} per {row} behind the best "
                     f"({gap.low:.4f} to {gap.high:.4f})."
                 )
         for name, rich in out.items():
             said.append(
-                f"{name} foretells about as well, but is ruled out by the whole log: where {rich} "
-                "has it as a special case, the intervals of what is more in it exclude that."
+                f"{name} predicts about as well, but the whole log rules it out: it is a special "
+                f"case of {rich}, and the intervals of the additional parameters exclude that case."
             )
         return said
 
     def facts(self) -> dict[str, Any]:
-        """Return everything as plain values, for JSON; what is infinite or not known is null."""
+        """Return everything as plain values, for JSON; infinite and unknown numbers are null."""
         return {
             "lists": self.counts.n_impressions,
             "lists_known": self.held.whole_lists,
@@ -181,20 +181,20 @@ def diagnose(
     seed: int = 0,
     say: Say = lambda text: None,
 ) -> Diagnosis:
-    """Fit every click model to a part of a log, and score it on the rest.
+    """Fit every click model to one part of a log, and score it on the rest.
 
     Parameters
     ----------
     counts
-        The log.
+        The counts of the log.
     models
-        Names of click models; by default all that there are fits for.
+        Names of click models; by default all that can be fitted.
     test_share
-        Share of the lists to score on; each list is drawn by itself.
+        Share of the lists held out for scoring; each list is drawn independently.
     seed
-        Decides the draw.
+        Seed of the split.
     say
-        Is called with a line of text whenever there is something to tell.
+        Called with one line of text for each step.
 
     Examples
     --------
@@ -210,14 +210,13 @@ def diagnose(
     names = known_models("diagnose", models)
     if not counts.cells.clicked.any():
         raise DoesNotApply(
-            f"diagnose: there are no clicks in this log ({counts.n_impressions:,} lists or "
-            "displays), so that it says nothing of how people click. Is the right column read as "
-            "clicks?"
+            f"diagnose: this log has no clicks ({counts.n_impressions:,} lists or displays), so "
+            "nothing can be learned about how people click. Check which column is read as clicks."
         )
     train, test = counts.split(1.0 - share, check_int("diagnose", "seed", seed, 0))
     held = held_out(train, test)
     if held.n < 2:
-        rule = "the log must leave lists to score on, of items shown in the others too"
+        rule = "the log must have at least 2 held-out lists whose items are all in the other lists"
         raise invalid("diagnose", rule, held.n)
     scores, left_out = [], {}
     for name in names:
@@ -235,8 +234,8 @@ def diagnose(
     if held.unseen:
         part = 100.0 * held.unseen / (held.unseen + held.n)
         said.append(
-            f"{held.unseen:,} of the {held.row}s held out ({part:.2g} %) have an item that was "
-            "never shown for its query in the others; they are not scored."
+            f"{held.unseen:,} of the held-out {held.row}s ({part:.2g} %) are not scored: they show "
+            "an item that was never shown for its query in the other lists."
         )
     return Diagnosis(
         counts=counts,
@@ -251,7 +250,7 @@ def diagnose(
 
 
 def known_models(owner: str, names: Iterable[str] | None) -> list[str]:
-    """Return the models asked for, by default all; a name that is none is an error."""
+    """Return the names of the models asked for, by default all; an unknown name is an error."""
     chosen = list(FITS) if names is None else list(dict.fromkeys(names))
     for name in chosen:
         if name not in FITS:
@@ -262,9 +261,10 @@ def known_models(owner: str, names: Iterable[str] | None) -> list[str]:
 
 
 def effects_of(fit: Fit) -> list[Effect]:
-    """Return what positions do by a fit, with normal intervals within [0, 1].
+    """Return the position effects of a fit, with normal intervals cut to [0, 1].
 
-    NaN where it is not known: positions that no clicked item links to the others.
+    They are NaN where the log does not identify them: at positions that no clicked item links to
+    the others.
     """
     found = []
     alone = np.zeros(fit.counts.n_positions, dtype=np.bool_)

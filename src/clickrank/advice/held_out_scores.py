@@ -1,4 +1,4 @@
-"""How well fitted click models foretell clicks that they have not seen."""
+"""Scores of click models on held-out lists: log-likelihood, perplexity and their ranking."""
 
 from __future__ import annotations
 
@@ -16,63 +16,63 @@ from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING
 from clickrank.stats.intervals import MeanInterval, weighted_mean_interval
 
-#: Share of lists that every model is taken to know nothing of but the click rate of positions.
+#: Every model is mixed with the click rates of positions; this is their weight in the mixture.
 STRAY = 0.01
-#: Views that each pair is taken to have had more when models are fitted, clicked as is typical: or
-#: a click on what was shown once without one would be impossible.
+#: Pseudo-views added to each pair of query and item when models are fitted, clicked at the typical
+#: rate. Without them, a click on an item whose only view had no click would be impossible.
 SHRINKAGE = 1.0
-#: What positions alone tell is scored too, as a model of this name.
+#: The name under which the click rates of positions are scored, for comparison.
 POSITIONS = "positions alone"
 LEVEL = 0.95
 
 
 class HeldOut(NamedTuple):
-    """Lists to score models on, and what is needed to score them all alike."""
+    """Held-out lists, and the click rates of positions that every model is mixed with."""
 
     sessions: Sessions
-    rates: Floats  # (n_positions,), of clicks in training, above 0 and below 1
-    whole_lists: bool  # False if rows are single displays, as lists are not known
-    unseen: int  # lists left out, as one of their items was never shown in training
+    rates: Floats  # (n_positions,): click rates in the training lists, above 0 and below 1
+    whole_lists: bool  # False if the log has single displays instead of lists
+    unseen: int  # lists left out because an item was never shown in training
 
     @property
     def n(self) -> int:
-        """How many lists there are."""
+        """The number of lists."""
         return int(self.sessions.times.sum())
 
     @property
     def row(self) -> str:
-        """What is scored."""
+        """The word for one scored row."""
         return "list" if self.whole_lists else "display"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Score:
-    """How well one model foretells the lists held out.
+    """How well one model predicts the held-out lists.
 
-    Users are taken to be of two kinds: with probability 0.99 they click as the model says, else
-    on each position at its overall click rate, whatever is shown. So every model gives every list a
-    probability, also those that exclude what did happen, as a cascade excludes two clicks: which
-    costs them dearly, and not everything. It is the same for all models; of a model that is right
-    it takes at most 0.01 a list.
+    Each model is mixed with a simple one: with probability 0.99 a user clicks as the model says,
+    otherwise on each position at its overall click rate, whatever is shown. The mixture gives every
+    list a positive probability, even where the model itself excludes what happened, as a cascade
+    excludes two clicks. Such a list costs the model much, but not everything. All models are mixed
+    in the same way; a correct model loses at most 0.01 in log-likelihood per list.
 
     Parameters
     ----------
     name
-        Of the click model.
+        The name of the click model.
     log_likelihood
         Mean over lists of the log-probability of all clicks on a list, with its interval.
     perplexity
-        At each position: 2 to the power of minus the mean log2 of the probability of what happened
-        there, click or none, from the model's click probabilities. 1 is perfect, 2 a coin; NaN at
-        positions without lists.
+        Perplexity at each position: 2 to the power of minus the mean log2 of the probability of
+        what happened there, click or no click. 1 is perfect, 2 is a coin flip; NaN at positions
+        that no list reaches.
     overall_perplexity
-        The same over all positions.
+        Perplexity over all positions.
     impossible
-        Share of lists that the model itself gives no chance at all.
+        Share of lists to which the model itself gives probability 0.
     alone
-        Mean log-likelihood by the model itself; minus infinity if any list is impossible.
+        Mean log-likelihood of the model itself; minus infinity if a list is impossible.
     by_row
-        Log-probabilities, one a row of the lists held out.
+        Log-probabilities, one per row of the held-out lists.
     """
 
     name: str
@@ -85,15 +85,15 @@ class Score:
 
 
 def held_out(train: Counts, test: Counts) -> HeldOut:
-    """Return what of the test counts models can be scored on, which are fitted to the others.
+    """Return the test lists on which models fitted to the training counts can be scored.
 
-    Both must have the same pairs. A list with an item that was never shown in training for its
-    query is left out: of that no model says anything.
+    Both must have the same pairs of query and item. A list with an item that was never shown for
+    its query in training is left out, because no model predicts anything about it.
     """
     sessions = _displays(test) if test.sessions is None else test.sessions
     seen = np.zeros(train.n_pairs + 1, dtype=np.bool_)
     seen[train.cells.pair[train.cells.shown > 0]] = True
-    seen[NOTHING] = True  # the last, where no item is
+    seen[NOTHING] = True  # the last entry, for empty positions
     known = seen[sessions.items].all(axis=1)
     shown = np.bincount(train.cells.position, train.cells.shown, train.n_positions)
     clicked = np.bincount(train.cells.position, train.cells.clicked, train.n_positions)
@@ -120,7 +120,7 @@ def _displays(counts: Counts) -> Sessions:
 
 
 def fitted(name: str, counts: Counts) -> Fit:
-    """Fit the click model of this name, all with the same shrinkage."""
+    """Fit the click model of this name, with the shrinkage that all models get."""
     return FITS[name](counts, shrinkage=SHRINKAGE)
 
 
@@ -131,13 +131,13 @@ def score(fit: Fit, held: HeldOut) -> Score:
 
 
 def score_positions(held: HeldOut) -> Score:
-    """Score what is known without looking at items: the click rate of each position."""
+    """Score the click rates of positions, which ignore the items shown."""
     shown = held.sessions.items != NOTHING
     return _score(POSITIONS, held, np.where(shown, held.rates, 0.0), _stray(held))
 
 
 def _stray(held: HeldOut) -> Floats:
-    """Return the log-probability of each list if users click at the rate of the position."""
+    """Return the log-probability of each list if users click at the rate of each position."""
     shown = held.sessions.items != NOTHING
     each = np.where(held.sessions.clicks == 1, np.log(held.rates), np.log1p(-held.rates))
     total: Floats = np.where(shown, each, 0.0).sum(axis=1)
@@ -166,18 +166,19 @@ def _score(name: str, held: HeldOut, marginal: Floats, alone: Floats) -> Score:
 
 
 class Ranking(NamedTuple):
-    """Scores from the best on, and what the differences between them are worth.
+    """The models by score, the best first, and which differences are significant.
 
     Parameters
     ----------
     scores
-        By falling log-likelihood.
+        Scores by decreasing log-likelihood.
     behind
-        How far each is behind the best, a list; all intervals hold together with 95 %.
+        How far each model is behind the best, per list; the intervals hold simultaneously at 95 %.
     equals
-        Names of the best and of those not distinguishable from it, from the simplest on.
+        Names of the best model and of those not distinguishable from it, the simplest first.
     ruled_out
-        Those of them that the whole log excludes, as special cases of another (`nested`).
+        Models in ``equals`` that the whole log rules out, each with the richer model that shows
+        it (`nested_models`).
     """
 
     scores: tuple[Score, ...]
@@ -187,12 +188,12 @@ class Ranking(NamedTuple):
 
     @property
     def best(self) -> str:
-        """The model of the largest held-out likelihood."""
+        """The model with the largest held-out likelihood."""
         return self.scores[0].name
 
     @property
     def winner(self) -> str:
-        """The simplest model not distinguishable from the best, or the richer that rules it out."""
+        """The simplest model not distinguishable from the best, or the one that rules it out."""
         name = self.equals[0]
         while name in self.ruled_out:
             name = self.ruled_out[name]
@@ -200,7 +201,7 @@ class Ranking(NamedTuple):
 
 
 def ranked(scores: Sequence[Score], held: HeldOut) -> Ranking:
-    """Compare scores list by list."""
+    """Return the models ranked by score, with differences taken list by list."""
     order = sorted(scores, key=lambda s: (-s.log_likelihood.mean, simplicity(s.name)))
     times = held.sessions.times
     behind = {
@@ -212,6 +213,6 @@ def ranked(scores: Sequence[Score], held: HeldOut) -> Ranking:
 
 
 def simplicity(name: str) -> tuple[float, str]:
-    """Return what to sort models by: the simplest first, what is no click model last."""
+    """Return a sort key: the simplest click model first, names of other things last."""
     known = CLICK_MODELS[name].complexity if name in CLICK_MODELS else math.inf
     return known, name

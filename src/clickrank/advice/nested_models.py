@@ -1,7 +1,7 @@
-"""Whether a simple click model may stand for a richer one that has it as a special case.
+"""Tests of nested click models: whether the whole log rules out a special case of a richer model.
 
-Lists held out tell models apart by what they foretell, which in a small log is little. Where one
-model is a special case of another, the parameters that the other has more say it directly.
+Held-out lists compare models by their predictions, which differ little in a small log. Where one
+model is a special case of another, the additional parameters of the richer one are a direct test.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from clickrank.stats.intervals import normal_quantile
 
 
 def ruled_out(names: Collection[str], counts: Counts) -> dict[str, str]:
-    """Return which of these models the whole log excludes, with the richer one that says so.
+    """Return the models that the whole log rules out, each with the richer model that shows it.
 
-    All intervals of the parameters that the richer one has more hold together with 95 %
-    (Bonferroni); the simple model is excluded if one of them does not hold the value it has there.
+    The intervals of the richer model's additional parameters hold simultaneously at 95 %
+    (Bonferroni). The simple model is ruled out if one of them excludes its fixed value.
     """
     found: dict[str, str] = {}
-    if always_one_order(counts):  # nothing was seen that the richer could tell
+    if always_one_order(counts):  # the additional parameters are not identified
         return found
     for name in names:
         for rich in sorted(names, key=simplicity):
@@ -36,14 +36,14 @@ def ruled_out(names: Collection[str], counts: Counts) -> dict[str, str]:
 
 
 def _differs(rich: str, counts: Counts) -> bool:
-    """Return whether the parameters that a model has more are not those of its special case."""
+    """Return whether a model's additional parameters differ from those of its special case."""
     more = fitted(rich, counts).beyond()
     assert more is not None, rich
     return _far(*more)
 
 
 def _far(gaps: Floats, errors: Floats, comparisons: int) -> bool:
-    """Return whether a difference is more than chance; one of error 0 is so by definition."""
+    """Return whether a difference is significant; those with standard error 0 are left out."""
     z = normal_quantile(LEVEL, comparisons)
     told = np.isfinite(errors) & (errors > 0.0)
     return bool((np.abs(gaps[told]) > z * errors[told]).any())

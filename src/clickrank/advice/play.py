@@ -1,4 +1,4 @@
-"""What policies would have earned on the queries of a log, against today's order."""
+"""Playing policies on the fitted queries of a log, and what each earns against today's order."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from clickrank.simulation.simulate_runs import check_applies, default_threads
 from clickrank.stats.intervals import NORMAL_95, MeanInterval, pooled_interval, standard_error
 
 Say = Callable[[str], None]
-#: Policies are as good if they are apart by less than this share of what today's order earns.
+#: Two policies count as equally good if they differ by less than this share of today's reward.
 AS_GOOD = 0.01
-#: Rounds of the run that tells how fast a policy is.
+#: Rounds of the short run that measures the speed of a policy.
 TRIAL = 5_000
 
 
 class Plan(NamedTuple):
     """How long and how often policies are played.
 
-    With ``patience``, a policy that would take more seconds is left out, and said.
+    With ``patience``, a policy that would take more seconds than that is skipped and reported.
     """
 
     horizon: int = 100_000
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
 
 
 class Player(NamedTuple):
-    """A policy as it is played on each query, what it is told, and what does not hold for it."""
+    """A policy for each query, what it is given, and which of its assumptions do not hold."""
 
     name: str
     policies: dict[Key, Policy | str]
@@ -54,7 +54,7 @@ class Player(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Queries of one click model: what is earned there is counted in the same way."""
+    """Queries with the same click model, so that their rewards are counted in the same way."""
 
     fit: str
     reward: str
@@ -62,17 +62,17 @@ class Group(NamedTuple):
 
     @property
     def today(self) -> float:
-        """What today's lists earn by the fitted models, the mean over queries."""
+        """The reward of today's lists by the fitted models, as the mean over queries."""
         return float(np.mean([q.today.value for q in self.queries]))
 
     @property
     def clicks(self) -> float:
-        """How many clicks a list got, as counted, the mean over queries."""
+        """The counted clicks per list, as the mean over queries."""
         return float(np.mean([q.today.clicks for q in self.queries]))
 
     @property
     def headroom(self) -> MeanInterval[float]:
-        """What showing the best list of each query gains, a list."""
+        """The gain per list from showing the best list of each query."""
         return pooled_interval(
             float(np.mean([q.headroom for q in self.queries])),
             np.array([q.error for q in self.queries]),
@@ -80,26 +80,25 @@ class Group(NamedTuple):
 
 
 class Earning(NamedTuple):
-    """What a policy earns, the mean over the queries of a group.
+    """The reward of one policy, as the mean over the queries of a group.
 
     Parameters
     ----------
     player
         The policy.
     gain
-        Reward a list above today's, over the whole horizon.
+        Reward per list above that of today's lists, over the whole horizon.
     checkpoints, curve
-        Reward earned above today's until each of some rounds; ``low`` and ``high`` are its interval
-        over runs.
+        Cumulative reward above that of today's lists at some rounds; ``low`` and ``high`` are its
+        interval over runs.
     cost
-        The most that it is behind today's order at any time: what learning costs.
+        The cost of learning: the largest cumulative loss against today's order at any round.
     overtakes
-        The round from which on it has earned more than today's order; None if not within the
-        horizon.
+        The round from which it has earned more than today's order; None if not within the horizon.
     by_query
-        Gain of each query.
+        The gain on each query.
     regret
-        At the horizon, (queries, runs).
+        Regret at the horizon, (queries, runs).
     """
 
     player: Player
@@ -120,7 +119,7 @@ class Earning(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What came of playing: the policies finished, from the best on, and those that were not."""
+    """The rewards of the policies that finished, the best first, and the names of the others."""
 
     earnings: tuple[Earning, ...]
     unfinished: tuple[str, ...] = ()
@@ -128,7 +127,7 @@ class Played(NamedTuple):
 
 
 def grouped(queries: Sequence[Query]) -> list[Group]:
-    """Put queries of the same click model together, the largest group first."""
+    """Group queries by click model, the largest group first."""
     fits = list(dict.fromkeys(q.fit for q in queries))
     parts = [tuple(q for q in queries if q.fit == fit) for fit in fits]
     groups = [Group(part[0].fit, part[0].model.reward, part) for part in parts]
@@ -138,13 +137,13 @@ def grouped(queries: Sequence[Query]) -> list[Group]:
 def players(
     group: Group, names: Sequence[str] | None, horizon: int
 ) -> tuple[list[Player], dict[str, str]]:
-    """Return the policies that can be played on all queries, and why each other one cannot.
+    """Return the policies that can be played on all queries, and why each of the others cannot.
 
-    A policy whose click model is right but which takes positions to be looked at in another order
-    than was fitted is played all the same: the order of two positions is often chance. It is said.
-    So is one that learns where people click as hardly any policy assumes: it is told what it needs
-    as the nearest model that it does assume has it. The best list is not a policy that learns; it
-    has a line of its own.
+    Some policies are played although an assumption does not hold, which is reported as a doubt.
+    One case is a policy with the right click model that expects positions to be examined in
+    another order than the fitted one: the order of two positions is often due to chance. The other
+    is a click model that hardly any policy assumes: a policy is then given the parameters of the
+    nearest model that it does assume. The best list has a row of its own and is not played.
     """
     found, skipped = [], {}
     for name in [n for n, cls in POLICIES.items() if not cls.is_oracle] if names is None else names:
@@ -167,7 +166,7 @@ def players(
 
 
 def _playing(name: str, query: Query, horizon: int) -> tuple[Policy, str, ClickModel]:
-    """Return a policy for a query, what does not hold for it, and the model that it is told of."""
+    """Return a policy for a query, an assumption that does not hold, and the model it is given."""
     model, doubt = query.model, ""
     if not _covers(name, model):
         doubt = f"it assumes {' or '.join(POLICIES[name].assumes.click_models)} clicks, not "
@@ -190,7 +189,7 @@ def _covers(name: str, model: ClickModel) -> bool:
 
 
 def play_policies(group: Group, field: Sequence[Player], plan: Plan, say: Say) -> Played:
-    """Play all policies on the same users of each query; Ctrl-C ends with what is finished."""
+    """Play all policies on the same users of each query; Ctrl-C returns those that finished."""
     models: dict[Key, ClickModel] = {query.name: query.model for query in group.queries}
     earnings: list[Earning] = []
     too_slow: dict[str, str] = {}
@@ -212,7 +211,7 @@ def play_policies(group: Group, field: Sequence[Player], plan: Plan, say: Say) -
                 results = _simulated(player, models, plan)
                 if results.taken_over:
                     total = plan.runs * len(models)
-                    say(f"  {results.taken_over:,} of {total:,} runs were there from before")
+                    say(f"  {results.taken_over:,} of {total:,} runs were saved by an earlier call")
             if results is None or results.interrupted:
                 left = tuple(p.name for p in field[i - 1 :])
                 return Played(_sorted(earnings), left, too_slow)
@@ -221,7 +220,7 @@ def play_policies(group: Group, field: Sequence[Player], plan: Plan, say: Say) -
 
 
 def _too_slow(player: Player, query: Query, plan: Plan, n_queries: int) -> str:
-    """Say how long a policy would take, if that is too long; measured on a short run."""
+    """Return how long a policy would take if that is too long, estimated from a short run."""
     if plan.patience is None:
         return ""
     rounds = min(plan.horizon, TRIAL)
@@ -233,7 +232,7 @@ def _too_slow(player: Player, query: Query, plan: Plan, n_queries: int) -> str:
     work = 1e-6 * trial.microseconds_per_round * plan.horizon * plan.runs * n_queries
     if work / threads <= plan.patience:
         return ""
-    return f"it would take about {work / threads / 60:.0f} minutes; name it to play it"
+    return f"it would take about {work / threads / 60:.0f} minutes; name it to play it anyway"
 
 
 def _sorted(earnings: Sequence[Earning]) -> tuple[Earning, ...]:
@@ -242,7 +241,7 @@ def _sorted(earnings: Sequence[Earning]) -> tuple[Earning, ...]:
 
 def _simulated(player: Player, models: dict[Key, ClickModel], plan: Plan) -> ManyResults:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PartialResults)  # the caller says so in its own words
+        warnings.simplefilter("ignore", PartialResults)  # the caller reports it
         return simulate_many(
             player.policies,
             models,
@@ -258,7 +257,7 @@ def _simulated(player: Player, models: dict[Key, ClickModel], plan: Plan) -> Man
 
 
 def earned(group: Group, player: Player, results: ManyResults) -> Earning:
-    """Turn regret against each query's best list into gain over today's lists."""
+    """Convert regret against each query's best list into gain over today's lists."""
     queries, rounds = group.queries, results.checkpoints
     headroom = np.array([q.headroom for q in queries])
     regret = np.array([results[q.name].regret for q in queries])  # (queries, runs, checkpoints)
@@ -284,7 +283,7 @@ def earned(group: Group, player: Player, results: ManyResults) -> Earning:
 
 
 def _overtakes(rounds: Ints, ahead: Floats) -> int | None:
-    """Return from which round on something is ahead, by straight lines between checkpoints.
+    """Return the round from which a curve stays above 0, interpolated between checkpoints.
 
     >>> _overtakes(np.array([1, 10, 20]), np.array([-1.0, -1.0, 1.0]))
     15
@@ -302,10 +301,10 @@ def _overtakes(rounds: Ints, ahead: Floats) -> int | None:
 
 
 def equals(earnings: Sequence[Earning], today: float) -> list[Earning]:
-    """Return the first, which is the best, and policies that are as good for all that matters.
+    """Return the first policy, which is the best, and those that are practically as good.
 
-    These are behind by less than `AS_GOOD` of what today's order earns, or by what may be chance.
-    They met the same users, so that runs are compared one by one.
+    They are behind by less than the share `AS_GOOD` of today's reward, or not significantly. All
+    policies met the same users, so runs are compared pairwise.
     """
     best = earnings[0]
     found = [best]
@@ -319,7 +318,7 @@ def equals(earnings: Sequence[Earning], today: float) -> list[Earning]:
 
 
 def check_policies(names: Sequence[str]) -> None:
-    """Raise if a name is not that of a policy."""
+    """Raise an error if a name is not that of a policy."""
     for name in names:
         POLICIES[name]
     if not names:

@@ -1,4 +1,4 @@
-"""The queries of a log that policies are tried on: their models, and what today's lists earn."""
+"""Queries that policies are played on: the click model fitted to each, and today's reward."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells
 from clickrank.logs.resampling import resampled
 
-#: Share of a query's lists that must be as long as the lists that are played.
+#: Share of a query's lists that must be at least as long as the lists that are played.
 LONG_ENOUGH = 0.5
 
 
@@ -28,11 +28,11 @@ class Protocol(NamedTuple):
     """How a log becomes click models to play on (gauthier2022, sections 1.3.4 and 4.3).
 
     The thesis takes the ten most frequent queries, and of each the ten most attractive items and
-    the five positions that are looked at most, and plays each policy 20 times.
+    the five positions that are examined most, and plays each policy 20 times.
 
-    **Differences**: 1. The first positions are taken, as they are what a page has. 2. An item must
-    have been shown some times, or the most attractive would be those clicked by chance at their
-    only display. 3. Each query has the click model that foretells its clicks best.
+    **Differences**: 1. The first positions are used, as on a real page. 2. An item must have been
+    shown several times; otherwise the most attractive items would be those clicked by chance at
+    their only display. 3. Each query has the click model that predicts its clicks best.
     """
 
     queries: int = 10
@@ -43,47 +43,47 @@ class Protocol(NamedTuple):
 
 
 class Today(NamedTuple):
-    """What the log's own lists earn, cut to the positions that are played.
+    """The reward of the lists in the log, cut to the positions that are played.
 
-    Lists that are shorter than that are left aside: they earn less whatever their order is.
+    Shorter lists are left out: they earn less, whatever their order.
     """
 
-    value: float  # a list, by the fitted model
-    clicks: float  # a list, as counted
-    order: Ints  # the items of the played model, from those shown nearest to the top on
-    shorter: int = 0  # lists left aside
+    value: float  # reward per list, by the fitted model
+    clicks: float  # clicks per list, as counted
+    order: Ints  # items of the played model, those shown nearest to the top first
+    shorter: int = 0  # number of lists left out
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Query:
-    """A query to play on.
+    """A query that policies are played on.
 
     Parameters
     ----------
     name
-        Of the query.
+        The name of the query.
     lists
-        How often it was asked for; displays of items if lists are not known.
+        The number of its lists; of displays of items if the log has no lists.
     fit
         The name of the click model.
     why
-        How it was chosen.
+        Why this click model was chosen.
     items
         Names of the items of the model.
     model
         The click model of the most attractive items and the first positions.
     today
-        What the log's own lists earn.
+        The reward of the lists in the log.
     best
         Value of the model's best list.
     seen
-        How many items of that list the log has often enough at the position they have in it.
+        How many items of the best list were shown often enough at their position in it.
     optimism
-        By how much the best list of a fit to such a log seems better against today's than it is.
+        By how much a fit to such a log overrates the gain of its best list over today's lists.
     error
-        Standard error of what the best list gains, from the fit.
+        Standard error of the best list's gain, due to the fit.
     stand_ins
-        Fits of other click models, for policies to assume where none assumes this one.
+        Fits of other click models, for policies that do not assume this one.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Query:
 
     @property
     def headroom(self) -> float:
-        """What the best list gains over today's, a list, without the optimism of the fit."""
+        """The best list's gain per list over today's lists, minus the optimism of the fit."""
         return self.best - self.today.value - self.optimism
 
 
@@ -120,20 +120,21 @@ def prepare(
     test_share: float,
     seed: int,
 ) -> Query:
-    """Fit the best click model of a query's counts, and value today's lists with it.
+    """Fit the best click model to a query's counts, and compute the value of today's lists by it.
 
-    ``usual`` is the model of the whole log: it is kept unless another is better on this query by
-    more than can be chance.
+    ``usual`` is the model of the whole log. It is used unless another model is significantly better
+    on this query.
     """
     if not counts.cells.clicked.any():
-        raise DoesNotApply("there are no clicks on its lists")
+        raise DoesNotApply("its lists have no clicks")
     chosen, why = _choose(counts, names, usual, test_share, seed)
     fit = fitted(chosen, counts)
     shown = np.bincount(counts.cells.pair, counts.cells.shown, counts.n_pairs)
     eligible = np.flatnonzero(shown >= protocol.min_shown)
     if eligible.size < 2:
         raise DoesNotApply(
-            f"{eligible.size} of its items were shown {protocol.min_shown:,} times or more"
+            f"{eligible.size} of its items were shown {protocol.min_shown:,} times or more, and 2 "
+            "are needed"
         )
     n_positions = min(protocol.positions, counts.n_positions, int(eligible.size))
     n_positions, shorter = _usual_length(counts, n_positions, protocol.min_shown)
@@ -143,8 +144,8 @@ def prepare(
     top = eligible[np.argsort(-worth, kind="stable")[: max(protocol.items, n_positions)]]
     model = cut(full, n_positions, top)
     value = today_value(fit, n_positions)
-    claim = _Claim(fit, eligible, n_positions)
-    optimism, error = claim.optimism(counts, protocol.resamples, seed)
+    best_list = _BestList(fit, eligible, n_positions)
+    optimism, error = best_list.optimism(counts, protocol.resamples, seed)
     return Query(
         name=str(counts.queries[0]),
         lists=counts.n_impressions,
@@ -164,11 +165,11 @@ def prepare(
 
 
 def _usual_length(counts: Counts, most: int, least: int) -> tuple[int, int]:
-    """Return how long the lists to play are, and how many lists of the log are shorter.
+    """Return the length of the lists to play, and how many lists of the log are shorter.
 
-    It is the largest number of positions that half of the lists or more fill.
+    The length is the largest number of positions that at least half of the lists fill.
     """
-    if counts.sessions is None:  # each position is valued by itself
+    if counts.sessions is None:  # the value is a sum over positions
         return most, 0
     sessions, total = counts.sessions, counts.n_impressions
     filled = [int(sessions.times[_full(sessions, k + 1)].sum()) for k in range(most)]
@@ -177,7 +178,7 @@ def _usual_length(counts: Counts, most: int, least: int) -> tuple[int, int]:
     if full < least:
         raise DoesNotApply(
             f"{full:,} of its lists fill {length} positions, and {least:,} are needed "
-            "(--min-shown) to tell what today's order earns"
+            "(--min-shown) to estimate the reward of today's order"
         )
     return length, total - full
 
@@ -189,10 +190,11 @@ def _full(sessions: Sessions, n_positions: int) -> NDArray[np.bool_]:
 
 
 def _check_moved(counts: Counts, n_positions: int, least: int) -> None:
-    """Raise if a position is not tied to the others: too few items were shown there and elsewhere.
+    """Raise an error if too few items were shown both at a position and elsewhere.
 
-    What a position does is told by items that were also shown at another, the rarer of the two
-    counting. With a handful of such displays a fit says anything, and seems sure of it.
+    The effect of a position is estimated from items that were also shown at other positions, and
+    the smaller of the two numbers of displays limits how well. With a handful of such displays a
+    fit can give any result, with a small standard error.
     """
     cells = counts.cells
     shown = np.bincount(cells.pair, cells.shown, counts.n_pairs)
@@ -201,8 +203,9 @@ def _check_moved(counts: Counts, n_positions: int, least: int) -> None:
     k = int(np.argmin(tied))
     if n_positions > 1 and tied[k] < least:
         raise DoesNotApply(
-            f"its items hardly moved: only {int(tied[k]):,} displays tell position {k + 1} from "
-            f"the others, and {least:,} are needed (--min-shown); show some lists in another order"
+            f"its items hardly moved: only {int(tied[k]):,} displays separate the effect of "
+            f"position {k + 1} from that of the items, and {least:,} are needed (--min-shown); "
+            "show some lists in another order"
         )
 
 
@@ -210,23 +213,23 @@ def _choose(
     counts: Counts, names: Sequence[str], usual: str, test_share: float, seed: int
 ) -> tuple[str, str]:
     if len(names) == 1:
-        return names[0], "asked for"
+        return names[0], "the only model asked for"
     train, test = counts.split(1.0 - test_share, seed)
     held = held_out(train, test)
     if held.n < 2:
-        return usual, "best on the whole log; this query alone has too few lists"
+        return usual, "best on the whole log; this query has too few lists to compare models"
     ranking = ranked([score(fitted(name, train), held) for name in names], held)
-    if usual in ranking.equals:  # nor ruled out by the whole log, which says more than a query
+    if usual in ranking.equals:  # the whole log, with more lists, has not ruled it out either
         why = "best on the whole log, and not beaten on this query"
         return usual, why
     ranking = ranking._replace(ruled_out=ruled_out(ranking.equals, counts))
-    return ranking.winner, f"foretells the clicks of this query better than {usual}"
+    return ranking.winner, f"predicts the clicks of this query better than {usual}"
 
 
 def cut(model: ClickModel, n_positions: int, items: Ints | None = None) -> ClickModel:
-    """Return the model of a page of these items that ends after some positions."""
+    """Return the model of a page with these items and the first positions only."""
     if n_positions < model.n_positions:
-        if isinstance(model, MNL):  # nothing is shown below, so nothing there competes
+        if isinstance(model, MNL):  # items below are not shown, so they do not compete
             model = MNL(model.attraction, model.position_bias[:n_positions])
         else:
             model = model.first_positions(n_positions)
@@ -234,9 +237,9 @@ def cut(model: ClickModel, n_positions: int, items: Ints | None = None) -> Click
 
 
 def today_value(fit: Fit, n_positions: int) -> float:
-    """Return the mean value of the lists shown that fill the first positions, cut to these.
+    """Return the mean value of the lists that fill the first positions, cut to these positions.
 
-    If lists are not known, clicks at a position are those of its items, as often as each was there.
+    If the log has no lists, it is the sum over positions of the mean click rate of the items shown.
     """
     counts = fit.counts
     if counts.sessions is None:
@@ -246,10 +249,10 @@ def today_value(fit: Fit, n_positions: int) -> float:
 
 
 def list_values(fit: Fit, lists: Ints) -> Floats:
-    """Return the value of each list, as the click model's ``value`` has it, all at once.
+    """Return the value of each list, as by the click model's ``value`` but for all lists at once.
 
-    It is the sum of the click probabilities: of each click, of the only one, or times that a click
-    satisfies, as nobody clicks after being satisfied. ``lists`` are of pairs, `NOTHING` at the end.
+    It is the sum of the click probabilities, each times the probability that a click satisfies if
+    that is the reward. ``lists`` holds pairs of query and item, with `NOTHING` at the end.
     """
     shape = lists.shape
     rows = Sessions(
@@ -265,7 +268,7 @@ def list_values(fit: Fit, lists: Ints) -> Floats:
 
 
 def clicks_per_list(counts: Counts, n_positions: int) -> float:
-    """Return how many clicks were counted on the first positions, a list that fills them."""
+    """Return the counted clicks on the first positions, per list that fills them."""
     if counts.sessions is None:
         return _by_position(counts, n_positions, counts.cells.clicked / counts.cells.shown)
     full = _full(counts.sessions, n_positions)
@@ -275,7 +278,7 @@ def clicks_per_list(counts: Counts, n_positions: int) -> float:
 
 
 def _click_rates(fit: Fit, cells: Cells) -> Floats:
-    """Return the click probability of each cell, as that of a list of its item alone."""
+    """Return the click probability of each cell, computed from a list with its item only."""
     rows = np.arange(cells.pair.size)
     items = np.full((rows.size, fit.counts.n_positions), NOTHING, dtype=np.int32)
     items[rows, cells.position] = cells.pair
@@ -292,7 +295,7 @@ def _by_position(counts: Counts, n_positions: int, rates: Floats) -> float:
 
 
 def _distinct(sessions: Sessions, n_positions: int) -> tuple[Ints, Ints]:
-    """Return the lists that fill the positions, cut, each once, and how often each was shown."""
+    """Return the distinct lists that fill the positions, cut to these, and their frequencies."""
     full = _full(sessions, n_positions)
     lists, where = np.unique(sessions.items[full, :n_positions], axis=0, return_inverse=True)
     times = np.bincount(where.reshape(-1), sessions.times[full], lists.shape[0]).astype(np.int64)
@@ -300,7 +303,7 @@ def _distinct(sessions: Sessions, n_positions: int) -> tuple[Ints, Ints]:
 
 
 def _seen(counts: Counts, shown: Ints, often: int) -> int:
-    """Return how many items of a list were shown often at their place in it."""
+    """Return how many items of a list were shown often at their position in it."""
     cells = counts.cells
     there = np.zeros((counts.n_pairs, counts.n_positions), dtype=np.int64)
     there[cells.pair, cells.position] = cells.shown
@@ -308,7 +311,7 @@ def _seen(counts: Counts, shown: Ints, often: int) -> int:
 
 
 def _order(counts: Counts, items: Ints) -> Ints:
-    """Return 0, 1, 2 … for these items, by the mean position they were shown at."""
+    """Return the indices of these items, sorted by the mean position they were shown at."""
     cells = counts.cells
     shown = np.bincount(cells.pair, cells.shown, counts.n_pairs)
     depth = np.bincount(cells.pair, cells.shown * cells.position, counts.n_pairs)
@@ -316,13 +319,13 @@ def _order(counts: Counts, items: Ints) -> Ints:
     return found
 
 
-class _Claim(NamedTuple):
-    """That a fit's best list is better than today's, and how far that can be trusted.
+class _BestList(NamedTuple):
+    """The best list of a fit, and the bootstrap of its gain over today's lists.
 
-    The log is drawn again from itself, with replacement, and fitted anew. How much better the best
-    list of each such fit seems by that fit, less how much better it is by the original, is what the
-    original's own claim may be off by: its mean is the optimism of choosing a list because it seems
-    good, its spread the error.
+    The log is resampled with replacement and fitted again. The gain of the resampled fit's best
+    list, computed by that fit minus computed by the original fit, estimates the error of the
+    original's gain: its mean is the optimism of choosing the list that looks best, and its standard
+    deviation is the standard error.
     """
 
     fit: Fit
@@ -330,7 +333,7 @@ class _Claim(NamedTuple):
     n_positions: int
 
     def optimism(self, counts: Counts, resamples: int, seed: int) -> tuple[float, float]:
-        """Return the mean and the standard deviation of what the claim is off by."""
+        """Return the mean and the standard deviation of the error of the gain."""
         rng = np.random.default_rng([seed, 7])
         truth = cut(self.fit.model(), self.n_positions, self.eligible)
         today = today_value(self.fit, self.n_positions)
@@ -340,7 +343,7 @@ class _Claim(NamedTuple):
             try:
                 fit = fitted(self.fit.name, again)
             except ClickRankError:
-                continue  # no click was drawn: nothing can be fitted
+                continue  # no click was drawn, and nothing can be fitted
             page = cut(fit.model(), self.n_positions, self.eligible)
             shown = page.best_ranking()
             claimed = page.value(shown) - today_value(fit, self.n_positions)

@@ -1,4 +1,4 @@
-"""`whatif`: what each policy would have earned on a log's queries, and which one to choose."""
+"""What-if analysis: what each policy would have earned on a log's queries, and which to use."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from clickrank.logs import Counts
 from clickrank.policies import POLICIES
 from clickrank.stats.intervals import MeanInterval
 
-#: How many policies that are as good a recommendation names.
+#: Maximum number of equally good policies that a recommendation names.
 MOST_NAMED = 6
-#: How many queries are looked at to find one that can be played on.
+#: Queries tried for each query to be played on, as some cannot be.
 LOOKS = 5
 
 
 class Outcome(NamedTuple):
-    """What came of a group of queries: what policies earn, and which were left out and why."""
+    """The result for one group of queries: rewards of policies, and why others were skipped."""
 
     group: Group
     played: Played
@@ -42,37 +42,37 @@ class Outcome(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """What is earned."""
+        """The unit of the reward."""
         return {"clicks": "clicks", "any click": "clicks"}.get(
             self.group.reward, "satisfied visits"
         )
 
     def amount(self, value: float, sign: str = "") -> str:
-        """Write an amount with as many decimals as today's earnings call for."""
+        """Format an amount, with enough decimals for the size of today's reward."""
         today = self.group.today
         decimals = max(3, 3 - math.floor(math.log10(today))) if today > 0 else 4
         return f"{value:{sign}.{decimals}f}"
 
     def percent(self, gain: float) -> float:
-        """Return a gain beside what today's lists earn."""
+        """Return a gain in percent of today's reward."""
         today = self.group.today
         return 100.0 * gain / today if today > 0 else math.inf
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WhatIf:
-    """What policies would have earned, and what to choose.
+    """What policies would have earned, and which to use.
 
     Parameters
     ----------
     diagnosis
-        What the log says of how people click.
+        How people click in this log.
     outcomes
-        A part for each click model that queries were fitted with.
+        One result per click model that queries were fitted with.
     left_out
-        Queries that were not played on, with the reason.
+        Queries that were not played on, each with the reason.
     protocol, plan
-        How it was done.
+        Which queries were used, and how policies were played.
     """
 
     diagnosis: Diagnosis
@@ -83,21 +83,21 @@ class WhatIf:
 
     @property
     def interrupted(self) -> bool:
-        """Whether policies are missing because it was stopped."""
+        """Whether policies are missing because the analysis was interrupted."""
         return any(outcome.played.unfinished for outcome in self.outcomes)
 
     def recommendation(self) -> list[str]:
-        """Say in words what to do."""
+        """Return sentences: what to do."""
         if self.interrupted:
             return [
-                "No recommendation yet: it was interrupted before all policies had played. The "
-                "same command does the rest."
+                "No recommendation yet: the analysis was interrupted before all policies had "
+                "played. Run the same command again to play the rest."
             ]
         if not self.diagnosis.tells_items:
             return [
-                "Keep today's order, and gather more lists: no click model foretells more than the "
-                "click rate of each position does, so that of items this log says nothing that "
-                "lasts. What policies earn on such models is no reason to choose one."
+                "Keep today's order, and collect more lists: no click model predicts clicks better "
+                "than the click rate of each position does, so this log says nothing reliable "
+                "about items. The rewards of policies on such models are no reason to choose one."
             ]
         said = []
         for outcome in self.outcomes:
@@ -109,45 +109,44 @@ class WhatIf:
         return said
 
     def assumptions(self) -> list[str]:
-        """Say what all of it rests on."""
+        """Return sentences: what the results assume."""
         protocol, plan = self.protocol, self.plan
-        told = sorted(
+        given = sorted(
             {t for o in self.outcomes for e in o.played.earnings for t in e.player.told}
             - {"horizon", "today's order"}
         )
         said = [
-            "People click as the fitted models say, whatever is shown, and do not change.",
-            "What was shown where had nothing to do with who was looking. Where lists were made "
-            "for each person, an item shown to those who want it looks better than it is to all.",
-            f"Only the first {protocol.positions} positions count, and only the "
-            f"{protocol.items} most attractive items of a query that were shown "
-            f"{protocol.min_shown:,} times or more are there to choose from: with more items "
-            "learning costs more.",
-            f"Each query is learned by itself, from nothing, in {plan.horizon:,} lists, and clicks "
-            "are known before the next list. All queries count the same.",
-            "Intervals are for these queries. They hold the chance in runs and the error of the "
-            "fits (the log drawn again from itself, and fitted anew), not that another click model "
-            "might be right.",
-            "What the best list seems to gain is lowered by what such a list, picked because it "
-            "seems good, is overrated by in logs drawn again.",
+            "People click as the fitted models predict, whatever is shown, and do not change.",
+            "The lists in the log did not depend on the person who saw them. If lists were "
+            "personalised, an item that was shown to people who want it looks better than it is.",
+            f"Only the first {protocol.positions} positions are used, and policies choose from the "
+            f"{protocol.items} most attractive items of a query that were shown at least "
+            f"{protocol.min_shown:,} times. With more items, learning costs more.",
+            f"Each query is learned separately, from scratch, in {plan.horizon:,} lists, and "
+            "clicks arrive before the next list is shown. All queries have the same weight.",
+            "Intervals are for these queries. They cover the randomness of runs and the error of "
+            "the fits (by a bootstrap of the log), but not the choice of the click model.",
+            "The list that looks best in a fit is overrated. Its gain is lowered by the mean "
+            "amount by which such a list is overrated in the bootstrap.",
         ]
         said += self._lengths()
-        if told:
+        if given:
             said.append(
-                f"Policies that are told {' or '.join(told)} are told it as fitted, without error."
+                f"Policies that need {' or '.join(given)} are given the fitted values, as if they "
+                "had no error."
             )
         return said
 
     def _lengths(self) -> list[str]:
-        """Say which lists are too short to be compared."""
+        """Return a sentence on lists that are too short to be compared, if there are any."""
         queries = [q for outcome in self.outcomes for q in outcome.group.queries]
         shorter = sum(q.today.shorter for q in queries)
         if not shorter:
             return []
         return [
             f"Lists are compared at equal length: {shorter:,} of {sum(q.lists for q in queries):,} "
-            "lists are shorter than those that policies show, the positions that at least half of "
-            "a query's lists fill. They are left out of what today's order earns, not of the fit."
+            "lists are shorter than those that policies show, whose length at least half of a "
+            "query's lists reach. They count for the fit, but not for the reward of today's order."
         ]
 
     def facts(self) -> dict[str, Any]:
@@ -176,27 +175,27 @@ def whatif(
     test_share: float = TEST_SHARE,
     say: Say = lambda text: None,
 ) -> WhatIf:
-    """Fit the best click model of each query, and play policies on it against today's order.
+    """Fit the best click model to each query, and play policies on it against today's order.
 
     Parameters
     ----------
     counts
-        The log.
+        The counts of the log.
     policies
-        Names of policies; by default all, and those that do not apply are told with the reason.
+        Names of policies; by default all. Those that do not apply are reported with the reason.
     models
-        Names of the click models to choose from; by default all that fit the log.
+        Names of the click models to choose from; by default all that can be fitted.
     protocol
-        Which queries, items and positions are taken.
+        Which queries, items and positions are used.
     plan
-        How long and how often policies are played. With a folder, finished runs are kept, and the
-        same call completes what was interrupted.
+        How long and how often policies are played. With a folder, finished runs are saved, and the
+        same call continues after an interruption.
     test_share
-        Share of the lists that click models are chosen on.
+        Share of the lists held out for choosing click models.
     say
-        Is called with a line of text whenever there is something to tell.
+        Called with one line of text for each step.
 
-    Ctrl-C ends with the policies that are finished.
+    Ctrl-C returns the policies that are finished.
     """
     protocol, plan = protocol or Protocol(), plan or Plan()
     for name, value in protocol._asdict().items():
@@ -249,66 +248,67 @@ def _outcomes(
 
 
 def recommended(outcome: Outcome, horizon: int) -> list[str]:
-    """Say what to do on the queries of one click model."""
+    """Return sentences: what to do on the queries of one click model."""
     group, earnings, unit = outcome.group, outcome.played.earnings, outcome.unit
-    room = group.headroom
-    today = f"today's order earns {outcome.amount(group.today)} {unit} a list"
+    headroom = group.headroom
+    today = f"today's order earns {outcome.amount(group.today)} {unit} per list"
     if not earnings:
-        return [f"No policy was played to the end; {today}."]
+        return [f"No policy finished; {today}."]
     learners = [e for e in earnings if POLICIES[e.name].beats_uniform]
     if not learners:
         names = ", ".join(e.name for e in earnings)
         return [
-            f"No policy that learns was played, only {names}: name others (--policies). "
-            f"{_cap(today)}; the best list of the fit would gain {_gain(outcome, room)}."
+            f"No policy that learns was played, only {names}: name others with --policies. "
+            f"{_cap(today)}; the best list of the fit would gain {_gain(outcome, headroom)}."
         ]
     same = equals(learners, group.today)
-    # Of equals, the one that must be told least: what it is told here is right, as it never is.
+    # Of equally good policies, the one that must be given least: real parameters are never exact.
     best = min(same, key=lambda e: (bool(e.player.doubts), len(e.player.told)))
     rank = "the best of the policies"
     if best is not same[0]:
-        rank = f"as good as the best of the policies, {same[0].name}, as far as can be told"
-    if room.low <= 0.0:
-        ahead = best.gain.mean > 0.0
+        rank = f"not distinguishable from the best of the policies, {same[0].name}"
+    if headroom.low <= 0.0:
         return [
             f"Keep today's order: the log does not show that any list is better. {_cap(today)}; "
-            f"the best list of the fit would gain {_gain(outcome, room)}, which may be nothing.",
-            f"{'It is not sure that learning pays' if ahead else 'Learning would cost'}: "
-            f"{best.name}, {rank}, is {_cost(best, unit)}, and ends at "
+            f"the best list of the fit would gain {_gain(outcome, headroom)}, which may be chance.",
+            f"{'Learning may not pay' if best.gain.mean > 0.0 else 'Learning would cost'}: "
+            f"{best.name}, {rank}, is {_cost(best, unit)}, and ends with "
             f"{_gain(outcome, best.gain)}.",
         ]
     if best.gain.low <= 0.0:
         return [
-            f"Keep today's order, or show the best list of the fit ({_gain(outcome, room)}) and "
-            f"measure it: no policy surely earns more than today's within {horizon:,} lists of a "
-            f"query. {_cap(today)}.",
+            f"Keep today's order, or show the best list of the fit ({_gain(outcome, headroom)}) "
+            f"and measure it: no policy earns significantly more than today's order within "
+            f"{horizon:,} lists per query. {_cap(today)}.",
             f"{best.name}, {rank}, would gain {_gain(outcome, best.gain)} over that time. Learning "
-            "goes on: with more lists it may pay.",
+            "continues: with more lists it may pay.",
         ]
     said = [
-        f"Use {best.name}: {_gain(outcome, best.gain)} over {horizon:,} lists of a query, "
+        f"Use {best.name}: {_gain(outcome, best.gain)} over {horizon:,} lists per query, "
         f"{best.gain.mean * horizon:,.0f} {unit} more; {today}."
     ]
     if len(same) > 1:
         others = [e.name for e in same if e is not best]
         more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
         names = ", ".join(others[:MOST_NAMED])
-        said.append(f"As good, to {100 * AS_GOOD:g} % or as far as can be told: {names}{more}.")
+        said.append(f"Within {100 * AS_GOOD:g} % of it, or not distinguishable: {names}{more}.")
     if best.overtakes == 1:
-        said.append("Learning costs next to nothing: it is ahead of today's order at once.")
+        said.append(
+            "Learning costs almost nothing: the policy is ahead of today's order from the start."
+        )
     elif best.cost >= 1.0:
         said.append(
-            f"Learning costs: it is {_cost(best, unit)}, and has made up for it after "
-            f"{best.overtakes or horizon:,} lists."
+            f"Learning has a cost: the policy is {_cost(best, unit)}, and has made up for it "
+            f"after {best.overtakes or horizon:,} lists."
         )
     else:
         said.append(
-            f"Learning costs next to nothing: it has overtaken today's order after "
+            f"Learning costs almost nothing: the policy has overtaken today's order after "
             f"{best.overtakes or horizon:,} lists."
         )
     said.append(
-        f"The best list of the fit, shown from the start, would gain {_gain(outcome, room)}; it "
-        "needs no learning, and never finds out where the fit is wrong or people change."
+        f"The best list of the fit, shown from the start, would gain {_gain(outcome, headroom)}. "
+        "It needs no learning, but does not adapt if the fit is wrong or people change."
     )
     seen, places = (
         sum(q.seen for q in group.queries),
@@ -316,19 +316,19 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
     )
     if 2 * seen < places:
         said.append(
-            f"Mind that this reaches beyond the log: {seen} of the {places} items in the best "
-            "lists were shown often enough at the position they have there. Try it on a part of "
-            "the visitors first."
+            f"This extrapolates from the log: only {seen} of the {places} items in the best lists "
+            "were shown often enough at their position there. Test it on some of the visitors "
+            "first."
         )
     if best.player.doubts:
-        said.append(f"{best.name} is not made for this: {best.player.doubts}.")
+        said.append(f"An assumption of {best.name} does not hold: {best.player.doubts}.")
     return said
 
 
 def _gain(outcome: Outcome, gain: MeanInterval[float]) -> str:
     low, high = outcome.percent(gain.low), outcome.percent(gain.high)
     return (
-        f"{outcome.amount(gain.mean, '+')} {outcome.unit} a list "
+        f"{outcome.amount(gain.mean, '+')} {outcome.unit} per list "
         f"({outcome.percent(gain.mean):+.1f} %, from {low:+.1f} to {high:+.1f})"
     )
 
@@ -336,7 +336,7 @@ def _gain(outcome: Outcome, gain: MeanInterval[float]) -> str:
 def _cost(earning: Earning, unit: str) -> str:
     if earning.cost == 0.0:
         return "never behind today's order"
-    return f"up to {earning.cost:,.3g} {unit} a query behind today's order"
+    return f"up to {earning.cost:,.3g} {unit} per query behind today's order"
 
 
 def _cap(text: str) -> str:

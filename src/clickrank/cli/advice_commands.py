@@ -1,4 +1,4 @@
-"""The commands that go from a log to a choice. Each imports what it needs when it runs."""
+"""Commands that give advice on a click log: `diagnose` and `whatif`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ from clickrank.cli.log_commands import (
     check_log_options,
     open_given,
 )
-from clickrank.cli.shared_options import AsJson, Threads, check_picture, comma_separated
+from clickrank.cli.shared_options import (
+    AsJson,
+    Seed,
+    Threads,
+    check_picture,
+    comma_separated,
+)
 from clickrank.cli.terminal import INTERRUPTED, print_json
 from clickrank.cli.terminal import console as terminal
 from clickrank.errors import invalid
@@ -36,22 +42,21 @@ if TYPE_CHECKING:
     from clickrank.logs import Counts
     from clickrank.reports.text_tables import TextTable
 
-PATIENCE = 60.0  # seconds for a policy that was not asked for by name
+PATIENCE = 60.0  # seconds for each policy that was not named
 
 Models = Annotated[
     str | None,
     typer.Option(
-        help="Click models to choose from, parted by commas.", show_default="all that can be fitted"
+        help="Click models to choose from, comma-separated.", show_default="all that can be fitted"
     ),
 ]
 TestShare = Annotated[
-    float, typer.Option(help="Share of the lists to score models on.", min=0.01, max=0.99)
+    float, typer.Option(help="Share of the lists held out for scoring models.", min=0.01, max=0.99)
 ]
-Seed = Annotated[int, typer.Option(help="Decides all that is random.", min=0)]
 
 
 def add_commands(app: typer.Typer) -> None:
-    """Add all of them to the command line."""
+    """Add the commands to the command line."""
     app.command()(diagnose)
     app.command()(whatif)
 
@@ -71,16 +76,16 @@ def diagnose(
     seed: Seed = 0,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw perplexity by position, against positions alone (png, pdf, svg)."),
+        typer.Option(help="Draw perplexity by position into this file (png, pdf, svg)."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write a report into this HTML file.")] = None,
     engine: LogEngine = "duckdb",
     memory: LogMemory = "2GB",
     as_json: AsJson = False,
 ) -> None:
-    """Tell how people click in a log: which click model, what positions do, what it cannot tell.
+    """Show how people click in a log: the best click model, position effects, and what is unknown.
 
-    Models are fitted to a part of the lists and scored on the rest.
+    Models are fitted to one part of the lists and scored on the rest.
     """
     _check_files("diagnose", plot, out)
     names = _model_names("diagnose", models)
@@ -103,16 +108,16 @@ def diagnose(
         print_json(found.facts())
         return
     console = terminal(width=150)
-    sure = found.tells_positions and found.tells_items
-    if not sure:
+    reliable = found.tells_positions and found.tells_items
+    if not reliable:
         _print_all(console, "", found.verdict()[:1])
     for table in (score_table(found), perplexity_table(found), effect_table(found)):
         _print_table(console, table)
-    if sure:
-        _print_all(console, "The log speaks for", found.verdict())
+    if reliable:
+        _print_all(console, "Best click model", found.verdict())
     else:
-        _print_all(console, "What models foretell", found.verdict()[1:])
-    _print_all(console, "What it cannot tell", found.cannot_tell)
+        _print_all(console, "How well models predict clicks", found.verdict()[1:])
+    _print_all(console, "What the log cannot show", found.cannot_tell)
     _print_all(console, "", without(found.left_out))
     if out is not None:
         _print_all(console, "", [f"Report: {out}"])
@@ -130,39 +135,43 @@ def whatif(
     policies: Annotated[
         str,
         typer.Option(
-            help="Policies by name, parted by commas; or all that apply and take a minute at most."
+            help="Policies, comma-separated; or all: those that apply and take at most a minute."
         ),
     ] = "all",
     models: Models = None,
     queries: Annotated[
-        int, typer.Option(help="Play on so many most frequent queries.", min=1)
+        int, typer.Option(help="Number of queries to play on, the most frequent first.", min=1)
     ] = 10,
     top_items: Annotated[
-        int, typer.Option(help="Of each query, so many most attractive items.", min=2)
+        int, typer.Option(help="Number of items per query, the most attractive first.", min=2)
     ] = 10,
-    positions: Annotated[int, typer.Option(help="And so many first positions.", min=1)] = 5,
+    positions: Annotated[int, typer.Option(help="Number of positions, from the top.", min=1)] = 5,
     min_shown: Annotated[
-        int, typer.Option(help="Leave out items shown less often for their query.", min=1)
+        int,
+        typer.Option(help="Leave out items shown fewer times than this for their query.", min=1),
     ] = 100,
-    horizon: Annotated[float, typer.Option(help="Lists of a query to learn from.")] = 1e5,
-    runs: Annotated[float, typer.Option(help="Runs of each policy on each query.")] = 10,
+    horizon: Annotated[float, typer.Option(help="Number of lists per query to learn from.")] = 1e5,
+    runs: Annotated[float, typer.Option(help="Number of runs of each policy on each query.")] = 10,
     resamples: Annotated[
-        int, typer.Option(help="How often the log is drawn again, for the error of fits.", min=2)
+        int,
+        typer.Option(help="Number of bootstrap samples of the log, for the error of fits.", min=2),
     ] = 20,
     test_share: TestShare = 0.25,
     seed: Seed = 0,
-    out: Annotated[Path, typer.Option(help="Folder for results and report.")] = Path("whatif"),
+    out: Annotated[Path, typer.Option(help="Folder for the results and the report.")] = Path(
+        "whatif"
+    ),
     plot: Annotated[
-        Path | None, typer.Option(help="Draw what is earned over time (png, pdf, svg).")
+        Path | None, typer.Option(help="Draw the rewards over time into this file (png, pdf, svg).")
     ] = None,
     threads: Threads = None,
     engine: LogEngine = "duckdb",
     memory: LogMemory = "2GB",
     as_json: AsJson = False,
 ) -> None:
-    """Tell what each policy would have earned, against today's order, and which one to choose.
+    """Show what each policy would have earned, compared with today's order, and which one to use.
 
-    Results are saved as they finish: after an interruption the same command does the rest.
+    Results are saved as they finish. After an interruption, the same command continues.
     """
     _check_files("whatif", plot, None)
     from clickrank._core.validate import check_int
@@ -186,7 +195,7 @@ def whatif(
         folder=out / "results",
         patience=PATIENCE if chosen is None else None,
     )
-    check_log_options("whatif", column, engine, "plots")  # now, not after the simulations
+    check_log_options("whatif", column, engine, "plots")  # before the simulations, which take long
     out.mkdir(parents=True, exist_ok=True)
     protocol = Protocol(queries, top_items, positions, min_shown, resamples)
     given = (log, format, column, strict, first_position, engine, memory)
@@ -209,8 +218,8 @@ def whatif(
         left_out = [f"query {name!r} left out: {why}" for name, why in found.left_out.items()]
         _print_all(console, "", left_out)
         _print_all(console, "Recommendation", found.recommendation())
-        _print_all(console, "This assumes", found.assumptions())
-        _print_all(console, "What the log cannot tell", found.diagnosis.cannot_tell)
+        _print_all(console, "Assumptions", found.assumptions())
+        _print_all(console, "What the log cannot show", found.diagnosis.cannot_tell)
         _print_all(console, "", [f"Report: {path}"])
     if found.interrupted:
         typer.echo("clickrank: interrupted; the tables show what is finished.", err=True)
@@ -224,7 +233,7 @@ def _counts(
     min_items: int | None,
     top_queries: int | None,
 ) -> Counts:
-    """Count the log that the options name; say on the error stream what was wrong with it."""
+    """Count the log that the options name; report malformed lines on the error stream."""
     with open_given(*given) as opened:
         filters: dict[str, Any] = {
             "positions": positions,
@@ -235,7 +244,7 @@ def _counts(
         counts = opened.counts(**filters)
         problems = opened.report_of(**filters).problems
     if problems:
-        _say("There are malformed or odd lines: clickrank read shows them.")
+        _say("Some lines are malformed or unusual; 'clickrank read' shows them.")
     return counts
 
 
@@ -247,7 +256,7 @@ def _model_names(command: str, models: str | None) -> list[str] | None:
 
 
 def _check_files(owner: str, plot: Path | None, out: Path | None) -> None:
-    """Fail now, not after the work."""
+    """Raise an error for a wrong file name before any computation starts."""
     check_picture(plot)
     if out is not None and out.suffix != ".html":
         raise invalid(owner, "--out must end in .html", str(out))
@@ -265,7 +274,7 @@ def _print_table(console: Console, table: TextTable) -> None:
 
 def _print_all(console: Console, title: str, sentences: Sequence[str]) -> None:
     if title and sentences:
-        console.print(f"[bold]{title}[/]")
+        console.print(title, style="bold")
     for sentence in sentences:
         console.print(f"  {sentence}" if title else sentence, highlight=False, markup=False)
 

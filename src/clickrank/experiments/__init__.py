@@ -1,4 +1,4 @@
-"""The papers' experiments as data, and their claims as assertions."""
+"""Experiments of the papers: specifications in TOML, simulations, claims and the report."""
 
 from clickrank.experiments.figure_spec import Experiment, Scale
 from clickrank.experiments.paper_files import list_experiments

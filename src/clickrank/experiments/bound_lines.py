@@ -1,4 +1,4 @@
-"""Bounds that figures draw next to the curves, by the name that a spec gives them."""
+"""Bounds that figures show as lines, by the names that specifications use."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from clickrank.plots import Reference
 
 
 class Line(NamedTuple):
-    """A bound: how a figure names it, and its value on a click model after each round."""
+    """A bound: its label in figures, and a function of a click model and round numbers."""
 
     label: str
-    at: Callable[[ClickModel, Floats], Floats]
+    value: Callable[[ClickModel, Floats], Floats]
 
 
 def _logarithmic(constant: Callable[..., float]) -> Callable[[ClickModel, Floats], Floats]:
@@ -45,7 +45,7 @@ def _logarithmic(constant: Callable[..., float]) -> Callable[[ClickModel, Floats
 
 
 def _linear(bound: Callable[[int, int, int, int], float]) -> Callable[[ClickModel, Floats], Floats]:
-    """Return a bound by the numbers of items, positions, features and rounds."""
+    """Return a bound as a function of the numbers of items, positions, features and rounds."""
 
     def at(model: ClickModel, rounds: Floats) -> Floats:
         features = getattr(model, "features", None)
@@ -58,7 +58,7 @@ def _linear(bound: Callable[[int, int, int, int], float]) -> Callable[[ClickMode
 
 
 def _logit(bound: Callable[..., float]) -> Callable[[ClickModel, Floats], Floats]:
-    """Return a bound by the position biases, and the numbers of items and rounds."""
+    """Return a bound as a function of the position biases and the numbers of items and rounds."""
 
     def at(model: ClickModel, rounds: Floats) -> Floats:
         bias = getattr(model, "position_bias", None)
@@ -87,23 +87,22 @@ LINES: dict[str, Line] = {
 def reference_lines(
     names: list[str], models: Mapping[str, ClickModel], rounds: Floats
 ) -> tuple[list[Reference], list[str]]:
-    """Return the lines to draw, averaged over the models, and why others are left out.
+    """Return the lines to draw, averaged over the models, and why others are not drawn.
 
-    A bound says nothing where it is above what losing every click of every round would lose: there
-    it is not drawn.
+    A bound is vacuous, and not drawn, where it is above the regret of losing every click.
     """
-    everything = np.mean([model.best_value() for model in models.values()]) * rounds
+    all_clicks = np.mean([model.best_value() for model in models.values()]) * rounds
     lines, reasons = [], []
     for name in names:
         line = LINES[name]
         try:
-            values = np.mean([line.at(model, rounds) for model in models.values()], axis=0)
+            values = np.mean([line.value(model, rounds) for model in models.values()], axis=0)
         except InvalidValue as error:
             reasons.append(f"The {line.label} is not drawn: {error}")
             continue
-        telling = (values > 0.0) & (values < everything)
-        if telling.any():
-            lines.append(Reference(line.label, rounds[telling], values[telling]))
+        informative = (values > 0.0) & (values < all_clicks)
+        if informative.any():
+            lines.append(Reference(line.label, rounds[informative], values[informative]))
         elif math.isinf(values[-1]):
             reasons.append(f"The {line.label} is not drawn: it is infinite here.")
         elif values[-1] <= 0.0:
@@ -111,6 +110,6 @@ def reference_lines(
         else:
             reasons.append(
                 f"The {line.label}, {values[-1]:,.0f} at round {rounds[-1]:,.0f}, is not drawn: "
-                f"it is above all {everything[-1]:,.0f} clicks that could be lost by then."
+                f"it is above all {all_clicks[-1]:,.0f} clicks that could be lost by then."
             )
     return lines, reasons

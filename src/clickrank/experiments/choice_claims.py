@@ -1,4 +1,4 @@
-"""Claims about one of many curves, as the best, against results; `claims` registers them."""
+"""Judging of claims about one of many curves, such as the best; `claims` registers them."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from clickrank.stats.intervals import mean_interval, ratio_interval
 
 
 def near_best(claim: NearBest, evidence: Evidence) -> Verdict:
-    """Compare the means with those of every other curve, at a level shared among all pairs.
+    """Compare the means with those of every other curve, at a level shared by all pairs.
 
-    The best curve is not known beforehand: the smallest mean is the smallest by luck, too.
+    The best curve is not known in advance, and the smallest of many means is partly due to chance.
     """
     curves = list(evidence.results)
     pairs = [(policy, other) for policy in claim.policies for other in curves if other != policy]
     if not pairs:
-        return Verdict("undecided", f"{claim.policies[0]}: 1 curve, and no other")
+        return Verdict("undecided", f"{claim.policies[0]}: it is the only curve, and 2 are needed")
     level = shared_level(len(pairs))
     found = [ratio_within(pair, claim, evidence, level) for pair in pairs]
     outcome = worst_of([verdict.outcome for verdict in found])
-    telling = [verdict.measured for verdict in found if verdict.outcome == outcome]
+    decisive = [verdict.measured for verdict in found if verdict.outcome == outcome]
     if outcome == "holds":
         by_mean = sorted(curves, key=lambda curve: float(evidence.final(curve).mean()))
         closest = {(p, next(c for c in by_mean if c != p)) for p in claim.policies}
-        telling = [v.measured for v, p in zip(found, pairs, strict=True) if p in closest]
-    return Verdict(outcome, f"{'; '.join(telling)}; {len(pairs)} pairs were compared")
+        decisive = [v.measured for v, p in zip(found, pairs, strict=True) if p in closest]
+    return Verdict(outcome, f"{'; '.join(decisive)}; {len(pairs)} pairs were compared")
 
 
 def rank(claim: Rank, evidence: Evidence) -> Verdict:
-    """Count the curves that are better and those that are worse, at a level shared among them."""
+    """Count the curves that are significantly better and worse, at a level shared by all."""
     others = [curve for curve in claim.among if curve != claim.policy]
     level = shared_level(len(others))
     better, worse, texts = 0, 0, []
     for other in others:
         a, b = paired(evidence.results[claim.policy], evidence.results[other])
         if a.size < 2:
-            text = f"{claim.policy}, {other}: fewer than two runs in common"
+            text = f"{claim.policy}, {other}: fewer than two paired runs"
             return Verdict("undecided", text)
         gap = mean_interval(b - a, level)
         better += gap.high < 0
@@ -56,7 +56,7 @@ def rank(claim: Rank, evidence: Evidence) -> Verdict:
     places = f"place {first}" if first == last else f"place {first} to {last}"
     text = (
         f"{claim.policy} {mean_text(evidence.final(claim.policy))}: {'; '.join(texts)}; "
-        f"{places} of {len(others) + 1}, asked: {claim.first} to {claim.last}"
+        f"{places} of {len(others) + 1}, required: {claim.first} to {claim.last}"
     )
     if claim.first <= first and last <= claim.last:
         return Verdict("holds", text)
@@ -64,7 +64,7 @@ def rank(claim: Rank, evidence: Evidence) -> Verdict:
 
 
 def any_ratio(claim: AnyRatio, evidence: Evidence) -> Verdict:
-    """Compare several ratios with the window: one of them must be in it."""
+    """Compare several ratios with the window, which at least one of them must lie in."""
     level = shared_level(len(claim.policies))
     found = [ratio_within((p, claim.than), claim, evidence, level) for p in claim.policies]
     text = "; ".join(verdict.measured for verdict in found)
@@ -76,10 +76,10 @@ def panel_ratio(claim: PanelRatio, evidence: Evidence) -> Verdict:
     other = evidence.elsewhere.get(claim.over, {}).get(claim.policy)
     here = evidence.results[claim.policy]
     if other is None:
-        return Verdict("undecided", f"{claim.over}: 0 runs of {claim.policy} are there")
+        return Verdict("undecided", f"{claim.over}: there are 0 runs of {claim.policy}")
     a, b = paired(here, other)
     if a.size < 2 or here.horizon != other.horizon or min(a.mean(), b.mean()) <= 0:
-        return Verdict("undecided", f"{claim.over}: a ratio needs two runs as long as here")
+        return Verdict("undecided", f"{claim.over}: a ratio needs two paired runs of equal length")
     found = ratio_interval(a, b, shared_level(1))
     text = (
         f"{claim.policy}: {mean_text(a)}, in {claim.over} {mean_text(b)}, "
@@ -89,9 +89,9 @@ def panel_ratio(claim: PanelRatio, evidence: Evidence) -> Verdict:
 
 
 def spread(claim: Spread, evidence: Evidence) -> Verdict:
-    """Compare the best cell of a grid with the others of its row and of its column.
+    """Compare the best cell of a grid with the other cells of its row and of its column.
 
-    All pairs of cells share the level, so that it does not matter which one came out best.
+    All pairs of cells share the level, so the choice of the best cell does not matter.
     """
     grid = {c: place for c, place in evidence.grid.items() if c in evidence.results}
     if len(grid) < 2 or min(evidence.results[c].runs for c in grid) < 2:

@@ -18,10 +18,26 @@ from clickrank.simulation import Result
 class Evidence(NamedTuple):
     """What a claim is judged on.
 
-    The results by curve; the models; the constant C of the bound C·log t; the two parameters of
-    each curve of the grid; the upper bound on each curve's regret at the horizon; the axis of a
-    sweep; how many rounds the paper's figure shows; the milliseconds per round that the paper
-    reports, by curve; and the results of the paper's other figures, by figure.
+    Parameters
+    ----------
+    results
+        The results, by curve.
+    models
+        The click models, by label.
+    bound
+        The constant C of the lower bound C·log t.
+    grid
+        The two parameters of each curve of a grid.
+    upper
+        The upper bound on each curve's regret at the horizon.
+    sweep
+        The axis of a sweep.
+    paper_rounds
+        The number of rounds in the paper's figure.
+    paper_milliseconds
+        The milliseconds per round that the paper reports, by curve.
+    elsewhere
+        The results of the paper's other figures, by figure.
     """
 
     results: Mapping[str, Result]
@@ -40,10 +56,10 @@ class Evidence(NamedTuple):
         return max((result.horizon for result in self.results.values()), default=0)
 
     def along(self, policy: str) -> list[str]:
-        """Return the names of a policy's curves: one for each place of a sweep."""
+        """Return the names of a policy's curves: one per point of a sweep."""
         if self.sweep is None:
             return [policy]
-        return [self.sweep.curve(policy, point.at) for point in self.sweep.points]
+        return [self.sweep.curve(policy, point.place) for point in self.sweep.points]
 
     def final(self, curve: str) -> Floats:
         """Return each run's regret at the horizon."""
@@ -60,15 +76,15 @@ def _cut(results: Mapping[str, Result], rounds: int) -> dict[str, Result]:
     """Return the results of the first rounds only."""
     found = {}
     for curve, result in results.items():
-        kept = max(1, int(np.searchsorted(result.checkpoints, rounds, side="right")))
+        count = max(1, int(np.searchsorted(result.checkpoints, rounds, side="right")))
         found[curve] = dataclasses.replace(
-            result, checkpoints=result.checkpoints[:kept], regret=result.regret[:, :kept]
+            result, checkpoints=result.checkpoints[:count], regret=result.regret[:, :count]
         )
     return found
 
 
 def paired(a: Result, b: Result, at: int | None = None) -> tuple[Floats, Floats]:
-    """Return the regrets of the runs that both have, at a round or where the first stops."""
+    """Return the regrets of paired runs, at a round or at the end of the shorter result."""
     end = min(a.horizon, b.horizon) if at is None else at
     _, in_a, in_b = np.intersect1d(a.run_ids, b.run_ids, return_indices=True)
     return regret_at(a, end)[in_a], regret_at(b, end)[in_b]
@@ -98,9 +114,9 @@ def last_decade_slopes(result: Result) -> Floats:
 
 
 def last_half_rates(result: Result) -> Floats:
-    """Return each run's regret a round from the last checkpoint up to T/2 on."""
+    """Return each run's regret per round over the last half of the rounds."""
     half = int(np.searchsorted(result.checkpoints, result.horizon / 2, side="right")) - 1
-    if half < 0:  # no checkpoint so early: the whole run
+    if half < 0:  # no checkpoint before T/2: the whole run
         whole: Floats = result.regret[:, -1] / result.horizon
         return whole
     rounds = result.horizon - int(result.checkpoints[half])

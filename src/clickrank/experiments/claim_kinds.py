@@ -1,4 +1,4 @@
-"""What papers claim, as data: one struct for each kind of claim. `claims` judges them."""
+"""Kinds of claims that papers make: one struct per kind. `claims` judges them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clickrank.experiments.tolerance_windows import AS_STATED, ROUNDS_TO, limits
 
 
 class Panels(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """In how many of the figures that a claim names it must hold: "on four settings of seven"."""
+    """In how many of its figures a claim must hold, as in "on four settings out of seven"."""
 
     least: int = 0
     most: int = 1000
@@ -19,23 +19,23 @@ class Panels(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Claim(
     msgspec.Struct, tag_field="kind", frozen=True, kw_only=True, forbid_unknown_fields=True
 ):
-    """What a paper says about one of its figures.
+    """A claim of a paper about one of its figures.
 
     Parameters
     ----------
     figure, id
-        Which figure, panel of a figure, or list of these, and a short name for the claim.
+        The figure, the panel of a figure, or a list of these; and a short name for the claim.
     text
         The claim in a sentence.
     source
-        Whether the paper says it, its figure shows it, or neither: then it is ours.
+        Whether the text states the claim, the figure shows it, or it is not in the paper.
     note
-        What to know when reading the verdict, for example why it fails here.
+        A remark on the verdict, for example why the claim fails here.
     rounds
-        How many rounds it speaks of, if not of as many as the paper's figure shows. A longer run is
-        judged at this round; a shorter one at its end, and the verdict says "so far".
+        The number of rounds that the claim is about, if it differs from the paper's figure. A
+        longer run is judged at this round, a shorter one at its end with a verdict "so far".
     panels
-        The claim is that it holds in this many of the figures named; by default, in each.
+        In how many of the named figures the claim must hold; by default in each.
     """
 
     figure: str | list[str]
@@ -47,24 +47,24 @@ class Claim(
     panels: Panels | None = None
 
     def __post_init__(self) -> None:
-        """Check the rounds."""
+        """Check the number of rounds."""
         if self.rounds is not None and self.rounds < 1:
             raise ValueError("rounds must be at least 1")
 
 
 class Windowed(Claim, frozen=True, kw_only=True):
-    """A claim that a number lies within a window; see `windows`.
+    """A claim that a number lies within a window; see `tolerance_windows`.
 
     Parameters
     ----------
     window
         The name of the window.
     value
-        The paper's number, of which the window allows multiples.
+        The paper's number; the window allows multiples of it.
     digits
-        With how many significant digits the paper prints it, for "rounds to".
+        The number of significant digits in the paper, for "rounds to".
     low, high
-        The limits that the paper itself gives, for "as stated".
+        The limits that the paper gives, for "as stated".
     """
 
     window: str
@@ -74,18 +74,18 @@ class Windowed(Claim, frozen=True, kw_only=True):
     high: float | None = None
 
     def __post_init__(self) -> None:
-        """Check what goes together."""
+        """Check that the fields are consistent."""
         super().__post_init__()
         limits_of(self.window, self.value, self.digits, self.low, self.high)
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Between which numbers the value may lie."""
+        """The smallest and the largest allowed value."""
         return limits_of(self.window, self.value, self.digits, self.low, self.high)
 
     @property
     def origin(self) -> str:
-        """Where the limits come from, in words."""
+        """Where the limits come from."""
         if self.window == AS_STATED:
             return "the paper's numbers"
         if self.window == ROUNDS_TO:
@@ -107,7 +107,7 @@ class Best(Claim, tag="best", frozen=True, kw_only=True):
 
 
 class Slope(Windowed, tag="slope", frozen=True, kw_only=True):
-    """Over the last decade the regret grows with log t; the window is of the bound's rate."""
+    """From T/10 to T the regret grows with log t; the window is for its rate over the bound's."""
 
     policy: str
 
@@ -125,9 +125,9 @@ class NearBound(Windowed, tag="near-bound", frozen=True, kw_only=True):
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a run loses per round once it has settled: on a right list, and on a wrong one.
+    """The regret per round of a run that has settled on a correct list, and on a wrong one.
 
-    A run counts as settled on a wrong list if it loses more than the mean of the two.
+    A run counts as settled on a wrong list if its regret per round is above the mean of the two.
     """
 
     right: float = 0.0
@@ -135,26 +135,26 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def border(self) -> float:
-        """The loss per round from which a run counts as settled on a wrong list."""
+        """The regret per round from which a run counts as settled on a wrong list."""
         return (self.right + self.wrong) / 2
 
 
 class Tail(Windowed, tag="tail", frozen=True, kw_only=True):
-    """The share of runs that lose as with a wrong list over the last half is in the window."""
+    """The share of runs that have settled on a wrong list by the last half is in the window."""
 
     policy: str
     settled: Settled
 
 
 class TailOrder(Claim, tag="tail-order", frozen=True, kw_only=True):
-    """Fewer runs of the first policy than of the second lose as with a wrong list."""
+    """Fewer runs of the first policy than of the second settle on a wrong list."""
 
     policies: tuple[str, str]
     settled: Settled
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a paper's table says of one click model."""
+    """The row of one click model in a paper's table."""
 
     n_items: int
     lowest: float
@@ -162,14 +162,14 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Parameters(Claim, tag="parameters", frozen=True, kw_only=True):
-    """The models of a set have the number of items and the range of attraction of a table."""
+    """The models of a set have the numbers of items and the ranges of attraction in a table."""
 
     decimals: int
     rows: list[Row]
 
 
 class Range(Claim, tag="range", frozen=True, kw_only=True):
-    """In a file of models a parameter runs from ``lowest`` to ``highest``."""
+    """In a file of models, a parameter ranges from ``lowest`` to ``highest``."""
 
     file: str
     parameter: Literal["attraction", "examination"]
@@ -191,10 +191,10 @@ class Value(Windowed, tag="value", frozen=True, kw_only=True):
 
 
 class Growth(Claim, tag="growth", frozen=True, kw_only=True):
-    """How the regret of the last tenfold of rounds compares with that of the tenfold before.
+    """How the regret from T/10 to T compares with the regret from T/100 to T/10.
 
-    Logarithmic regret grows by the same in both, linear regret ten times as much in the last: the
-    limit between the two is √10. Regret has stopped if it grows by less than 1/√10 times as much.
+    Logarithmic regret grows by the same amount in both, linear regret by ten times as much in the
+    last: the limit between them is √10. Regret has stopped if the ratio is below 1/√10.
     """
 
     policy: str
@@ -202,15 +202,15 @@ class Growth(Claim, tag="growth", frozen=True, kw_only=True):
 
 
 class Flattens(Claim, tag="flattens", frozen=True, kw_only=True):
-    """The last half of the rounds adds less, relative to the first half, than regret of √t does."""
+    """The ratio of the regrets in the second and the first half is below that of √t."""
 
     policy: str
 
 
 class CatchUp(Windowed, tag="catch-up", frozen=True, kw_only=True):
-    """The first policy loses more up to a share of the rounds, and at their end no longer does.
+    """The first policy has more regret at a share of the rounds, but not at their end.
 
-    At the end its mean regret, divided by the other's, is in the window.
+    At the end, its mean regret divided by the second policy's is in the window.
     """
 
     policies: tuple[str, str]
@@ -224,7 +224,7 @@ class NearBest(Windowed, tag="near-best", frozen=True, kw_only=True):
 
 
 class Rank(Claim, tag="rank", frozen=True, kw_only=True):
-    """At the horizon a policy has place ``first`` to ``last`` of those named, 1 for the best."""
+    """At the horizon a policy is between place ``first`` and ``last``, where 1 is the best."""
 
     policy: str
     among: list[str]
@@ -233,9 +233,9 @@ class Rank(Claim, tag="rank", frozen=True, kw_only=True):
 
 
 class AnyRatio(Windowed, tag="any-ratio", frozen=True, kw_only=True):
-    """At the horizon the regret of some policy named, divided by ``than``'s, is in the window.
+    """At the horizon the regret of at least one policy, divided by ``than``'s, is in the window.
 
-    "Tightly followed by A or B".
+    An example is "tightly followed by A or B".
     """
 
     policies: list[str]
@@ -243,50 +243,51 @@ class AnyRatio(Windowed, tag="any-ratio", frozen=True, kw_only=True):
 
 
 class PanelRatio(Windowed, tag="panel-ratio", frozen=True, kw_only=True):
-    """The policy's mean regret, divided by what it is in another figure, is in the window."""
+    """The policy's mean regret, divided by its mean regret in another figure, is in the window."""
 
     policy: str
     over: str
 
 
 class Spread(Windowed, tag="spread", frozen=True, kw_only=True):
-    """Along both axes of a grid, from its best cell, the regret at the horizon rises by the window.
+    """Along both axes through the best cell of a grid, some regret over the best is in the window.
 
-    The policies drawn with the grid do not count.
+    Policies that are drawn with the grid do not count.
     """
 
 
 class TimeRatio(Claim, tag="time-ratio", frozen=True, kw_only=True):
-    """How the times per round of two programs compared when the paper was written.
+    """The ratio of the times per round of two programs when the paper was written.
 
-    That is a fact of history: it is shown with the times of the policies here, and not judged.
+    It is shown next to the times measured here, and not judged.
     """
 
     policies: tuple[str, str]
 
 
 class Falls(Claim, tag="falls", frozen=True, kw_only=True):
-    """Along a sweep the regret of each policy falls from place to place."""
+    """Along a sweep the regret of each policy falls from each point to the next."""
 
     policies: list[str]
 
 
 class Level(Windowed, tag="level", frozen=True, kw_only=True):
-    """At every place of a sweep the mean regret, divided by that at the first, is in the window."""
+    """At every point of a sweep the mean regret, divided by that at the first, is in the window."""
 
     policies: list[str]
 
 
 class BoundRatio(Windowed, tag="bound-ratio", frozen=True, kw_only=True):
-    """At every place of a sweep the upper bound, divided by the mean regret, is in the window."""
+    """At every point of a sweep the upper bound, divided by the mean regret, is in the window."""
 
     policies: list[str]
 
 
 class BoundFollows(Windowed, tag="bound-follows", frozen=True, kw_only=True):
-    """How many times as loose the upper bound is at the end of a sweep as at its beginning.
+    """The looseness of the upper bound at the end of a sweep, relative to its beginning.
 
-    Looseness is the bound divided by the mean regret: 1 if both fall by the same factor.
+    Looseness is the bound divided by the mean regret. The ratio is 1 if both fall by the same
+    factor.
     """
 
     policies: list[str]

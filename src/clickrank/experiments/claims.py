@@ -1,14 +1,15 @@
-"""Claims against results: one small pure function for each kind of claim.
+"""Judging of claims on results: one small pure function per kind of claim.
 
-A claim *holds* if a 99 % confidence interval lies wholly on its side, *fails* if it lies wholly
-on the other, and is *undecided* otherwise: more runs may decide it. It speaks of the horizon of the
-paper's figure, unless it names its `rounds`: judged on a shorter run it holds, fails or is
-undecided *so far*. Tolerances are those of `windows`. Policies met the same users in
-runs of the same number, so two of them are compared by their differences run by run. Runs on the
-models of a set count as draws from one population: for just these models the intervals are wider
-than they need be. Several runs on one of many drawn models or queries count as one, their mean.
-Models drawn from the same prior, 20 each in kveton2022's Figure 1, count as unrelated: intervals
-by prior would be up to a third wider.
+A claim *holds* if a 99 % confidence interval lies entirely on its side, *fails* if the interval
+lies entirely on the other side, and is *undecided* otherwise: more runs may decide it. A claim is
+about the horizon of the paper's figure unless it gives its own `rounds`. On a shorter run it holds,
+fails or is undecided *so far*. Tolerances are those of `tolerance_windows`.
+
+Policies meet the same users in runs with the same number, so two policies are compared by their
+differences run by run. Runs on the models of a set count as a sample from one population; for these
+models alone, the intervals are wider than necessary. Several runs on one of many drawn models or
+queries count as one run, their mean. Models drawn from the same prior (20 for each in Figure 1 of
+kveton2022) count as independent; intervals by prior would be up to a third wider.
 """
 
 from __future__ import annotations
@@ -82,42 +83,42 @@ FLAT = math.sqrt(2.0) - 1.0
 
 
 def judge(claim: AnyClaim, evidence: Evidence) -> Verdict:
-    """Decide a claim: at the rounds that it speaks of, or else so far."""
+    """Return the verdict on a claim, "so far" if fewer rounds were simulated than it is about."""
     rounds = rounds_of(claim, evidence)
     if rounds is None:
         return _judge(claim, evidence)
     so_far = evidence.longest < rounds
     if claim.rounds is not None:
         evidence = evidence.until(claim.rounds)
-    verdict = _finished(claim, evidence)
+    verdict = _with_all_curves(claim, evidence)
     if so_far and verdict.outcome == "fails":
-        hope = _may_still(claim, evidence)
-        verdict = Verdict("undecided", f"{verdict.measured}; {hope}") if hope else verdict
+        reason = _may_still_hold(claim, evidence)
+        verdict = Verdict("undecided", f"{verdict.measured}; {reason}") if reason else verdict
     return verdict._replace(so_far=so_far)
 
 
-def _may_still(claim: AnyClaim, evidence: Evidence) -> str:
-    """Say what may come after the rounds of a shorter run and make a claim hold; else nothing."""
+def _may_still_hold(claim: AnyClaim, evidence: Evidence) -> str:
+    """Return why a claim that fails on a shorter run may still hold; an empty text if it cannot."""
     if isinstance(claim, Value) and evidence.final(claim.policy).mean() < claim.limits[0]:
-        return "it can only grow"
+        return "the regret can still grow"
     if isinstance(claim, Growth) and claim.shape == "stopped":
-        return "it may stop later"
+        return "the regret may stop growing later"
     return ""
 
 
 def rounds_of(claim: AnyClaim, evidence: Evidence) -> int | None:
-    """Return how many rounds a claim speaks of; of parameters and times, None."""
+    """Return how many rounds a claim is about; None for claims on parameters and times."""
     if isinstance(claim, Parameters | Range | TimeRatio):
         return None
     return claim.rounds or evidence.paper_rounds
 
 
-def _finished(claim: AnyClaim, evidence: Evidence) -> Verdict:
-    """Decide a claim if its curves are there."""
+def _with_all_curves(claim: AnyClaim, evidence: Evidence) -> Verdict:
+    """Return the verdict on a claim; undecided if one of its curves has fewer than two runs."""
     for curve in (c for policy in curves_of(claim) for c in evidence.along(policy)):
         result = evidence.results.get(curve)
         if result is None or result.runs < 2:
-            return Verdict("undecided", f"{curve}: fewer than two runs are finished")
+            return Verdict("undecided", f"{curve}: fewer than two runs have finished")
     return _judge(claim, evidence)
 
 
@@ -146,18 +147,18 @@ def order(claim: Order, evidence: Evidence) -> Verdict:
 
 @_judge.register
 def best(claim: Best, evidence: Evidence) -> Verdict:
-    """Compare every policy of one set with every policy of the other."""
+    """Compare each policy of one set with each policy of the other."""
     return _all_less([(a, b) for a in claim.policies for b in claim.than], evidence)
 
 
 def _all_less(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> Verdict:
-    """Test that in each pair the first loses less, at a level shared among the pairs."""
+    """Test that the first policy of each pair has less regret, at a level shared by all pairs."""
     level = shared_level(len(pairs))
     outcomes, texts = [], []
     for less, more in pairs:
         a, b = paired(evidence.results[less], evidence.results[more])
         if a.size < 2:
-            return Verdict("undecided", f"{less}, {more}: fewer than two runs in common")
+            return Verdict("undecided", f"{less}, {more}: fewer than two paired runs")
         gap = mean_interval(b - a, level)
         outcomes.append("holds" if gap.low > 0 else "fails" if gap.high < 0 else "undecided")
         texts.append(
@@ -175,7 +176,7 @@ def ratio(claim: Ratio, evidence: Evidence) -> Verdict:
 
 @_judge.register
 def value(claim: Value, evidence: Evidence) -> Verdict:
-    """Compare the mean at the horizon with two numbers."""
+    """Compare the mean regret at the horizon with the window."""
     result = evidence.results[claim.policy]
     mean = mean_interval(result.regret[:, -1], LEVEL)
     text = (
@@ -187,28 +188,28 @@ def value(claim: Value, evidence: Evidence) -> Verdict:
 
 @_judge.register
 def growth(claim: Growth, evidence: Evidence) -> Verdict:
-    """Compare what the last tenfold of rounds adds with what the tenfold before added."""
+    """Compare the regret from T/10 to T with the regret from T/100 to T/10."""
     result = evidence.results[claim.policy]
     end = result.horizon
     last, before = (gained(result, end // d, 10 * end // d) for d in (10, 100))
     if end < 100 or before.mean() <= 0:
-        text = f"{claim.policy}: no regret to compare with up to round {end // 10:,}"
+        text = f"{claim.policy}: there is no regret up to round {end // 10:,} to compare with"
         return Verdict("undecided", text)
-    # Regret that has stopped grows by 0: the ratio's logarithm would not do.
+    # Regret that has stopped grows by 0, and the interval of a ratio of 0 is not defined.
     stopped = last.mean() <= 0
     found = MeanInterval(0.0, 0.0, 0.0) if stopped else ratio_interval(last, before, LEVEL)
     text = (
         f"{claim.policy}: from round {end // 10:,} to {end:,} regret grows by {mean_text(last)}, "
         f"from {end // 100:,} to {end // 10:,} by {mean_text(before)}, "
-        f"ratio {interval_text(found, 2)}; 1 is logarithmic, 10 linear, "
-        f"the limit {LOG_OR_LINEAR:.2f}, and {1 / LOG_OR_LINEAR:.2f} for regret that has stopped"
+        f"ratio {interval_text(found, 2)}; 1 is logarithmic growth, 10 is linear, the limit is "
+        f"{LOG_OR_LINEAR:.2f}, and {1 / LOG_OR_LINEAR:.2f} for regret that has stopped"
     )
     return Verdict(inside(found, *SHAPES[claim.shape]), text)
 
 
 @_judge.register
 def flattens(claim: Flattens, evidence: Evidence) -> Verdict:
-    """Compare what the two halves of the rounds add."""
+    """Compare the regret of the second half of the rounds with that of the first half."""
     result = evidence.results[claim.policy]
     half = result.horizon // 2
     first, last = regret_at(result, half), gained(result, half, result.horizon)
@@ -218,7 +219,8 @@ def flattens(claim: Flattens, evidence: Evidence) -> Verdict:
     found = ratio_interval(last, first, LEVEL)
     text = (
         f"{claim.policy}: the first {half:,} rounds add {mean_text(first)}, the last "
-        f"{mean_text(last)}, ratio {interval_text(found, 2)}, asked: below {FLAT:.2f}, as of √t"
+        f"{mean_text(last)}, ratio {interval_text(found, 2)}, required: below {FLAT:.2f}, which is "
+        "the ratio of √t"
     )
     return Verdict(inside(found, 0.0, FLAT), text)
 
@@ -227,8 +229,8 @@ def flattens(claim: Flattens, evidence: Evidence) -> Verdict:
 def catch_up(claim: CatchUp, evidence: Evidence) -> Verdict:
     """Compare two policies at a share of the claim's rounds, and at the end.
 
-    A shorter run may show that the one does not lose more at first, or that it has caught up by
-    now, but not that it never will.
+    A shorter run may show that the first policy does not have more regret early on, or that it has
+    caught up already, but not that it never will.
     """
     late, early = (evidence.results[curve] for curve in claim.policies)
     end = min(late.horizon, early.horizon)
@@ -236,12 +238,12 @@ def catch_up(claim: CatchUp, evidence: Evidence) -> Verdict:
     at = min(end, int(claim.share * rounds))
     a, b = paired(late, early, at)
     if a.size < 2:
-        return Verdict("undecided", "fewer than two runs in common")
+        return Verdict("undecided", "fewer than two paired runs")
     gap = mean_interval(a - b, shared_level(2))
     before = inside(gap, 0.0, math.inf)
     text = (
         f"at round {at:,} {claim.policies[0]} {mean_text(a)}, {claim.policies[1]} "
-        f"{mean_text(b)}, difference {interval_text(gap)}, asked: above 0"
+        f"{mean_text(b)}, difference {interval_text(gap)}, required: above 0"
     )
     after = ratio_within(claim.policies, claim, evidence, shared_level(2))
     if end >= rounds:
@@ -257,7 +259,7 @@ def catch_up(claim: CatchUp, evidence: Evidence) -> Verdict:
 
 @_judge.register
 def time_ratio(claim: TimeRatio, evidence: Evidence) -> Verdict:
-    """Show the times per round of two policies here, and those of the paper."""
+    """Return the times per round of two policies, in the paper and here; they are not judged."""
     then = [evidence.paper_milliseconds[curve] for curve in claim.policies]
     text = f"in the paper {then[0]:g} ms / {then[1]:g} ms, {_times(then[0] / then[1])}"
     if all(curve in evidence.results for curve in claim.policies):
@@ -267,7 +269,7 @@ def time_ratio(claim: TimeRatio, evidence: Evidence) -> Verdict:
 
 
 def _times(ratio: float) -> str:
-    """Write a ratio of times; a small one with two significant digits."""
+    """Format a ratio of times, a small one with two significant digits."""
     return f"{ratio:.1f} times" if ratio >= 1.0 else f"{ratio:.2g} times"
 
 
@@ -286,7 +288,7 @@ def slope(claim: Slope, evidence: Evidence) -> Verdict:
 
 @_judge.register
 def below_bound(claim: BelowBound, evidence: Evidence) -> Verdict:
-    """Compare the mean at the horizon with C·log T."""
+    """Compare the mean regret at the horizon with C·log T."""
     result = evidence.results[claim.policy]
     mean = mean_interval(result.regret[:, -1], LEVEL)
     limit = evidence.bound * math.log(result.horizon)
@@ -299,7 +301,7 @@ def below_bound(claim: BelowBound, evidence: Evidence) -> Verdict:
 
 @_judge.register
 def near_bound(claim: NearBound, evidence: Evidence) -> Verdict:
-    """Compare the mean at the horizon, divided by C·log T, with two numbers."""
+    """Compare the mean regret at the horizon, divided by C·log T, with the window."""
     result = evidence.results[claim.policy]
     limit = evidence.bound * math.log(result.horizon)
     ratio = mean_interval(result.regret[:, -1] / limit, LEVEL)
@@ -312,7 +314,7 @@ def near_bound(claim: NearBound, evidence: Evidence) -> Verdict:
 
 @_judge.register
 def tail(claim: Tail, evidence: Evidence) -> Verdict:
-    """Count the runs that lose as with a wrong list; the interval of their share is exact."""
+    """Compare the share of runs that settled on a wrong list, with its exact interval."""
     rates = last_half_rates(evidence.results[claim.policy])
     border = claim.settled.border
     count = int((rates >= border).sum())
@@ -326,7 +328,7 @@ def tail(claim: Tail, evidence: Evidence) -> Verdict:
 
 @_judge.register
 def tail_order(claim: TailOrder, evidence: Evidence) -> Verdict:
-    """Compare the runs in which just one of two policies loses linearly (McNemar, exact)."""
+    """Compare the runs in which only one of two policies has linear regret (exact McNemar test)."""
     lighter, heavier = claim.policies
     border = claim.settled.border
     one, two = (evidence.results[policy] for policy in claim.policies)
@@ -339,25 +341,27 @@ def tail_order(claim: TailOrder, evidence: Evidence) -> Verdict:
     text = (
         f"of {shared.size:,} paired runs, {only_heavier:,} lose at least {border:g} per round "
         f"over the last half with {heavier} alone, {only_lighter:,} with {lighter} alone; "
-        f"{heavier}'s share of these {interval_text(share, 2)}, asked: above 0.5"
+        f"{heavier}'s share of these {interval_text(share, 2)}, required: above 0.5"
     )
     return Verdict(inside(share, 0.5, math.inf), text)
 
 
 @_judge.register
 def value_range(claim: Range, evidence: Evidence) -> Verdict:
-    """Compare the extremes of a parameter over all models; nothing is random here."""
+    """Compare the range of a parameter over all models with the paper's; nothing is random."""
     tables = json.loads((DATA / claim.file).read_text(encoding="utf-8"))
     values = np.concatenate([table[claim.parameter] for table in tables.values()])
     low, high = (round(float(x), claim.decimals) for x in (values.min(), values.max()))
-    text = f"{claim.parameter} runs from {low:g} to {high:g}, the paper has {claim.lowest:g} to "
+    text = (
+        f"{claim.parameter} ranges from {low:g} to {high:g}; in the paper from {claim.lowest:g} to "
+    )
     agree = (low, high) == (claim.lowest, claim.highest)
     return Verdict("holds" if agree else "fails", f"{text}{claim.highest:g}")
 
 
 @_judge.register
 def parameters(claim: Parameters, evidence: Evidence) -> Verdict:
-    """Match each row of a table with a model of its own; nothing is random here."""
+    """Match each row of the paper's table with one model; nothing is random."""
     found = []
     for model in evidence.models.values():
         attraction = np.asarray(model.params.attraction)

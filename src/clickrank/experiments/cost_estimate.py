@@ -1,4 +1,4 @@
-"""What an experiment would cost here, measured on a sample of it."""
+"""Estimate of the running time of experiments, measured on a sample of their models."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ from clickrank.experiments.simulation_plan import AnyCell, ManyCell, cells, many
 from clickrank.policies import Policy
 from clickrank.simulation import simulate
 
-#: The queries of MSLR-WEB30K's first fold that 004 tests on, and their mean number of documents.
+#: Number of test queries in the first fold of MSLR-WEB30K, which kveton2022 uses, and their mean
+#: number of documents.
 MSLR_QUERIES = 6306
 MSLR_DOCUMENTS = 120
-#: Shares of its grades 0 to 4.
+#: Shares of the grades 0 to 4 in MSLR-WEB30K.
 MSLR_GRADES = (0.515, 0.325, 0.134, 0.018, 0.008)
-#: How many models a policy is timed on, at most.
+#: Maximum number of models that a policy is timed on.
 SAMPLE = 6
-#: And for how many rounds.
+#: Maximum number of rounds that a policy is timed for.
 LONGEST = 20_000
 
 
 class Cost(NamedTuple):
-    """What a curve would cost."""
+    """The estimated cost of one curve."""
 
     experiment: str
     curve: str
@@ -48,19 +49,19 @@ class Cost(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """The costs of all curves, and what they were measured on."""
+    """The costs of all curves, and notes on how they were measured."""
 
     costs: list[Cost]
     notes: list[str]
 
     @property
     def hours(self) -> float:
-        """Hours of one core, all together."""
+        """Hours of one core, in total."""
         return sum(cost.hours for cost in self.costs)
 
     def table(self) -> Table:
         """Return the costs as a rich table."""
-        table = Table("experiment", "policy", "rounds", "µs a round", "on one core")
+        table = Table("experiment", "policy", "rounds", "µs per round", "on one core")
         for column in table.columns[2:]:
             column.justify = "right"
         for cost in self.costs:
@@ -75,7 +76,7 @@ class Estimate(NamedTuple):
 
 
 def _duration(hours: float) -> str:
-    """Return a duration as people say it.
+    """Format a duration.
 
     >>> _duration(5.512), _duration(0.01), _duration(0.0001)
     ('5.5 hours', '0.6 minutes', '0.4 seconds')
@@ -86,10 +87,10 @@ def _duration(hours: float) -> str:
 
 
 def estimate(experiments: Sequence[Experiment], scale: str | Scale, out: Path) -> Estimate:
-    """Time every curve on a few of its models, one run each on one thread, and multiply.
+    """Time every curve on a few of its models, with one run each on one thread, and extrapolate.
 
-    For judged queries no ranker is trained: scores are made up to be like theirs, and without data
-    so are the queries, to be like the paper's.
+    For judged queries no ranker is trained: random scores similar to those of rankers are used, and
+    without data also random queries similar to those of the paper.
     """
     costs, notes = [], []
     for experiment in experiments:
@@ -101,28 +102,28 @@ def estimate(experiments: Sequence[Experiment], scale: str | Scale, out: Path) -
                 cell = many_cell(spec, queries, size, figure, out)
                 costs.append(_cost(experiment, [cell], count))
             made_up = (
-                f"the test queries of MSLR-WEB30K are stood in for by made-up ones of "
-                f"{MSLR_DOCUMENTS} documents, with its shares of grades; "
+                f"the test queries of MSLR-WEB30K are replaced by random ones with "
+                f"{MSLR_DOCUMENTS} documents and the same shares of grades; "
             )
             notes.append(
                 f"{experiment.name}, {count:,} queries: {'' if figure.judged.path else made_up}"
-                "the rankers' scores are made up, right up to noise, and training them is not "
-                "counted."
+                "the scores of the rankers are random, correct up to noise, and the time to train "
+                "the rankers is not included."
             )
             continue
         try:
             planned = cells(experiment, size, out)
         except MissingData as error:
-            if len(experiments) == 1:  # asked for by its name
+            if len(experiments) == 1:  # the user named this experiment
                 raise
-            notes.append(f"{experiment.name} is left out: {error}")
+            notes.append(f"{experiment.name} is skipped: {error}")
             continue
         costs += [_cost(experiment, parts) for parts in planned.values()]
     return Estimate(costs, notes)
 
 
 def _judged_sample(judged: Judged, seed: int) -> tuple[dict[str, Instance], int]:
-    """Return a few queries, and how many there are."""
+    """Return a few queries, and the number of all queries."""
     rng = drawing(seed, "made-up queries")
     if not judged.path:
         return like_mslr(judged, rng), MSLR_QUERIES
@@ -132,7 +133,7 @@ def _judged_sample(judged: Judged, seed: int) -> tuple[dict[str, Instance], int]
 
 
 def like_mslr(judged: Judged, rng: np.random.Generator, n: int = SAMPLE) -> dict[str, Instance]:
-    """Make up queries that are to policies as those of MSLR-WEB30K."""
+    """Return random queries that are similar to those of MSLR-WEB30K."""
     found = {}
     for i in range(n):
         grades = rng.choice(len(MSLR_GRADES), size=MSLR_DOCUMENTS, p=MSLR_GRADES)
@@ -141,16 +142,16 @@ def like_mslr(judged: Judged, rng: np.random.Generator, n: int = SAMPLE) -> dict
 
 
 def made_up_scores(judged: Judged, grades: Ints, rng: np.random.Generator) -> Instance:
-    """Return a query with scores that are right up to noise."""
-    # Rankers err alike on a document, and each a little by itself.
+    """Return a query with random scores that are correct up to noise."""
+    # All rankers share an error on a document, and each adds a small one.
     error = rng.normal(0.0, 0.2, size=grades.size)
-    own = rng.normal(0.0, 0.05, size=(judged.rankers, grades.size))
-    scores = np.clip(np.array(judged.targets)[grades] + error + own, 0.01, 0.99)
+    single = rng.normal(0.0, 0.05, size=(judged.rankers, grades.size))
+    scores = np.clip(np.array(judged.targets)[grades] + error + single, 0.01, 0.99)
     return instance(judged, grades, scores)
 
 
 def _cost(experiment: Experiment, parts: Sequence[AnyCell], models: int | None = None) -> Cost:
-    """Return what a curve would cost; on so many models, if not on those of its cells."""
+    """Return the estimated cost of a curve on its cells, or on ``models`` models."""
     horizon = int(parts[0].checkpoints[-1])
     spent = min(horizon, LONGEST)
     runs = sum(len(cell.run_ids) for cell in parts)

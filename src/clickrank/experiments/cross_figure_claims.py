@@ -1,4 +1,4 @@
-"""Claims that speak of several figures of a paper: judged when the results of all are there."""
+"""Claims about several figures of a paper: judged when the results of all figures exist."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from clickrank.experiments.verdicts import Decision, Verdict
 
 
 def judged_across(outcomes: list[Outcome], known: list[Experiment]) -> list[Outcome]:
-    """Return the outcomes with the verdicts that need other figures of the same paper.
+    """Return the outcomes with the verdicts that depend on other figures of the same paper.
 
-    Each panel is judged at the usual level by itself, and their number follows from these verdicts.
+    A claim on the number of panels in which something holds counts the verdicts on the panels,
+    each of which is judged separately at the usual confidence level.
     """
     judged = [_with_elsewhere(outcome, outcomes) for outcome in outcomes]
     found = []
@@ -75,6 +76,6 @@ def _counted(
         asked = f"{panels.least} to {panels.most}"
     text = (
         f"here: {here.outcome}, {here.measured}; of {count} panels it holds in {totals['holds']} "
-        f"and is undecided in {open_ones}, asked: {asked}"
+        f"and is undecided in {open_ones}; required: {asked}"
     )
     return Verdict(decision, text, any(v.so_far for v in verdicts) or len(verdicts) < count)

@@ -1,4 +1,4 @@
-"""Click models from data: a registered name and a table of parameters."""
+"""Click models of figures: built from tables of parameters, read from files, or drawn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from clickrank.stats.beta_prior import Beta
 
 
 def parameters_of(name: str) -> dict[str, bool]:
-    """Return the parameters of a click model, each with whether it must be given.
+    """Return the parameters of a click model, each with whether it is required.
 
     >>> parameters_of("pbm")
     {'attraction': True, 'examination': True}
@@ -34,7 +34,7 @@ def parameters_of(name: str) -> dict[str, bool]:
 
 
 def build_model(name: str, parameters: Mapping[str, Any]) -> ClickModel:
-    """Make a click model by name.
+    """Return a click model, by its registered name.
 
     >>> build_model("pbm", {"attraction": [0.5, 0.3], "examination": [1.0]})
     PBM(n_items=2, n_positions=1)
@@ -54,13 +54,13 @@ def build_model(name: str, parameters: Mapping[str, Any]) -> ClickModel:
 
 
 def load_model(path: Path) -> ClickModel:
-    """Read a model from a JSON or TOML file: ``model``, its name, beside its parameters."""
+    """Read a model from a JSON or TOML file: the key ``model`` has its name, others parameters."""
     try:
         text = path.read_text(encoding="utf-8")
         table = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
     except OSError as error:
         raise InvalidValue(f"{path}: the file must be readable: {error.strerror}.") from error
-    except ValueError as error:  # of both parsers, and of the encoding
+    except ValueError as error:  # raised by both parsers, and for a wrong encoding
         raise InvalidValue(f"{path}: the file must be JSON or TOML: {error}.") from error
     if not isinstance(table, dict) or not isinstance(table.get("model"), str):
         raise InvalidValue(f"{path}: the file must be a table with the key 'model'.")
@@ -68,17 +68,17 @@ def load_model(path: Path) -> ClickModel:
 
 
 class Instance(NamedTuple):
-    """A click model, and what policies may be told of its items."""
+    """A click model, and what policies may be given about its items."""
 
     model: ClickModel
     prior: Beta | None = None
     scores: Floats | None = None  # (rankers, items)
-    tempered: Beta | None = None  # the prior whose votes count by how far the rankers agree
-    grades: Ints | None = None  # (items,), of a judged query
+    tempered: Beta | None = None  # the prior that weights the rankers' votes by their agreement
+    grades: Ints | None = None  # (items,): grades of the documents of a judged query
 
 
 def models_of(figure: Figure) -> dict[str, ClickModel]:
-    """Return the click models of a figure by label; a single one has the label ''."""
+    """Return the click models of a figure by label; a single model has the label ''."""
     if figure.model is not None:
         return {"": build_model(figure.model.name, figure.model.parameters)}
     assert figure.model_set is not None  # Figure has checked it
@@ -91,21 +91,21 @@ def models_of(figure: Figure) -> dict[str, ClickModel]:
 
 
 def drawing(seed: int, what: str, i: int = 0, j: int = 0) -> np.random.Generator:
-    """Return the generator of a thing that is drawn, never that of a run.
+    """Return the random generator for something that is drawn, never equal to that of a run.
 
-    Runs are named by two or three numbers, these by four.
+    The generators of runs are keyed by two or three numbers, these by four.
     """
     return generator(seed, DRAWINGS.index(what), i, j, 0)
 
 
-#: What is drawn; new things go to the end, or the others would be drawn anew.
+#: What is drawn. Additions must go to the end, or the others would be drawn differently.
 DRAWINGS = ("prior", "attraction", "features", "users", "made-up queries")
 
 
 def draw_instances(drawn: Drawn, seed: int) -> dict[str, Instance]:
     """Draw the priors, and the models from each, by label.
 
-    Each has random numbers of its own, the same for every kind of clicks.
+    Each has its own random numbers, which are the same for every kind of click model.
 
     >>> drawn = Drawn(name="dctr", items=3, parameters={"n_positions": 2}, draws=2, priors=2)
     >>> list(draw_instances(drawn, seed=0))
@@ -114,7 +114,7 @@ def draw_instances(drawn: Drawn, seed: int) -> dict[str, Instance]:
     return _drawn(msgspec.json.encode(drawn), seed)
 
 
-@functools.lru_cache(maxsize=64)  # asked for when planning, and again for the report
+@functools.lru_cache(maxsize=64)  # needed for the plan, and again for the report
 def _drawn(encoded: bytes, seed: int) -> dict[str, Instance]:
     drawn = msgspec.json.decode(encoded, type=Drawn)
     found = {}
@@ -128,7 +128,7 @@ def _drawn(encoded: bytes, seed: int) -> dict[str, Instance]:
 
 
 def draw_linear(linear: Linear, seed: int) -> dict[str, Instance]:
-    """Draw items and weights, by label; each model has random numbers of its own.
+    """Draw items and weights, by label; each model has its own random numbers.
 
     >>> linear = Linear(name="dctr", items=9, features=3, parameters={"n_positions": 2}, draws=2)
     >>> draw_linear(linear, seed=0)["1"].model.features
@@ -159,9 +159,10 @@ def _draw_prior(drawn: Drawn, rng: np.random.Generator) -> Beta:
 
 
 def largest(table: dict[str, Any], items: int | None, positions: int | None) -> dict[str, Any]:
-    """Keep the most attractive items and the most examined positions, in decreasing order.
+    """Return the parameters of the most attractive items and the most examined positions.
 
-    A model that has no examination is told the number of positions instead.
+    Both are sorted in decreasing order. A model without examination is given the number of
+    positions instead.
 
     >>> table = {"attraction": [0.1, 0.3, 0.2], "examination": [0.5, 0.2, 1.0]}
     >>> largest(table, items=2, positions=2)
@@ -169,11 +170,11 @@ def largest(table: dict[str, Any], items: int | None, positions: int | None) -> 
     >>> largest({"attraction": [0.1, 0.3, 0.2]}, items=2, positions=1)
     {'attraction': [0.3, 0.2], 'n_positions': 1}
     """
-    kept = dict(table)
+    found = dict(table)
     if items is not None:
-        kept["attraction"] = sorted(table["attraction"], reverse=True)[:items]
+        found["attraction"] = sorted(table["attraction"], reverse=True)[:items]
     if positions is not None and "examination" in table:
-        kept["examination"] = sorted(table["examination"], reverse=True)[:positions]
+        found["examination"] = sorted(table["examination"], reverse=True)[:positions]
     elif positions is not None:
-        kept["n_positions"] = positions
-    return kept
+        found["n_positions"] = positions
+    return found

@@ -1,8 +1,8 @@
-"""Experiments as data: the structs that the TOML files of a paper are decoded into.
+"""Specifications of figures: the structs that the TOML files of a paper are decoded into.
 
-papers/<paper>/<figure>.toml     models, policies, horizon and runs of one figure: `Figure`
-papers/<paper>/expected.toml     the paper's claims about its figures: `Expected`
-papers/<paper>/settings.toml     click models that panels of several figures share: `Setting`
+papers/<paper>/<figure>.toml     models, policies, horizon and runs of one figure (`Figure`)
+papers/<paper>/expected.toml     the paper and its claims about the figures (`Expected`)
+papers/<paper>/settings.toml     click models shared by panels of several figures (`Setting`)
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from clickrank.experiments.model_sources import (
 
 
 class KnownPrior(Spec, frozen=True, kw_only=True):
-    """A Beta prior that a policy is given for every item, whatever the true one."""
+    """A Beta prior that a policy is given for every item, whatever the true prior."""
 
     alpha: float
     beta: float
@@ -41,21 +41,21 @@ class PolicySpec(Spec, frozen=True, kw_only=True):
     Parameters
     ----------
     name, settings
-        Its registered name, and what it is given.
+        The registered name of the policy, and its parameters.
     label
-        What its curve is called; by default as the policy.
+        The name of the curve; by default that of the policy.
     beyond
-        The paper's figure does not show it.
+        Whether the curve is not in the paper's figure.
     mismatch
-        It is meant to meet clicks that it does not assume.
+        Whether the policy is run on clicks that it does not assume.
     share
-        It is stopped after this share of the rounds.
+        The policy is stopped after this share of the rounds.
     milliseconds
-        How long the paper says that a round of it takes.
+        The time per round that the paper reports.
     knows
-        What it is given: "nothing", the "prior" that comes with each model, the "tempered" one, in
-        which the offline rankers' votes count by how far they agree, their "scores", or one prior
-        for all models.
+        What the policy is given: "nothing"; the "prior" that comes with each model; the "tempered"
+        prior, which weights the votes of the offline rankers by their agreement; the "scores" of
+        the rankers; or one prior for all models.
     """
 
     name: str
@@ -68,7 +68,7 @@ class PolicySpec(Spec, frozen=True, kw_only=True):
     knows: Literal["nothing", "prior", "tempered", "scores"] | KnownPrior = "nothing"
 
     def __post_init__(self) -> None:
-        """Check the share."""
+        """Check that the share is in range."""
         if not 0.0 < self.share <= 1.0:
             raise ValueError("share must be above 0 and at most 1")
 
@@ -79,15 +79,16 @@ class PolicySpec(Spec, frozen=True, kw_only=True):
 
 
 class AtPoint(PolicySpec, frozen=True, kw_only=True):
-    """A policy at a place of a sweep: what it plays on there, and what its curve is there."""
+    """A policy at one point of a sweep, with the source of its models there."""
 
     source: Drawn | Linear
 
 
 class Scale(Spec, frozen=True, kw_only=True):
-    """How much to simulate: of a grid, one in ``thin`` values along each axis.
+    """How much to simulate.
 
-    Of many drawn models the first ``models``, by default all.
+    Of a grid, one in ``thin`` values is used along each axis; of many drawn models, the first
+    ``models``, by default all.
     """
 
     horizon: int
@@ -103,7 +104,7 @@ class Scale(Spec, frozen=True, kw_only=True):
 
 
 class Axis(Spec, frozen=True, kw_only=True):
-    """A parameter of a policy, and the values tried."""
+    """A parameter of a policy, and its values."""
 
     parameter: str
     values: list[float]
@@ -138,7 +139,7 @@ class Grid(Spec, frozen=True, kw_only=True):
 
 
 class Setting(Spec, frozen=True, kw_only=True):
-    """What the policies of a panel play on, under a title; see `Figure`."""
+    """What the policies of a panel are played on, with a title; see `Figure`."""
 
     title: str
     model: Model | None = None
@@ -150,18 +151,18 @@ class Setting(Spec, frozen=True, kw_only=True):
 
 
 class Panel(Spec, frozen=True, kw_only=True):
-    """One of several parts of a figure, which differ in what the policies play on.
+    """One of several parts of a figure, which differ in what the policies are played on.
 
     Parameters
     ----------
     suffix
-        What follows the figure's name in the panel's.
+        The suffix that makes the panel's name from the figure's.
     setting
         The name of a `Setting`.
     settings
-        What policies are given here besides, or other than in the other panels, by curve.
+        Additional or different parameters of policies in this panel, by curve.
     scale
-        How much to simulate here, where it is not as much as in the other panels.
+        How much to simulate, if it differs from the other panels.
     """
 
     suffix: str
@@ -178,38 +179,37 @@ class Figure(Spec, frozen=True, kw_only=True):
     title
         What it shows.
     model, model_set, drawn, linear, judged, movielens
-        The click model, or many of them; exactly one of these, unless there are panels.
+        The click model, or the source of many; exactly one of these, unless there are panels.
     panels
-        The parts of the figure: each becomes a figure of its own, on a setting of the paper.
+        The parts of the figure; each becomes a separate figure on a setting of the paper.
     policies
         The curves, in drawing order.
     grid
-        A policy with many settings, drawn as a map of the regret at the horizon.
+        A policy with many parameter values, drawn as a map of the regret at the horizon.
     sweep
-        The regret at the horizon is drawn along an axis: over priors with drawn models, over the
-        number of items or features with linear ones.
+        The regret at the horizon is drawn along an axis: over priors of drawn models, or over the
+        number of items or features of linear models.
     scale
-        How much to simulate, by the name of the scale. With a model set of which each model is
-        played, runs are runs on each.
+        How much to simulate, by the name of the scale. With a model set whose models are all
+        played, it gives the number of runs on each.
     counted_positions
-        Regret is that of so many positions from the top; by default of all.
+        Number of positions, from the top, that regret is computed on; by default all.
     timed
-        The figure is about computation time: runs are not played side by side.
+        Whether the figure is about computation time; its runs are not played in parallel.
     seed
-        Decides all that is random.
+        Seed of all random numbers.
     bound
-        The bound to draw in: "pbm" is the lower one of position-based clicks, "bayes" the upper one
-        of kveton2022 that holds for drawn models. "linear" is the upper one of li2019 for sweeps of
-        linear models; it is in the table and in claims, and not drawn.
+        The bound to draw: "pbm" is the lower bound for position-based clicks, "bayes" the upper
+        bound of kveton2022 for drawn models. "linear" is the upper bound of li2019 for sweeps of
+        linear models; it is used in the table and in claims, and not drawn.
     references
-        Other bounds to draw, by their names in `experiments.references`, where they are not
-        vacuous.
+        Other bounds to draw where they are not vacuous, by their names in `bound_lines`.
     yscale
-        The vertical axis.
+        The scale of the vertical axis.
     survival
-        Whether to show how the regret at the horizon is spread over runs.
+        Whether to show the distribution of the regret at the horizon over runs.
     differences
-        What is done otherwise than in the paper, or is not said there.
+        Differences from the paper, and choices that the paper does not specify.
     """
 
     title: str
@@ -234,7 +234,7 @@ class Figure(Spec, frozen=True, kw_only=True):
     differences: list[str] = []
 
     def __post_init__(self) -> None:
-        """Check what goes together."""
+        """Check that the fields are consistent."""
         places = (
             self.model, self.model_set, self.drawn, self.linear, self.judged, self.movielens,
             self.panels or None,
@@ -246,7 +246,7 @@ class Figure(Spec, frozen=True, kw_only=True):
             raise ValueError("scale must have the tables quick and paper")
         curves = [policy.curve for policy in self.curves()]
         if not curves or len(set(curves)) < len(curves):
-            raise ValueError("policies must be given, each with a label of its own")
+            raise ValueError("policies must be given, each with a different label")
         if self.bound == "pbm" and self.model is None:
             raise ValueError("bound must not be 'pbm' without a model")
         if self.bound == "bayes" and not (self.drawn or self.panels):
@@ -255,27 +255,27 @@ class Figure(Spec, frozen=True, kw_only=True):
             raise ValueError("the bound 'linear' needs a sweep of linear models")
         if self.sweep and not (self.drawn or self.linear or self.panels):
             raise ValueError("a sweep needs drawn or linear models")
-        strange = sorted(set(self.references) - set(LINES))
-        if strange:
-            raise ValueError(f"references must be among {', '.join(LINES)}, not {strange}")
+        unknown = sorted(set(self.references) - set(LINES))
+        if unknown:
+            raise ValueError(f"references must be among {', '.join(LINES)}, not {unknown}")
         suffixes = {panel.suffix for panel in self.panels}
         if len(suffixes) < len(self.panels):
             raise ValueError("panels must have different suffixes")
         for panel in self.panels:
-            strangers = set(panel.settings) - set(curves)
-            if strangers:
-                raise ValueError(f"panel {panel.suffix!r} sets unknown curves {sorted(strangers)}")
+            extra = set(panel.settings) - set(curves)
+            if extra:
+                raise ValueError(f"panel {panel.suffix!r} sets unknown curves {sorted(extra)}")
 
     @property
     def many(self) -> bool:
-        """Whether it plays on many models that are drawn, or that each come with something."""
+        """Whether the policies are played on many drawn models, queries or splits of users."""
         places = (self.drawn, self.linear, self.judged, self.movielens)
         return any(place is not None for place in places)
 
     def curves(self, scale: Scale | None = None) -> list[PolicySpec]:
         """Return all policies in drawing order: those listed, then those of the grid.
 
-        In a sweep, each at every place of it.
+        In a sweep, each policy is returned once per point.
         """
         source = self.drawn or self.linear
         if self.sweep is not None and source is not None:
@@ -288,7 +288,7 @@ class Figure(Spec, frozen=True, kw_only=True):
         return [*self.policies, *(self.grid.policies(thin) if self.grid else [])]
 
     def split(self, settings: dict[str, Setting]) -> dict[str, Figure]:
-        """Return the panels as figures, by suffix; a figure without panels is its own."""
+        """Return the panels as figures, by suffix; a figure without panels has the suffix ""."""
         if not self.panels:
             return {"": self}
         return {panel.suffix: self._panel(panel, settings) for panel in self.panels}
@@ -317,14 +317,14 @@ class Figure(Spec, frozen=True, kw_only=True):
 
 
 def _at(policy: PolicySpec, source: Drawn | Linear, sweep: Sweep, point: Point) -> AtPoint:
-    """Return a policy at a place of a sweep."""
+    """Return a policy at one point of a sweep."""
     fields = {key: getattr(policy, key) for key in policy.__struct_fields__}
-    fields["label"] = sweep.curve(policy.curve, point.at)
+    fields["label"] = sweep.curve(policy.curve, point.place)
     return AtPoint(**fields, source=point.replaced(source))
 
 
 class Paper(Spec, frozen=True, kw_only=True):
-    """Where the experiments come from."""
+    """The paper that experiments come from."""
 
     title: str
     authors: str
@@ -341,9 +341,9 @@ class Expected(Spec, frozen=True, kw_only=True):
 
 
 class Experiment(Spec, frozen=True, kw_only=True):
-    """One figure, or panel of one, with its place and its claims.
+    """One figure or panel, with its names and its claims.
 
-    ``data`` is the folder of the data that it is played on, if one was given.
+    ``data`` is the path of the data set that it is played on, if one was given.
     """
 
     paper_id: str
@@ -356,7 +356,7 @@ class Experiment(Spec, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """Return its place among results and in the report: each data set has its own."""
+        """Return the name of its results and of its section in the report, one per data set."""
         if not self.data:
             return self.name
         digest = hashlib.sha256(self.data.encode()).hexdigest()[:8]

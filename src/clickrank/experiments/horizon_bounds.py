@@ -1,4 +1,4 @@
-"""Upper bounds for the curves of a figure: of kveton2022 for drawn models, of li2019 for linear."""
+"""Upper bounds on the regret at the horizon, by kveton2022 (drawn models) and li2019 (linear)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def upper_bounds(
 
 
 def upper_bound(model: ClickModel, prior: Beta, horizon: int) -> float:
-    """Return the bound for clicks of the model's kind and a prior, with δ = 1/horizon."""
+    """Return the bound for a click model of this kind and a prior, with δ = 1/horizon."""
     n_items, n_positions = model.n_items, model.n_positions
     if isinstance(model, DCTR):
         return dctr_bayes_bound(prior, n_items, n_positions, horizon)
@@ -47,4 +47,4 @@ def upper_bound(model: ClickModel, prior: Beta, horizon: int) -> float:
         return cascade_bayes_bound(prior, n_items, n_positions, horizon)
     if isinstance(model, DCM):
         return dcm_bayes_bound(prior, n_items, model.satisfaction, horizon)
-    raise DoesNotApply(f"upper_bound: there is none for {model.name} clicks.")
+    raise DoesNotApply(f"upper_bound: no upper bound is known for {model.name} clicks.")

@@ -1,8 +1,8 @@
-"""From judged queries to click models and priors: the real-world experiment of kveton2022.
+"""Judged queries as click models with priors: the real-world experiment of kveton2022.
 
-Offline rankers learn from the training queries. On a test query they score every document, the
-scores become its prior, and its grades decide how people click. Scores are kept on disk: training
-takes longer than the rest.
+Offline rankers are trained on the training queries and score every document of the test queries.
+The scores of a document become its prior, and its grade determines how people click. The scores are
+saved, because training takes longer than everything else.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from clickrank.priors.ranker_prior import ranker_description, require_rankers
 
 
 def judged_instances(judged: Judged, seed: int, cache: Path) -> dict[str, Instance]:
-    """Return the test queries by number; what the rankers say is kept in a folder."""
+    """Return the test queries by number; the scores of the rankers are saved in a folder."""
     return cached_instances(msgspec.json.encode(judged), seed, cache)
 
 
-@functools.lru_cache(maxsize=2)  # asked for when planning, and again for the report
+@functools.lru_cache(maxsize=2)  # needed for the plan, and again for the report
 def cached_instances(encoded: bytes, seed: int, cache: Path) -> dict[str, Instance]:
     """Return the test queries of an encoded `Judged`, which can be the key of a cache."""
     judged = msgspec.json.decode(encoded, type=Judged)
     train, test = load_queries(judged.path)
     scores = _scores(judged, train, test, seed, cache)
-    votes = effective_votes(scores)  # of all queries: a single one may have a single document
+    votes = effective_votes(scores)  # of all queries, because one query may have only one document
     found = {}
     for i, qid in enumerate(test):
         rows = slice(int(test.offsets[i]), int(test.offsets[i + 1]))
@@ -53,14 +53,15 @@ def cached_instances(encoded: bytes, seed: int, cache: Path) -> dict[str, Instan
 
 
 def instance(judged: Judged, grades: Ints, scores: Floats, votes: float | None = None) -> Instance:
-    """Return one query: the click model of its grades, and the priors of its scores.
+    """Return one query: the click model from its grades, and the priors from its scores.
 
-    ``votes`` is how many views the tempered prior is worth; by default as many as these scores say.
+    ``votes`` is the number of views that the tempered prior counts for; by default it is estimated
+    from these scores.
     """
     if int(grades.max()) >= len(judged.attraction):
         rule = f"grades must be at most {len(judged.attraction) - 1}"
         raise invalid("judged queries", rule, int(grades.max()))
-    # Only the example's queries are small: other data get the paper's lists, or all documents.
+    # Only the queries of the example are small; other data have the lists of the paper.
     one_in = 1 if judged.path else judged.one_in
     n_positions = min(judged.positions, math.ceil(grades.size / one_in))
     attraction = np.array(judged.attraction)[grades]
@@ -78,7 +79,7 @@ def instance(judged: Judged, grades: Ints, scores: Floats, votes: float | None =
 
 
 def ndcg(grades: Ints, scores: Floats, n_positions: int) -> float:
-    """Return the discounted cumulative gain of the items by these scores, of the best possible.
+    """Return the normalised discounted cumulative gain of the order by these scores.
 
     Gains are 2^grade - 1, discounts log2(rank + 1). NaN if no document has a grade above 0.
 
@@ -95,7 +96,7 @@ def ndcg(grades: Ints, scores: Floats, n_positions: int) -> float:
 
 
 def rankers_quality(instances: Mapping[str, Instance]) -> str:
-    """Say how well the offline rankers rank the test queries, alone and together."""
+    """Return a sentence on how well the offline rankers rank the test queries."""
     alone, together, chance = [], [], []
     rng = np.random.default_rng(0)
     for each in instances.values():
@@ -118,7 +119,7 @@ def rankers_quality(instances: Mapping[str, Instance]) -> str:
 
 
 def load_queries(path: str) -> tuple[JudgedQueries, JudgedQueries]:
-    """Read the training and the test queries of a folder; of the shipped example if it is empty."""
+    """Read the training and test queries of a folder, or of the shipped example if it is empty."""
     if not path:
         return load_example("train"), load_example("test")
     train, test = load_letor(_file(path, "train")), load_test_queries(path)
@@ -140,12 +141,12 @@ def _file(path: str, part: str) -> Path:
         found = folder / f"{part}.txt{ending}"
         if found.is_file():
             return found
-    rule = "a folder of judged queries must have train.txt and test.txt, as they are or compressed"
-    raise MissingData(f"{path}: {rule}; {part}.txt is not there.")
+    rule = "a folder of judged queries must have train.txt and test.txt, which may be compressed"
+    raise MissingData(f"{path}: {rule}; {part}.txt is missing.")
 
 
 def holds_queries(folder: Path) -> bool:
-    """Say whether a folder holds judged queries."""
+    """Return whether a folder has judged queries."""
     try:
         return all(_file(str(folder), part) for part in ("train", "test"))
     except MissingData:
@@ -155,16 +156,16 @@ def holds_queries(folder: Path) -> bool:
 def _scores(
     judged: Judged, train: JudgedQueries, test: JudgedQueries, seed: int, cache: Path
 ) -> Floats:
-    """Return what each ranker says of each document, from disk if it was asked before."""
+    """Return the score of each document by each ranker, read from disk if they were saved."""
     require_rankers()
     path = cache / f"scores-{scores_key(judged, train, test, seed)}.npz"
     try:
         with np.load(path, allow_pickle=False) as file:
-            kept: Floats = file["scores"]
-            if kept.shape == (judged.rankers, test.n_rows):
-                return kept
+            saved: Floats = file["scores"]
+            if saved.shape == (judged.rankers, test.n_rows):
+                return saved
     except (OSError, ValueError, KeyError, EOFError):
-        pass  # not there, or not whole: trained anew
+        pass  # missing or damaged: the rankers are trained again
     scores = ranker_scores(
         train, test, m=judged.rankers, share=judged.share, relevance=judged.targets, seed=seed
     )
@@ -177,7 +178,7 @@ def _scores(
 
 
 def scores_key(judged: Judged, train: JudgedQueries, test: JudgedQueries, seed: int) -> str:
-    """Hash all that decides the scores."""
+    """Return a hash of everything that determines the scores."""
     facts = (judged.rankers, judged.share, judged.targets, seed, ranker_description())
     digest = hashlib.sha256(repr(facts).encode())
     for queries in (train, test):

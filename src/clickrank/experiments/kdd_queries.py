@@ -1,8 +1,8 @@
-"""From the log of KDD Cup 2012 to click models: the queries of lagree2016, section 5.2.
+"""Queries of the log of KDD Cup 2012 as click models (lagree2016, section 5.2).
 
-For every query, ads that were not displayed at least 1,000 times at every position are left out,
-and then queries with fewer than 5 ads. Each query that is left gets a position-based model of its
-own, at the maximum of the likelihood.
+For every query, ads that were displayed fewer than 1,000 times at some position are left out, and
+then queries with fewer than 5 ads. A position-based model is fitted to each remaining query by
+maximum likelihood.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from clickrank.errors import InvalidValue, MissingData
 from clickrank.fit import fit_pbm
 from clickrank.logs import Counts
 
-#: What the paper keeps of the log.
+#: Which ads and queries the paper uses.
 MIN_DISPLAYS = 1_000
 MIN_ADS = 5
-#: The name of the log in the archive of the competition, as it is or compressed.
+#: File names of the log in the archive of the competition, plain or compressed.
 NAMES = ("training.txt", "training.txt.gz", "training.txt.bz2", "training.txt.xz", "training.zip")
 FIELDS = 12
 
@@ -31,13 +31,13 @@ class FittedQuery(NamedTuple):
 
     model: PBM
     displays: int
-    dominance: float  # the first singular value of the click rates over the second
+    dominance: float  # first singular value of the click rates, divided by the second
 
 
 def log_file(path: str | Path) -> Path | None:
-    """Return the log that is meant by a file, or by a folder that holds it; None if there is none.
+    """Return the path of the log, given as a file or as its folder; None if there is none.
 
-    A file counts by its name, or if its first line is one of the log's: twelve numbers.
+    A file is recognised by its name, or by twelve numbers in its first line.
     """
     place = Path(path)
     if not place.is_file():
@@ -50,39 +50,39 @@ def log_file(path: str | Path) -> Path | None:
 
 
 def holds_log(path: Path) -> bool:
-    """Say whether a path is that of the log, or of a folder with it."""
+    """Return whether a path is that of the log or of its folder."""
     return log_file(path) is not None
 
 
 def fitted_queries(path: str) -> dict[str, FittedQuery]:
-    """Return the queries of a log by their numbers; they are fitted once in a process."""
+    """Return the queries of a log by number; each process fits them once."""
     file = log_file(path)
     if file is None:
-        raise MissingData(f"{path}: there is no log of KDD Cup 2012, training.txt.")
+        raise MissingData(f"{path}: the log of KDD Cup 2012, training.txt, is missing.")
     return _fitted(str(file), file.stat().st_mtime_ns)
 
 
-@functools.lru_cache(maxsize=2)  # asked for when planning, and again for the report
+@functools.lru_cache(maxsize=2)  # needed for the plan, and again for the report
 def _fitted(file: str, changed: int) -> dict[str, FittedQuery]:
     from clickrank.logs import open_log
 
-    # The paper's log has a click or none in each line: a line is one display.
+    # In the paper's log, each line is one display with at most one click.
     with open_log(file, "kdd-2012", columns={"click": "Click"}) as log:
-        kept = {"min_displays": MIN_DISPLAYS, "min_items": MIN_ADS}
+        filters = {"min_displays": MIN_DISPLAYS, "min_items": MIN_ADS}
         try:
-            counts = log.counts(with_lists=False, **kept)
+            counts = log.counts(with_lists=False, **filters)
         except InvalidValue as error:
-            if log.n_queries(**kept) or not log.n_queries():  # another fault
+            if log.n_queries(**filters) or not log.n_queries():  # the error has another cause
                 raise
             raise InvalidValue(
                 f"{file}: no query has {MIN_ADS} ads that were shown at least {MIN_DISPLAYS:,} "
-                "times at every position; the paper leaves out all others."
+                "times at every position; the paper uses no others."
             ) from error
     return {str(query): fitted(counts.of_query(query)) for query in counts.queries.tolist()}
 
 
 def fitted(counts: Counts) -> FittedQuery:
-    """Fit one query, whose ads were all displayed at every position."""
+    """Fit the model of one query, all of whose ads were displayed at every position."""
     cells = counts.cells
     rates = np.zeros((counts.n_pairs, counts.n_positions))
     rates[cells.pair, cells.position] = cells.clicked / cells.shown
@@ -96,12 +96,12 @@ def fitted(counts: Counts) -> FittedQuery:
 
 
 def log_notes(queries: dict[str, FittedQuery]) -> list[str]:
-    """Say what the paper says of its queries: ads, displays, and how close they are to rank one."""
+    """Return a sentence with the facts that the paper gives about its queries."""
     smallest = min(query.dominance for query in queries.values())
     ads = [query.model.n_items for query in queries.values()]
     return [
         f"{len(queries)} queries with {min(ads)} to {max(ads)} ads, of "
         f"{sum(query.displays for query in queries.values()):,} displays. The first singular value "
-        f"of the click rates by ad and position is at least {smallest:.1f} times the second, as "
-        "the position-based model has it, where they are of rank one."
+        f"of the click rates by ad and position is at least {smallest:.1f} times the second. In "
+        "the position-based model the click rates have rank one."
     ]

@@ -1,4 +1,4 @@
-"""What policies play on, as data: a click model, a file of them, drawn ones, or judged queries."""
+"""Sources of click models in specifications: given, from a file, drawn, or made from data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of all specs: read-only, and a misspelt key is an error."""
+    """Base of all specifications: read-only, and an unknown key is an error."""
 
 
 class Model(Spec, frozen=True, kw_only=True):
@@ -19,26 +19,26 @@ class Model(Spec, frozen=True, kw_only=True):
 
 
 class ModelSet(Spec, frozen=True, kw_only=True):
-    """Many click models of one kind, the same for all policies.
+    """Several click models of one kind, the same for all policies.
 
     Parameters
     ----------
     name
-        The registered name of the kind.
+        The registered name of the click model.
     file
-        A file of the data folder: a JSON object from labels to the parameters of a model.
+        A file in the data folder: a JSON object that maps labels to the parameters of a model.
     runs
-        "random": each run draws one of the models. "each": as many runs on every model.
+        "random": each run uses a randomly drawn model. "each": every model gets all the runs.
     first
-        Keep this many models, the first of the file; by default all.
+        Number of models to use, from the beginning of the file; by default all.
     items
-        Keep this many items of each, the most attractive; by default all.
+        Number of items to use of each model, the most attractive ones; by default all.
     positions
-        Keep this many positions, the most examined, and sort them so; by default all as they are.
+        Number of positions to use, the most examined first; by default all in their order.
     log
-        Whether the log of KDD Cup 2012 may take the file's place: the models are then fitted to it.
+        Whether the models may be fitted to the log of KDD Cup 2012 instead of read from the file.
     path
-        The log, or the folder that holds it; the file is used if it is empty.
+        The path of the log or of its folder; if empty, the file is used.
     """
 
     name: str
@@ -57,17 +57,17 @@ class Drawn(Spec, frozen=True, kw_only=True):
     Parameters
     ----------
     name, parameters
-        The registered name of the kind, and its parameters besides the attraction.
+        The registered name of the click model, and its parameters other than the attraction.
     items
-        How many items there are.
+        The number of items.
     alpha
-        α of every item; or two whole numbers between which that of each item is drawn evenly.
+        α of every item, or two integers between which α of each item is drawn uniformly.
     beta
-        β of every item. In a sweep its points say both.
+        β of every item. In a sweep, its points give α and β.
     priors
-        How often α is drawn.
+        The number of priors to draw.
     draws
-        How many models are drawn from each prior.
+        The number of models to draw from each prior.
     """
 
     name: str
@@ -79,29 +79,29 @@ class Drawn(Spec, frozen=True, kw_only=True):
     draws: int
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check that the numbers are in range."""
         for key in ("items", "priors", "draws"):
             if getattr(self, key) < 1:
                 raise ValueError(f"{key} must be at least 1")
         if isinstance(self.alpha, tuple) and not 1 <= self.alpha[0] <= self.alpha[1]:
-            raise ValueError("alpha must be two whole numbers of at least 1, the smaller first")
+            raise ValueError("alpha must be two integers of at least 1, the smaller first")
 
 
 class Linear(Spec, frozen=True, kw_only=True):
-    """Click models with attractions linear in features, drawn (li2019, section 5).
+    """Randomly drawn click models whose attraction is linear in features (li2019, section 5).
 
     Parameters
     ----------
     name, parameters
-        The registered name of the kind, and its parameters besides the attraction.
+        The registered name of the click model, and its parameters other than the attraction.
     items, features
-        How many items there are, and by how many numbers each is described: Gaussian ones, put on
-        a sphere, and a constant (li2019, eq. 12).
+        The numbers of items and of features. The features of an item are Gaussian numbers, scaled
+        to a sphere, and a constant (li2019, eq. 12).
     orthogonal
-        Each item has a feature of its own instead, which tells nothing about others, and an
-        attraction drawn evenly between 0 and 1. There must be as many features as items.
+        Whether each item has a separate feature instead, which says nothing about other items, and
+        an attraction drawn uniformly from [0, 1]. There must be as many features as items.
     draws
-        How many models are drawn.
+        The number of models to draw.
     """
 
     name: str
@@ -112,33 +112,33 @@ class Linear(Spec, frozen=True, kw_only=True):
     draws: int
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check that the numbers are in range."""
         if self.items < 1 or self.draws < 1 or self.features < 2:
             raise ValueError("items and draws must be at least 1, features at least 2")
         if self.orthogonal and self.features != self.items:
-            raise ValueError("features must be as many as items where they are orthogonal")
+            raise ValueError("orthogonal features must be as many as items")
 
 
 class MovieLens(Spec, frozen=True, kw_only=True):
     """Movies as items: features from the ratings of some users, attraction from those of others.
 
-    li2019, section 5: the movies with most ratings, and the users who rate most of them, are kept;
-    the users are split at random. A singular-value decomposition of what the first ones rated
-    describes the movies (eq. 12), and a least-squares fit of the share of the others who rated a
-    movie gives the weights.
+    As in li2019, section 5, the movies with most ratings and the users who rate most of them are
+    selected, and the users are split at random. The singular value decomposition of the ratings of
+    the first group gives the features of the movies (eq. 12). The weights are a least-squares fit
+    of the share of users in the second group who rated a movie.
 
     Parameters
     ----------
     name, parameters
-        The registered name of the click model, and its parameters besides the attraction.
+        The registered name of the click model, and its parameters other than the attraction.
     path
-        The folder with MovieLens's ratings.csv; by default the first of `movielens.FOLDERS`.
+        The folder with ratings.csv of MovieLens; by default the first of `movielens.FOLDERS`.
     movies, features
-        How many movies are kept, and by how many numbers each is described.
+        The numbers of movies and of features.
     describing, rating
-        How many users describe the movies, and how many others rate them, at most.
+        The number of users in the first group, and the maximum number in the second.
     draws
-        How often the users are split.
+        The number of random splits of the users.
     """
 
     name: str = "dctr"
@@ -152,38 +152,39 @@ class MovieLens(Spec, frozen=True, kw_only=True):
 
 
 class Point(Spec, frozen=True, kw_only=True):
-    """A place on the axis of a sweep, and what the models have there.
+    """A point on the axis of a sweep, and the parameters of the models there.
 
-    The prior, α and β, of drawn models; the numbers of items and features of linear ones.
+    These are α and β of the prior of drawn models, or the numbers of items and features of linear
+    models. The key of ``place`` in files is ``at``.
     """
 
-    at: float
+    place: float = msgspec.field(name="at")
     alpha: float | None = None
     beta: float | None = None
     items: int | None = None
     features: int | None = None
 
     def replaced(self, source: Drawn | Linear) -> Drawn | Linear:
-        """Return a source of models with what this place says about it."""
+        """Return a source of models with the parameters of this point."""
         fields = ("items", "features") if isinstance(source, Linear) else ("alpha", "beta")
-        said = {key: getattr(self, key) for key in ("alpha", "beta", "items", "features")}
-        said = {key: value for key, value in said.items() if value is not None}
-        if not said or not set(said) <= set(fields):
+        keys = ("alpha", "beta", "items", "features")
+        given = {key: getattr(self, key) for key in keys if getattr(self, key) is not None}
+        if not given or not set(given) <= set(fields):
             raise ValueError(f"points must give {' or '.join(fields)}")
-        return msgspec.structs.replace(source, **said)
+        return msgspec.structs.replace(source, **given)
 
 
 class Sweep(Spec, frozen=True, kw_only=True):
-    """Models along an axis: the figure shows the regret at the horizon over it.
+    """Models along an axis; the figure shows the regret at the horizon over this axis.
 
     Parameters
     ----------
     label
-        The axis, as in ``γ``.
+        The label of the axis, as in ``γ``.
     points
-        Places on the axis, in order, each with what the models have there.
+        The points on the axis, in increasing order.
     xscale
-        The axis's scale.
+        The scale of the axis.
     """
 
     label: str
@@ -191,39 +192,39 @@ class Sweep(Spec, frozen=True, kw_only=True):
     xscale: Literal["log", "linear"] = "linear"
 
     def __post_init__(self) -> None:
-        """Check that there is something to compare."""
-        places = [point.at for point in self.points]
+        """Check the points."""
+        places = [point.place for point in self.points]
         if len(places) < 2 or places != sorted(set(places)):
             raise ValueError("points must be at least two, in increasing order")
 
-    def curve(self, policy: str, at: float) -> str:
-        """Return the name of a policy's curve at a place."""
-        return f"{policy} {self.label}={at:g}"
+    def curve(self, policy: str, place: float) -> str:
+        """Return the name of a policy's curve at a point of the axis."""
+        return f"{policy} {self.label}={place:g}"
 
 
 class Judged(Spec, frozen=True, kw_only=True):
     """Queries with graded documents: clicks follow the grades, priors come from offline rankers.
 
-    Rankers are trained on the training queries, and give every document of a test query a score
-    each. Clicks on the test queries are simulated.
+    Rankers are trained on the training queries and score every document of the test queries.
+    Clicks on the test queries are simulated.
 
     Parameters
     ----------
     name
         The registered name of the click model.
     path
-        A folder with train.txt and test.txt in the LETOR format; by default the example that comes
+        A folder with train.txt and test.txt in the LETOR format; by default the example shipped
         with clickrank.
     positions, one_in
-        A list has so many positions, but no more than one in so many of a query's documents.
+        The number of positions; a list shows at most one in ``one_in`` of a query's documents.
     satisfaction
-        With dependent clicks: the probability that a click satisfies, at every position.
+        The probability that a click satisfies, at every position (for the dependent click model).
     attraction
         The attraction of a document of each grade.
     targets
-        What the rankers are trained to say of each grade.
+        The target score of each grade in training.
     rankers, share
-        How many rankers are trained, each on this share of the training queries.
+        The number of rankers, and the share of the training queries that each is trained on.
     """
 
     name: str = "cascade"
@@ -237,11 +238,11 @@ class Judged(Spec, frozen=True, kw_only=True):
     share: float = 0.9
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check that the numbers are in range."""
         for key in ("positions", "one_in", "rankers"):
             if getattr(self, key) < 1:
                 raise ValueError(f"{key} must be at least 1")
         if not 0.0 < self.share <= 1.0:
             raise ValueError("share must be above 0 and at most 1")
         if len(self.attraction) != len(self.targets):
-            raise ValueError("attraction and targets must have one entry a grade")
+            raise ValueError("attraction and targets must have one entry per grade")

@@ -1,4 +1,4 @@
-"""Finds the experiments that come with clickrank, and those that a name stands for."""
+"""TOML files of the papers: reads and checks them, and selects experiments by name."""
 
 from __future__ import annotations
 
@@ -30,12 +30,20 @@ PAPERS = Path(__file__).parent / "papers"
 DATA = Path(__file__).parent / "data"
 EXPECTED = "expected.toml"
 SETTINGS = "settings.toml"
+#: Papers had numbers in earlier versions, which are still understood.
+NUMBERS = {
+    "000": "grant-2020",
+    "001": "lagree-2016",
+    "002": "li-2019",
+    "003": "gauthier-2022",
+    "004": "kveton-2022",
+}
 
 T = TypeVar("T")
 
 
 def list_experiments(root: Path = PAPERS) -> list[Experiment]:
-    """Return all experiments, in the order of their names.
+    """Return all experiments, sorted by name.
 
     >>> [e.figure_id for e in list_experiments() if e.paper_id == "lagree-2016"]
     ['figure-1a', 'figure-1b', 'figure-1b-long', 'figure-2', 'robustness']
@@ -51,7 +59,7 @@ def _of_paper(folder: Path) -> list[Experiment]:
     shared = folder / SETTINGS
     settings = read(shared, dict[str, Setting]) if shared.exists() else {}
     files = (p for p in folder.glob("*.toml") if p.name not in (EXPECTED, SETTINGS))
-    figures: dict[str, tuple[str, Figure]] = {}  # by id, with the name of the file
+    figures: dict[str, tuple[str, Figure]] = {}  # by id, with the name of their file
     for path in sorted(files, key=lambda p: p.stem):
         try:
             panels = read(path, Figure).split(settings)
@@ -79,19 +87,20 @@ def _of_paper(folder: Path) -> list[Experiment]:
 
 
 def select(target: str | None, experiments: list[Experiment]) -> list[Experiment]:
-    """Return the experiments that ``PAPER`` or ``PAPER/FIGURE`` names; all if it is None.
+    """Return the experiments that ``PAPER`` or ``PAPER/FIGURE`` names; all if the target is None.
 
-    A figure with panels stands for all of them.
+    A paper is named by its folder or its bibliography key. A figure with panels means all of them.
 
-    >>> [e.figure_id for e in select("001", list_experiments())]
+    >>> [e.figure_id for e in select("lagree2016", list_experiments())]
     ['figure-1a', 'figure-1b', 'figure-1b-long', 'figure-2', 'robustness']
     """
     if target is None:
         return experiments
     paper, _, figure = target.strip("/").partition("/")
-    of_paper = [e for e in experiments if paper in (e.paper_id, *e.paper.aliases)]
+    paper = NUMBERS.get(paper, paper)
+    of_paper = [e for e in experiments if paper in (e.paper_id, e.paper.key, *e.paper.aliases)]
     if not of_paper:
-        names = {n for e in experiments for n in (e.paper_id, *e.paper.aliases)}
+        names = {n for e in experiments for n in (e.paper_id, e.paper.key, *e.paper.aliases)}
         raise unknown("paper", paper, names)
     chosen = [e for e in of_paper if not figure or figure in (e.figure_id, e.part_of)]
     if not chosen:
@@ -101,7 +110,7 @@ def select(target: str | None, experiments: list[Experiment]) -> list[Experiment
 
 
 def read(path: Path, kind: type[T]) -> T:
-    """Decode a TOML file; the error names the file, the key and the rule."""
+    """Decode a TOML file; an error names the file, the key and what is expected."""
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), kind)
     except OSError as error:
@@ -148,7 +157,7 @@ def _check_claim(
         raise InvalidValue(f"{where}: {figure_id} must have a bound.")
     if figure.sweep is not None and not along:
         kind = claim.__struct_config__.tag
-        raise InvalidValue(f"{where}: kind must be one for sweeps in {figure_id}, got {kind!r}.")
+        raise InvalidValue(f"{where}: kind must be a kind for sweeps in {figure_id}, got {kind!r}.")
     if isinstance(claim, PanelRatio) and claim.over not in figures:
         known = ", ".join(figures)
         raise InvalidValue(f"{where}: over must be one of {known}, got {claim.over!r}.")

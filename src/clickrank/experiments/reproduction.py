@@ -1,4 +1,4 @@
-"""`reproduce`: run the experiments of the papers, judge their claims, write the report."""
+"""Reproduction of the papers: runs their experiments, judges their claims, writes the report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clickrank.experiments.cross_figure_claims import judged_across
 from clickrank.experiments.figure_spec import Experiment, Figure, Scale
 from clickrank.experiments.paper_files import list_experiments, select
 from clickrank.experiments.reproduction_report import claim_facts, write_report
-from clickrank.experiments.runner import Outcome, Work, collect, run, work_left
+from clickrank.experiments.runner import CellRuns, Outcome, collect, missing_runs, run
 from clickrank.experiments.simulation_plan import AnyCell, Say, cells, folder_of, pair
 from clickrank.experiments.user_datasets import remember, remembered, with_data
 from clickrank.simulation.background_compilation import compiling_in_background
@@ -23,7 +23,7 @@ BADGES = {"holds": "green", "fails": "red", "undecided": "yellow", "history": "b
 
 
 class Reproduction(NamedTuple):
-    """What `reproduce` did: an outcome for each experiment asked for, and where the report is."""
+    """Result of `reproduce`: one outcome per experiment, and the path of the report."""
 
     outcomes: list[Outcome]
     report: Path
@@ -41,7 +41,7 @@ class Reproduction(NamedTuple):
         return table
 
     def claims(self) -> list[dict[str, object]]:
-        """Return the claims with their verdicts, as they are in ``claims.json``."""
+        """Return the claims with their verdicts, as in ``claims.json``."""
         return claim_facts(self.outcomes)
 
 
@@ -56,33 +56,33 @@ def reproduce(
     experiments: list[Experiment] | None = None,
     data: str | Path | None = None,
 ) -> Reproduction:
-    """Run what is missing of the experiments, and write ``OUT/index.html`` and ``OUT/claims.json``.
+    """Run the missing simulations of experiments; write ``OUT/index.html`` and ``OUT/claims.json``.
 
-    Results are saved under ``OUT/results`` as they finish. A call that was interrupted, even by
-    Ctrl-C, is completed by the same call; a complete one only rebuilds the report. The report
-    shows all that the folder has results of, on each data set.
+    Results are saved under ``OUT/results`` as they finish. After an interruption, also by Ctrl-C,
+    the same call continues; if nothing is missing, it only writes the report again. The report
+    shows every experiment, on every data set, that has results in the folder.
 
     Parameters
     ----------
     target
         A paper, as in ``lagree-2016``, or a figure, as in ``lagree-2016/figure-1a``; by default
-        everything.
+        all experiments.
     scale
-        "quick", "paper", or a `Scale` of one's own.
+        "quick", "paper", or a `Scale`.
     out
-        The folder of results and report.
+        The folder for the results and the report.
     threads, progress
         As for `clickrank.simulate`.
     say
-        Is called with a line of text whenever there is something to tell.
+        Called with one line of text for each step.
     experiments
-        The experiments to choose from; by default those that come with clickrank.
+        The experiments to choose from; by default those shipped with clickrank.
     data
-        A folder or a file for the experiments that take data: a folder with judged queries, as
-        those of MSLR-WEB30K, or with MovieLens's ratings; or the log of KDD Cup 2012, or its
-        folder. Experiments that take other data, or none, are run without it.
+        Data for the experiments that need some: a folder with judged queries, such as a fold of
+        MSLR-WEB30K, a folder with the ratings of MovieLens, or the log of KDD Cup 2012 or its
+        folder. Experiments that use other data, or none, are run without it.
     """
-    require("reproduce needs", "plots")  # now, not after the simulations
+    require("reproduce needs", "plots")  # before the simulations, which take long
     out = Path(out)
     known = list_experiments() if experiments is None else experiments
     chosen = with_data(select(target, known), data)
@@ -92,7 +92,7 @@ def reproduce(
         try:
             plan[e.name] = cells(e, scale_of(e, scale), out)
         except (MissingExtra, MissingData) as error:
-            say(f"{e.name} is left out: {error}")
+            say(f"{e.name} is skipped: {error}")
             missing = error
     if not plan and missing is not None:
         raise missing
@@ -104,12 +104,12 @@ def reproduce(
         _run(plan, threads, progress, say)
     except KeyboardInterrupt:
         interrupted = True
-        say("Interrupted. What is finished is saved; the same command does the rest.")
+        say("Interrupted. Finished runs are saved; the same command runs the rest.")
     outcomes = []
     for e in _in_report(known, chosen, out):
         try:
             outcomes.append(collect(e, scale_of(e, scale), out, say))
-        except (MissingExtra, MissingData) as error:  # of an earlier call, when it was there
+        except (MissingExtra, MissingData) as error:  # an earlier call had the data or the extra
             say(f"{e.name} is left out of the report: {error}")
     outcomes = _judged_by_data(outcomes, known)
     shown = [o for o in outcomes if o.experiment in chosen or o.results]
@@ -120,7 +120,7 @@ def reproduce(
 def _in_report(
     known: list[Experiment], chosen: list[Experiment], out: Path
 ) -> Iterator[Experiment]:
-    """Give what was asked for, and what earlier calls left, on each data set that they had."""
+    """Yield the chosen experiments, and those with results of earlier calls, on each data set."""
     for e in known:
         for one in (e, *remembered(e, folder_of(e, out))):
             if one in chosen or folder_of(one, out).exists():
@@ -128,7 +128,10 @@ def _in_report(
 
 
 def _judged_by_data(outcomes: list[Outcome], known: list[Experiment]) -> list[Outcome]:
-    """Judge claims across figures, those on one data set with each other and with the rest."""
+    """Judge claims that involve several figures, separately for each data set.
+
+    Figures that were not run on a data set are taken from the results without data.
+    """
     found: dict[str, Outcome] = {}
     for data in dict.fromkeys(o.experiment.data for o in outcomes):
         replaced = {o.experiment.name for o in outcomes if data and o.experiment.data == data}
@@ -157,13 +160,13 @@ def scale_of(experiment: Experiment, scale: str | Scale) -> Scale:
 def _run(
     plan: dict[str, dict[str, list[AnyCell]]], threads: int | None, progress: bool | None, say: Say
 ) -> None:
-    names = sorted(plan, key=lambda name: _turn(next(iter(plan[name].values()))[0].figure))
-    left = {name: _left(plan[name], say) for name in names}
-    total = sum(len(curves) for curves in left.values())
+    names = sorted(plan, key=lambda name: _run_order(next(iter(plan[name].values()))[0].figure))
+    missing = {name: _missing(plan[name], say) for name in names}
+    total = sum(len(curves) for curves in missing.values())
     count = 0
-    waiting = [work for curves in left.values() for works in curves.values() for work in works]
+    waiting = [work for curves in missing.values() for works in curves.values() for work in works]
     with compiling_in_background(pair(work.cell) for work in waiting) as compiled:
-        for name, curves in left.items():
+        for name, curves in missing.items():
             for curve, works in curves.items():
                 count += 1
                 if not works:
@@ -176,19 +179,19 @@ def _run(
                 for work in works:
                     run(work, threads, progress)
             worked = any(curves.values())
-            say(f"{name}: done." if worked else f"{name}: done, nothing left to simulate.")
+            say(f"{name}: done." if worked else f"{name}: done, nothing to simulate.")
 
 
-def _turn(figure: Figure) -> int:
-    """Say when a figure's turn comes: its lowest number first.
+def _run_order(figure: Figure) -> int:
+    """Return the sort key of a figure: figures with the lowest number are run first.
 
-    Policies that are stopped early are slow, to compile too: what they keep waiting comes before.
-    Times are measured last: by then all is compiled, and nothing else is going on.
+    Policies that are stopped early are slow, also to compile, so figures without them come first.
+    Computation times are measured last, when everything is compiled and nothing else is running.
     """
     return 2 * figure.timed + any(policy.share < 1 for policy in figure.policies)
 
 
-def _left(curves: dict[str, list[AnyCell]], say: Say) -> dict[str, list[Work]]:
-    """Return what is left to do of each curve."""
-    works = {curve: [work_left(cell, say) for cell in parts] for curve, parts in curves.items()}
+def _missing(curves: dict[str, list[AnyCell]], say: Say) -> dict[str, list[CellRuns]]:
+    """Return the missing work of each curve."""
+    works = {curve: [missing_runs(cell, say) for cell in parts] for curve, parts in curves.items()}
     return {curve: [work for work in some if work.missing] for curve, some in works.items()}

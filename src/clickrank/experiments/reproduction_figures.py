@@ -40,7 +40,7 @@ def spread_drawing(outcome: Outcome) -> Drawing | None:
     if not outcome.results or not outcome.experiment.figure.survival:
         return None
     samples = [Sample(name, r.regret[:, -1]) for name, r in outcome.results.items()]
-    label = "How the regret at the horizon is spread over runs"
+    label = "Distribution of the regret at the horizon over runs"
     return drawing_of(survival_figure(samples), f"{outcome.experiment.place}/tail", label)
 
 
@@ -72,7 +72,7 @@ def _sweep(outcome: Outcome, sweep: Sweep) -> Drawing | None:
         names = outcome.evidence.along(spec.curve)
         if not all(name in outcome.results for name in names):
             continue  # interrupted
-        x = np.array([point.at for point in sweep.points])
+        x = np.array([point.place for point in sweep.points])
         ends = np.array([[part[-1] for part in outcome.results[n].interval()] for n in names])
         curves.append(Curve(spec.curve, x, *ends.T))
         if not bounds and outcome.experiment.figure.bound == "bayes":

@@ -94,7 +94,7 @@ def report_page(outcomes: list[Outcome], scale: str, out: Path) -> str:
 
 def _windows() -> TextTable:
     return TextTable(
-        "A window allows multiples of the paper's number, or a share of the runs.",
+        "A window gives the allowed multiples of the paper's number, or the allowed share of runs.",
         ("window", "words of the papers", "from", "to", "why"),
         [(n, w.words, f"{w.low:.3g}", f"{w.high:.4g}", w.reason) for n, w in WINDOWS.items()],
     )
@@ -176,7 +176,7 @@ def _amount(outcome: Outcome) -> str:
     scale, figure = outcome.scale, outcome.experiment.figure
     runs = f"{scale.runs:,} runs of {scale.horizon:,} rounds"
     if scale.runs == 1:
-        runs = f"a run of {scale.horizon:,} rounds"
+        runs = f"one run of {scale.horizon:,} rounds"
     every = figure.model_set is not None and figure.model_set.runs == "each"
     if every or figure.many:
         runs += f" on each of {len(outcome.evidence.models)} models"
@@ -200,8 +200,8 @@ def _described(outcome: Outcome) -> Iterable[str]:
 def _results(outcome: Outcome) -> TextTable:
     known = {p.curve: p for p in outcome.experiment.figure.curves()}
     timed = any(policy.milliseconds is not None for policy in known.values())
-    heads = ["policy", "mean", "95 % interval", "median", "5 %", "95 %", "runs", "µs a round"]
-    heads += ["paper: ms a round"] * timed
+    heads = ["policy", "mean", "95 % interval", "median", "5 %", "95 %", "runs", "µs per round"]
+    heads += ["paper: ms per round"] * timed
     upper = outcome.evidence.upper
     heads += ["upper bound"] * bool(upper)
     longest = max(result.horizon for result in outcome.results.values())

@@ -1,4 +1,4 @@
-"""Runs what is missing of an experiment, and keeps every result as soon as it is there."""
+"""Runner of simulations: finds missing runs, saves each result, and collects results for claims."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from clickrank.simulation.simulation_result import load_results, save_results
 
 
 class Outcome(NamedTuple):
-    """An experiment's results as far as they are there, and what they say of its claims."""
+    """The results of an experiment so far, and the verdicts on its claims."""
 
     experiment: Experiment
     scale: Scale
     evidence: Evidence
     verdicts: list[tuple[AnyClaim, Verdict]]
-    notes: tuple[str, ...] = ()  # to be read next to the curves
+    notes: tuple[str, ...] = ()  # sentences that the report shows above the figure
 
     @property
     def results(self) -> dict[str, Result]:
@@ -46,40 +46,40 @@ class Outcome(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether every run of every curve is there."""
+        """Whether no run of any curve is missing."""
         wanted = len(self.experiment.figure.curves(self.scale))
         results = self.results.values()
         return len(results) == wanted and not any(r.interrupted for r in results)
 
 
-class Work(NamedTuple):
-    """What is left to do of a cell, and what is there already."""
+class CellRuns(NamedTuple):
+    """A cell, its saved runs, and the numbers of its missing runs."""
 
     cell: AnyCell
-    have: Result | None
+    saved: Result | None
     missing: list[int]
 
 
-def work_left(cell: AnyCell, say: Say) -> Work:
-    """Look at what is saved of a cell."""
-    have = load_cell(cell, say)
-    done = set() if have is None else set(have.run_ids.tolist())
-    return Work(cell, have, [run for run in cell.run_ids if run not in done])
+def missing_runs(cell: AnyCell, say: Say) -> CellRuns:
+    """Read the saved runs of a cell, and return them with the numbers of those that are missing."""
+    saved = load_cell(cell, say)
+    done = set() if saved is None else set(saved.run_ids.tolist())
+    return CellRuns(cell, saved, [run for run in cell.run_ids if run not in done])
 
 
-def run(work: Work, threads: int | None, progress: bool | None) -> None:
-    """Simulate the missing runs and save them with those that were there.
+def run(work: CellRuns, threads: int | None, progress: bool | None) -> None:
+    """Simulate the missing runs and save them together with the earlier ones.
 
-    Ctrl-C saves the finished runs before it goes on its way as a KeyboardInterrupt.
+    After Ctrl-C, the finished runs are saved and KeyboardInterrupt is raised.
     """
     if isinstance(work.cell, ManyCell):
         _run_many(work.cell, threads, progress)
     else:
-        _run_one(work.cell, work.have, work.missing, threads, progress)
+        _run_one(work.cell, work.saved, work.missing, threads, progress)
 
 
 def _run_one(
-    cell: Cell, have: Result | None, missing: list[int], threads: int | None, progress: bool | None
+    cell: Cell, saved: Result | None, missing: list[int], threads: int | None, progress: bool | None
 ) -> None:
     result = simulate(
         cell.policy,
@@ -94,15 +94,15 @@ def _run_one(
         run_ids=missing,
         counted_positions=cell.figure.counted_positions,
     )
-    save_results(cell.path, {cell.curve: result if have is None else have.merged(result)})
+    save_results(cell.path, {cell.curve: result if saved is None else saved.merged(result)})
     if result.runs < len(missing):
         raise KeyboardInterrupt
 
 
 def _run_many(cell: ManyCell, threads: int | None, progress: bool | None) -> None:
-    folder = cell.path.with_suffix("")  # what is finished while the rest is not
+    folder = cell.path.with_suffix("")  # finished parts, until the whole cell is finished
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PartialResults)  # the caller says so in its own words
+        warnings.simplefilter("ignore", PartialResults)  # the caller reports it
         found = simulate_many(
             cell.policies,
             cell.models,
@@ -123,16 +123,16 @@ def _run_many(cell: ManyCell, threads: int | None, progress: bool | None) -> Non
 
 
 def load_cell(cell: AnyCell, say: Say) -> Result | None:
-    """Return what is saved of a cell; a file that cannot be read counts as not there."""
+    """Return the saved runs of a cell; None if there is no file or it cannot be read."""
     if not cell.path.exists():
         return None
     try:
         if not zipfile.is_zipfile(cell.path):
-            raise ValueError("it is cut short, or no result")
+            raise ValueError("it is incomplete, or not a result file")
         result = load_results(cell.path)[cell.curve]
         expected = (result.regret.shape[0], result.checkpoints.tolist())
         if expected != (result.run_ids.size, cell.checkpoints.tolist()):
-            raise ValueError("its arrays do not fit together")
+            raise ValueError("its arrays have inconsistent shapes")
     except (
         ClickRankError, OSError, ValueError, KeyError, TypeError, EOFError,
         zipfile.BadZipFile, zlib.error,
@@ -143,7 +143,7 @@ def load_cell(cell: AnyCell, say: Say) -> Result | None:
 
 
 def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Outcome:
-    """Read what is saved of an experiment, and judge its claims on it."""
+    """Read the saved results of an experiment, and judge its claims."""
     results: dict[str, Result] = {}
     for curve, parts in cells(experiment, scale, out).items():
         saved = [r for r in (load_cell(cell, say) for cell in parts) if r is not None]
@@ -174,19 +174,19 @@ def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Outcom
 
 
 def _notes(figure: Figure, instances: dict[str, Instance]) -> list[str]:
-    """Return what to read next to the curves of a figure on data."""
+    """Return sentences on the data that a figure is played on."""
     if figure.judged is not None:
         return [rankers_quality(instances)]
     if figure.model_set is not None and figure.model_set.path:
-        with contextlib.suppress(MissingData, MissingExtra):  # the log has gone since
+        with contextlib.suppress(MissingData, MissingExtra):  # the log does not exist any more
             return log_notes(fitted_queries(figure.model_set.path))
     return []
 
 
 def by_model(result: Result, runs: int) -> Result:
-    """Return the mean of the runs on each model as one run, of models that have all of theirs.
+    """Return the mean over the runs on each model as one run, for models with all their runs.
 
-    The models, as queries, are what the next ones will be like: runs on one are no new ones.
+    The models are a sample, and several runs on one model are not independent of each other.
     """
     ids, counts = np.unique(result.run_ids // runs, return_counts=True)
     whole = ids[counts == runs]
@@ -201,7 +201,7 @@ def by_model(result: Result, runs: int) -> Result:
 
 
 def joined(curve: str, parts: list[Result]) -> Result:
-    """Put the runs of one policy on several models together, in the order of their numbers."""
+    """Return the runs of one policy on several models as one result, sorted by run number."""
     if len(parts) == 1:
         return parts[0]
     ids = np.concatenate([part.run_ids for part in parts])

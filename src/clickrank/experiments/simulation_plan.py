@@ -1,8 +1,8 @@
-"""What there is to simulate of an experiment, before anything is.
+"""Plan of the simulations of an experiment: cells, curves, and the files for their results.
 
-A *cell* is one policy on one click model, or on many of which each comes with a prior: what is
-simulated in one go and saved in one file, whose name carries a hash of all that decides its
-numbers. A *curve* is a policy's cells put together.
+A *cell* is one policy on one click model, or on many models of which each comes with a prior. It is
+simulated in one call and saved in one file, whose name has a hash of everything that determines
+the results. A *curve* consists of all cells of one policy.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ class Cell(NamedTuple):
 
 
 class ManyCell(NamedTuple):
-    """A policy on many click models, with as many runs on each; it is told of each by itself."""
+    """One policy on many click models, with the same number of runs on each.
+
+    There is one policy object per model, because each may be given another prior.
+    """
 
     curve: str
     policies: dict[Key, Policy]
@@ -68,7 +71,7 @@ class ManyCell(NamedTuple):
 
     @property
     def run_ids(self) -> list[int]:
-        """The numbers of its runs, those on one model side by side."""
+        """The run numbers; those of one model are consecutive."""
         return list(range(self.runs * len(self.models)))
 
 
@@ -76,7 +79,7 @@ AnyCell = Cell | ManyCell
 
 
 def pair(cell: AnyCell) -> tuple[Policy, ClickModel]:
-    """Return a policy and a model of a cell: what is compiled for these does for all of it."""
+    """Return one policy and one model of a cell; their compiled code serves the whole cell."""
     if isinstance(cell, Cell):
         return cell.policy, cell.model
     label = next(iter(cell.models))
@@ -84,12 +87,12 @@ def pair(cell: AnyCell) -> tuple[Policy, ClickModel]:
 
 
 def folder_of(experiment: Experiment, out: Path) -> Path:
-    """Return where the results of an experiment are kept."""
+    """Return the folder for the results of an experiment."""
     return out / "results" / experiment.place
 
 
 def cells(experiment: Experiment, scale: Scale, out: Path) -> dict[str, list[AnyCell]]:
-    """Return the cells of each curve; raises if a policy does not apply to its model."""
+    """Return the cells of each curve; an error if a policy does not apply to its model."""
     figure = experiment.figure
     folder = folder_of(experiment, out)
     if figure.many:
@@ -115,7 +118,7 @@ def cells(experiment: Experiment, scale: Scale, out: Path) -> dict[str, list[Any
 def played_on(
     experiment: Experiment, scale: Scale, out: Path
 ) -> list[tuple[PolicySpec, dict[str, Instance]]]:
-    """Return the policies of a figure, each with the models it plays on, by label."""
+    """Return the policies of a figure, each with the models it is played on, by label."""
     figure = experiment.figure
     shared: dict[str, Instance] = {}
     if kind_of(figure) is not None:
@@ -140,7 +143,7 @@ def _drawn_at(spec: AtPoint, seed: int) -> dict[str, Instance]:
 
 
 def runs_by_model(figure: Figure, labels: list[str], runs: int) -> dict[str, list[int]]:
-    """Say which runs play on which model, the same for all policies."""
+    """Return the run numbers of each model, the same for all policies."""
     if figure.model_set is not None and figure.model_set.runs == "each":
         n = len(labels)
         return {label: list(range(i, n * runs, n)) for i, label in enumerate(labels)}
@@ -212,28 +215,28 @@ def many_cell(
 
 
 def _policy(spec: PolicySpec, instance: Instance, scale: Scale) -> Policy:
-    """Make a policy, told what it may know of the items."""
-    told: dict[str, Any] = {}
+    """Make a policy with what it is given: a prior, scores of items, and the horizon."""
+    given: dict[str, Any] = {}
     if isinstance(spec.knows, KnownPrior):
-        told["prior"] = Beta(spec.knows.alpha, spec.knows.beta)
+        given["prior"] = Beta(spec.knows.alpha, spec.knows.beta)
     elif spec.knows == "prior":
-        told["prior"] = instance.prior
+        given["prior"] = instance.prior
     elif spec.knows == "tempered":
-        told["prior"] = instance.tempered
+        given["prior"] = instance.tempered
     elif spec.knows == "scores":
-        told["scores"] = instance.scores
-    # A policy may be told another horizon than the true one.
-    settings = {"horizon": last_round(spec, scale), **told, **spec.settings}
+        given["scores"] = instance.scores
+    # The settings may give a policy another horizon than the true one.
+    settings = {"horizon": last_round(spec, scale), **given, **spec.settings}
     return policy(spec.name, model=instance.model, **settings)
 
 
 def _checkpoints(spec: PolicySpec, scale: Scale, figure: Figure) -> Ints:
     stops = last_round(spec, scale)
     checkpoints = recording_rounds(scale.horizon, None)
-    # Claims ask about halves and tenths, and compare policies where the first of them stops.
-    marks = [max(1, stops // part) for part in (2, 10, 100)]
-    marks += [last_round(other, scale) for other in figure.policies]
-    checkpoints = np.unique(np.append(checkpoints, marks))
+    # Claims are about halves and tenths of the horizon, and compare policies where the first stops.
+    rounds = [max(1, stops // part) for part in (2, 10, 100)]
+    rounds += [last_round(other, scale) for other in figure.policies]
+    checkpoints = np.unique(np.append(checkpoints, rounds))
     return checkpoints[checkpoints <= stops]
 
 

@@ -1,4 +1,4 @@
-"""Claims about sweeps against results; `claims` registers them."""
+"""Judging of claims about sweeps; `claims` registers them."""
 
 from __future__ import annotations
 
@@ -19,30 +19,32 @@ from clickrank.stats.intervals import MeanInterval, mean_interval, ratio_interva
 
 
 def falls(claim: Falls, evidence: Evidence) -> Verdict:
-    """Compare each place of a sweep with the next, by the ratio of their means."""
+    """Compare each point of a sweep with the next, by the ratio of their means."""
     outcomes, texts = [], []
     for policy in claim.policies:
         curves = evidence.along(policy)
         level = shared_level(len(claim.policies) * (len(curves) - 1))
         means = [evidence.final(curve).mean() for curve in curves]
         if min(means) <= 0:
-            return Verdict("undecided", f"{policy}: {min(means):g} is no regret to compare with")
+            return Verdict("undecided", f"{policy}: {min(means):g} is not a regret to compare with")
         steps = [_step(evidence, a, b, level) for a, b in itertools.pairwise(curves)]
         outcomes += [inside(step, 0.0, 1.0) for step in steps]
         listed = ", ".join(f"{mean:,.2f}" for mean in means)
         largest = max(steps, key=lambda step: step.high)
-        texts.append(f"{policy}: {listed}; the ratio that falls least {interval_text(largest, 2)}")
+        texts.append(
+            f"{policy}: {listed}; the largest ratio of neighbours {interval_text(largest, 2)}"
+        )
     return Verdict(worst_of(outcomes), "; ".join(texts))
 
 
 def level(claim: Level, evidence: Evidence) -> Verdict:
-    """Compare each place of a sweep with the first, by the ratio of their means."""
+    """Compare each point of a sweep with the first, by the ratio of their means."""
     outcomes, texts = [], []
     for policy in claim.policies:
         first, *others = evidence.along(policy)
         means = [evidence.final(curve).mean() for curve in (first, *others)]
         if min(means) <= 0:
-            return Verdict("undecided", f"{policy}: {min(means):g} is no regret to compare with")
+            return Verdict("undecided", f"{policy}: {min(means):g} is not a regret to compare with")
         confidence = shared_level(len(claim.policies) * len(others))
         ratios = [_step(evidence, first, curve, confidence) for curve in others]
         outcomes += [inside(ratio, *claim.limits) for ratio in ratios]
@@ -53,7 +55,7 @@ def level(claim: Level, evidence: Evidence) -> Verdict:
 
 
 def bound_ratio(claim: BoundRatio, evidence: Evidence) -> Verdict:
-    """Compare the upper bound, divided by the mean regret, with two numbers at every place."""
+    """Compare the upper bound, divided by the mean regret, with the window at every point."""
     outcomes, texts = [], []
     for policy in claim.policies:
         curves = evidence.along(policy)
@@ -76,15 +78,15 @@ def bound_follows(claim: BoundFollows, evidence: Evidence) -> Verdict:
         found = MeanInterval(*(by * x for x in fallen))
         outcomes.append(inside(found, *claim.limits))
         texts.append(
-            f"{policy}: regret {evidence.final(first).mean():,.2f} and then "
-            f"{evidence.final(last).mean():,.2f}, bound {evidence.upper[first]:,.1f} and then "
+            f"{policy}: regret from {evidence.final(first).mean():,.2f} to "
+            f"{evidence.final(last).mean():,.2f}, bound from {evidence.upper[first]:,.1f} to "
             f"{evidence.upper[last]:,.1f}, {interval_text(found, 2)} times as loose"
         )
     return Verdict(worst_of(outcomes), f"{'; '.join(texts)}; {allowed_text(claim)}")
 
 
 def _step(evidence: Evidence, a: str, b: str, level: float) -> MeanInterval[float]:
-    """Return the ratio of the mean regrets of the second curve and the first."""
+    """Return the mean regret of the second curve, divided by that of the first."""
     before, after = paired(evidence.results[a], evidence.results[b])
     return ratio_interval(after, before, level)
 

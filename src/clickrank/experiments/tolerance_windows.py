@@ -1,10 +1,10 @@
-"""How much a paper's words allow: one table of named windows for the claims of all papers.
+"""Tolerance windows: how much deviation the words of a paper allow, the same for all papers.
 
-Papers say "similar", "about half" or "an order of magnitude less" and give no tolerance. One rule
-makes all factors here: the border between two statements lies half way between them on a log axis.
-Between "as much" and "twice as much" that is √2, between "as much" and "ten times as much" √10.
-A claim names its window and the paper's number; limits are never typed into a claim, unless they
-are numbers of the paper itself ("as stated").
+Papers write "similar", "about half" or "an order of magnitude less" without giving a tolerance. All
+factors here follow one rule: the limit between two statements lies half way between them on a log
+axis. It is √2 between "as much" and "twice as much", and √10 between "as much" and "ten times as
+much". A claim names its window and the paper's number. Limits are never written into a claim unless
+the paper itself gives them ("as stated").
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HALF_WAY_TO_TEN = math.sqrt(10.0)
 
 
 class Window(NamedTuple):
-    """Between which multiples of the paper's number a value may lie, and why."""
+    """The smallest and the largest allowed multiple of the paper's number, and the reason."""
 
     low: float
     high: float
@@ -36,7 +36,7 @@ WINDOWS = {
         1 / HALF_WAY_TO_TWICE,
         HALF_WAY_TO_TWICE,
         "about half, three times, ten times",
-        "half way to twice the number, and to half of it",
+        "half way to twice the number, and to half the number",
     ),
     "not much more": Window(
         0.0, HALF_WAY_TO_TWICE, "close to the best, not much worse", "half way to twice as much"
@@ -50,17 +50,17 @@ WINDOWS = {
         HALF_WAY_TO_TEN,
         math.inf,
         "an order of magnitude more; very high, drastic, very poor",
-        "half way to ten times; strong words without a number are read so",
+        "half way to ten times; strong words without a number are read this way",
     ),
     "order of magnitude": Window(
         1 / HALF_WAY_TO_TEN,
         HALF_WAY_TO_TEN,
-        "a power of ten; a number measured on data that are drawn again, printed without spread",
-        "half way to ten times the number, and to a tenth of it",
+        "a power of ten; a number from random data, given without its spread",
+        "half way to ten times the number, and to a tenth",
     ),
     "few": Window(0.0, 0.1, "few runs, hardly any", "an order of magnitude fewer than all"),
     "some": Window(
-        0.001, math.inf, "some runs", "fewer than one in a thousand do not show in a paper's figure"
+        0.001, math.inf, "some runs", "fewer than one in a thousand are not visible in a figure"
     ),
 }  # fmt: skip
 
@@ -72,7 +72,7 @@ NAMES = (*WINDOWS, ROUNDS_TO, AS_STATED)
 def limits_of(
     window: str, value: float, digits: int, low: float | None, high: float | None
 ) -> tuple[float, float]:
-    """Return between which numbers a claim's value may lie; the error says what is missing.
+    """Return the smallest and the largest value that a claim allows.
 
     >>> limits_of("about", 3.0, 0, None, None)
     (2.12..., 4.24...)
@@ -95,9 +95,9 @@ def limits_of(
 
 
 def printed(value: float, digits: int) -> tuple[float, float]:
-    """Return the numbers that are printed as ``value`` with this many significant digits.
+    """Return the range of numbers that round to ``value`` with this many significant digits.
 
-    Just below a power of ten the printed numbers are closer together.
+    Just below a power of ten, rounded numbers are closer together.
 
     >>> printed(10_000.0, 1)
     (9500.0, 15000.0)

@@ -1,4 +1,8 @@
-"""Experiments on data: one folder of results for each data set, readable when the data is gone."""
+"""Experiments on data that users give: one folder of results per data set.
+
+The click models made from the data are saved with the results, so the report can be written again
+when the data no longer exists.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from clickrank.experiments.movielens import holds_ratings, movie_instances
 from clickrank.priors import effective_votes
 from clickrank.simulation.simulation_result import read_file, write_file
 
-#: The kinds of data, with the field of `Figure` that says how each is used.
+#: The kinds of data by field of `Figure`, each with a test of a path and a description.
 KINDS = {
     "judged": (holds_queries, "train.txt and test.txt (judged queries)"),
     "movielens": (holds_ratings, "ratings.csv (of MovieLens)"),
@@ -34,7 +38,7 @@ _PATH = "data.json"
 
 
 def kind_of(figure: Figure) -> str | None:
-    """Return which kind of data a figure takes, if any."""
+    """Return the kind of data that a figure can be played on, if any."""
     if figure.model_set is not None:
         return "model_set" if figure.model_set.log else None
     return next((kind for kind in KINDS if getattr(figure, kind) is not None), None)
@@ -43,9 +47,9 @@ def kind_of(figure: Figure) -> str | None:
 def with_data(
     chosen: list[Experiment], data: str | Path | None, owner: str = "reproduce"
 ) -> list[Experiment]:
-    """Return the experiments, those that take this kind of data with the folder or file given.
+    """Return the experiments, with the given folder or file for those that can use it.
 
-    Raises if it is not there, or holds no data, or none that an experiment takes.
+    It is an error if the path does not exist, or has no data that one of the experiments can use.
     """
     if data is None:
         return chosen
@@ -67,7 +71,8 @@ def with_data(
 def _on(experiment: Experiment, path: str) -> Experiment:
     """Return the experiment on the data of a folder or file.
 
-    Tables of the paper's own click models say nothing about those of other data.
+    Claims about the parameters of the paper's click models are left out: they do not apply to
+    other data.
     """
     kind = kind_of(experiment.figure)
     assert kind is not None
@@ -78,14 +83,14 @@ def _on(experiment: Experiment, path: str) -> Experiment:
 
 
 def remember(experiment: Experiment, folder: Path) -> None:
-    """Write down where the data of an experiment's results came from."""
+    """Save the path of the data of an experiment's results."""
     if experiment.data:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _PATH).write_bytes(msgspec.json.encode({"path": experiment.data}))
 
 
 def remembered(experiment: Experiment, folder: Path) -> list[Experiment]:
-    """Return the experiment on each data set that has results, next to its own ``folder``."""
+    """Return the experiment on each data set that has results in a folder next to ``folder``."""
     found = []
     if kind_of(experiment.figure) is not None:
         for file in sorted(folder.parent.glob(f"{folder.name}@*/{_PATH}")):
@@ -96,8 +101,8 @@ def remembered(experiment: Experiment, folder: Path) -> list[Experiment]:
 
 
 def data_instances(figure: Figure, cache: Path) -> dict[str, Instance]:
-    """Return the click models that a figure's data gives, from ``cache`` if the data is gone."""
-    if figure.model_set is not None and not figure.model_set.path:  # the file that is shipped
+    """Return the click models made from a figure's data, or saved ones if the data is missing."""
+    if figure.model_set is not None and not figure.model_set.path:  # the shipped file
         return {label: Instance(model) for label, model in models_of(figure).items()}
     file = cache / f"data-{_digest(figure)}.npz"
     try:
@@ -120,16 +125,16 @@ def data_instances(figure: Figure, cache: Path) -> dict[str, Instance]:
 
 
 def _digest(figure: Figure) -> str:
-    """Hash what decides the arrays that are saved, but for the data itself."""
+    """Return a hash of everything but the data itself that determines the saved arrays."""
     facts: Any = figure.movielens or figure.model_set
-    if figure.judged is not None:  # panels differ in their click models only
+    if figure.judged is not None:  # panels differ only in their click models
         judged = figure.judged
         facts = (judged.path, judged.rankers, judged.share, judged.targets)
     return hashlib.sha256(msgspec.json.encode((facts, figure.seed))).hexdigest()[:12]
 
 
 def _arrays(instances: dict[str, Instance]) -> dict[str, NDArray[Any]]:
-    """Return from what the click models and priors can be made again."""
+    """Return the arrays from which the click models and priors can be rebuilt."""
     all_of = list(instances.values())
     arrays: dict[str, NDArray[Any]] = {"n_items": np.array([one.model.n_items for one in all_of])}
     if all_of[0].scores is not None:
@@ -147,7 +152,7 @@ def _arrays(instances: dict[str, Instance]) -> dict[str, NDArray[Any]]:
 def _is_saved(arrays: dict[str, NDArray[Any]], file: Path) -> bool:
     try:
         saved = read_file(file)[1]
-    except (ClickRankError, OSError):  # not there, or broken
+    except (ClickRankError, OSError):  # missing or damaged
         return False
     return saved.keys() == arrays.keys() and all(
         np.array_equal(saved[name], array) for name, array in arrays.items()

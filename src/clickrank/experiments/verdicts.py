@@ -17,9 +17,9 @@ Decision = Literal["holds", "fails", "undecided"]
 
 
 class Verdict(NamedTuple):
-    """What came out, the numbers it rests on, and whether fewer rounds than meant were played.
+    """The outcome of a claim, the measured numbers, and whether fewer rounds were simulated.
 
-    "history" is the outcome of what is shown and not judged.
+    Claims with the outcome "history" are shown but not judged.
     """
 
     outcome: Literal["holds", "fails", "undecided", "history"]
@@ -28,49 +28,49 @@ class Verdict(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The outcome as it is written, as in "holds so far"."""
+        """The outcome in words, as in "holds so far"."""
         return f"{self.outcome} so far" if self.so_far else self.outcome
 
 
 def shared_level(count: int) -> float:
-    """Return the level of each of several intervals that together have the usual one."""
+    """Return the level of each of several intervals that hold simultaneously at the usual level."""
     return 1.0 - (1.0 - LEVEL) / count
 
 
 def inside(x: MeanInterval[float], low: float, high: float) -> Decision:
-    """Say on which side of the limits an interval lies."""
+    """Return whether an interval lies inside the limits, outside, or across one of them."""
     if low <= x.low and x.high <= high:
         return "holds"
     return "fails" if x.high < low or x.low > high else "undecided"
 
 
 def worst_of(outcomes: Sequence[str]) -> Decision:
-    """Return the decision on a claim that all of several things hold."""
+    """Return the decision on a claim that requires all of several outcomes to hold."""
     if "fails" in outcomes:
         return "fails"
     return "undecided" if "undecided" in outcomes else "holds"
 
 
 def any_of(outcomes: Sequence[str]) -> Decision:
-    """Return the decision on a claim that at least one of several things holds."""
+    """Return the decision on a claim that requires at least one of several outcomes to hold."""
     if "holds" in outcomes:
         return "holds"
     return "fails" if set(outcomes) == {"fails"} else "undecided"
 
 
 def mean_text(regrets: Floats) -> str:
-    """Return the mean of the regrets as it is written."""
+    """Format the mean of the regrets."""
     return regret_text(float(regrets.mean()))
 
 
 def interval_text(x: MeanInterval[float], decimals: int | None = None) -> str:
-    """Return an estimate with its interval as they are written."""
+    """Format an estimate with its interval."""
     mean, low, high = (regret_text(v) if decimals is None else f"{v:,.{decimals}f}" for v in x)
     return f"{mean} [{low}, {high}]"
 
 
 def allowed_text(claim: Windowed) -> str:
-    """Say which values the claim allows, and where the limits come from."""
+    """Return which values the claim allows, and where the limits come from."""
     low, high = claim.limits
     if high == math.inf:
         text = f"{_limit(low)} or more"
@@ -90,7 +90,7 @@ def ratio_within(
     a, b = paired(evidence.results[policies[0]], evidence.results[policies[1]])
     if a.size < 2 or min(a.mean(), b.mean()) <= 0:
         names = " and ".join(policies)
-        return Verdict("undecided", f"{names}: a ratio needs two runs in common and regret above 0")
+        return Verdict("undecided", f"{names}: a ratio needs two paired runs and regret above 0")
     found = ratio_interval(a, b, level)
     text = (
         f"{' / '.join(policies)}: {mean_text(a)} / {mean_text(b)}, "

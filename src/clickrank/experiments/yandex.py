@@ -1,8 +1,8 @@
-"""The click models of the Yandex experiments, from the published counts and parameters.
+"""Click models of the Yandex experiments, from the published counts and parameters.
 
     python -m clickrank.experiments.yandex FOLDER
 
-writes the ``yandex-*.json`` of the data folder again, from ``param_Yandex.txt`` and
+writes the files ``yandex-*.json`` of the data folder again, from ``param_Yandex.txt`` and
 ``Yandex_filtered_compress.csv`` in FOLDER (both of gaudel/ranking_bandits, MIT licence). The first
 ten queries of the former are used: by impressions nine of them are the most frequent nine, and
 query 8107157 is the twelfth.
@@ -16,12 +16,13 @@ yandex-pbm-observed.json
 yandex-cascade.json
     Attractions of a cascade from the same counts (`cascade_attraction`).
 
-The last two keep the items of a query that were shown most, `N_ITEMS` of them: estimates of the
-others rest on a handful of impressions.
+The last two have the `N_ITEMS` items of a query that were shown most: the others have only a
+handful of impressions.
 
-`fit_pbm` stops where its steps become small, which is short of the maximum: by 1.6 in the
-log-likelihood of query 4605457, whose parameters are far from those of `clickrank.fit.fit_pbm`, and
-by less than 0.02 in the others. The experiments were run on these files, so they stay as they are.
+`fit_pbm` stops when its steps become small, before the maximum is reached. The log-likelihood is
+1.6 below the maximum for query 4605457, whose parameters are far from those of
+`clickrank.fit.fit_pbm`, and less than 0.02 below for the others. The experiments were run on these
+files, so they are kept.
 
 `published_counts` returns the counts of all 60 queries, for `clickrank.fit`.
 """
@@ -48,7 +49,7 @@ N_POSITIONS = 10
 
 
 class Counts(NamedTuple):
-    """How often each item of a query was shown and clicked at each position: (items, positions)."""
+    """Displays and clicks of each item of a query at each position: (items, positions)."""
 
     shown: Floats
     clicked: Floats
@@ -63,9 +64,10 @@ class Fit(NamedTuple):
 
 
 def read_counts(path: Path, queries: list[str]) -> dict[str, Counts]:
-    """Read the counts of some queries: the items shown most, first those shown more.
+    """Read the counts of some queries, for the items shown most, in decreasing order.
 
-    Rows with more clicks than impressions, where people clicked twice, count one click each.
+    Rows with more clicks than impressions, where people clicked twice, count one click per
+    impression.
     """
     found: dict[str, dict[str, Floats]] = {query: {} for query in queries}
     with path.open(encoding="utf-8", newline="") as file:
@@ -84,13 +86,13 @@ def read_counts(path: Path, queries: list[str]) -> dict[str, Counts]:
 
 
 def published_counts(*, cut: bool = True) -> logs.Counts:
-    """Return the published counts of all 60 queries, items in the order of their numbers.
+    """Return the published counts of all 60 queries, with items sorted by number.
 
     Parameters
     ----------
     cut
-        Whether 38 cells with more clicks than displays, where people clicked twice, count one click
-        each display. The published parameters come from the counts as they are.
+        Whether the 38 cells with more clicks than displays, where people clicked twice, count one
+        click per display. The published parameters come from the unchanged counts.
     """
     path = DATA / "Yandex_filtered_compress.csv.gz"
     with open_text(path) as file:
@@ -122,9 +124,9 @@ def fit_pbm(counts: Counts, steps: int = 200_000, tolerance: float = 1e-11) -> F
     """Fit the position-based model to the observed cells by expectation maximisation.
 
     Cell (i, l) holds clicked[i, l] successes of shown[i, l] trials of probability
-    attraction[i] · examination[l]; a cell never shown says nothing. No step lowers the likelihood.
-    Only products are identified: the largest examination is set to 1, as in the published
-    parameters.
+    attraction[i] · examination[l]; a cell that was never shown is ignored. No step lowers the
+    likelihood. Only products are identified, so the largest examination is set to 1, as in the
+    published parameters.
 
     >>> exact = np.outer([0.8, 0.4, 0.2], [1.0, 0.5])
     >>> fit = fit_pbm(Counts(np.full((3, 2), 1e3), 1e3 * exact))
@@ -138,7 +140,7 @@ def fit_pbm(counts: Counts, steps: int = 200_000, tolerance: float = 1e-11) -> F
     examination = np.full(shown.shape[1], 0.5)
     history = [_log_likelihood(counts, attraction, examination)]
     for _ in range(steps):
-        # Without a click, who knows whether the position was examined or the item attractive?
+        # Without a click, it is unknown whether the position was examined or the item attractive.
         p = np.outer(attraction, examination)
         rest = missed / np.maximum(1.0 - p, 1e-300)
         attracted = clicked + rest * (attraction[:, None] - p)
@@ -163,12 +165,12 @@ def _log_likelihood(counts: Counts, attraction: Floats, examination: Floats) -> 
 
 
 def cascade_attraction(counts: Counts) -> Floats:
-    """Return the maximum likelihood of a cascade's attractions, as well as counts can tell it.
+    """Return the approximate maximum-likelihood attractions of a cascade from counts.
 
-    In a cascade only looks at positions with no click above count. The counts do not say which
-    these were; were clicks at different positions independent, it would be a share
+    In a cascade, only displays with no click above them count. The counts do not say which these
+    were. If clicks at different positions are independent, their share at position l is
     E_l = ∏ (1 − r_j) over the positions j above l, where r_j is the click rate at j (with half a
-    click and half a miss more than were counted, as one query has no miss at the top), and
+    click and half a miss added to the counts, because one query has no miss at the top), and
 
         attraction[i] = Σ_l clicked[i, l] E_l / Σ_l shown[i, l] E_l.
 
@@ -183,7 +185,7 @@ def cascade_attraction(counts: Counts) -> Floats:
 
 
 def write(folder: Path, out: Path = DATA) -> None:
-    """Write all files."""
+    """Write all files ``yandex-*.json``."""
     published = json.loads((folder / "param_Yandex.txt").read_text(encoding="utf-8"))
     queries = list(published)[:N_QUERIES]
     counts = read_counts(folder / "Yandex_filtered_compress.csv", queries)
@@ -207,7 +209,7 @@ def write(folder: Path, out: Path = DATA) -> None:
 
 
 def compact(table: dict[str, dict[str, list[float]]]) -> str:
-    """Return JSON with one vector a line."""
+    """Return JSON with one vector per line."""
     queries = []
     for label, vectors in table.items():
         lines = ",\n".join(f'    "{key}": {json.dumps(v)}' for key, v in vectors.items())

@@ -1,4 +1,4 @@
-"""What there is: every policy and click model with its summary, assumptions and parameters."""
+"""Descriptions of policies and click models: summary, assumptions and parameters."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from clickrank.clickmodels import CLICK_MODELS
 from clickrank.policies import POLICIES, Assumes
 from clickrank.policies.capabilities import HasCautions
 
-#: What a policy assumes of the order in which positions are looked at.
+#: What a policy assumes about the order in which positions are examined.
 _POSITIONS = {
     "any": [],
-    "first": ["the first position looked at most"],
-    "decreasing": ["each position looked at more than the next"],
+    "first": ["the first position examined most"],
+    "decreasing": ["each position examined more than the next"],
     "one": ["one position"],
 }
 
 
 class Parameter(msgspec.Struct):
-    """A parameter; one that must be given has no default."""
+    """A parameter of a policy or click model; a required one has no default."""
 
     name: str
     required: bool
     default: Any = None
 
     def text(self) -> str:
-        """Return it as it is written in a call."""
+        """Return the parameter as it is written in a call."""
         return self.name if self.required else f"{self.name}={self.default!r}"
 
 
 class Assumptions(msgspec.Struct):
-    """What a policy takes for granted: all fields of `clickrank.policies.Assumes`."""
+    """What a policy assumes: the fields of `clickrank.policies.Assumes`."""
 
     click_models: list[str]
     known: list[str]
@@ -45,18 +45,18 @@ class Assumptions(msgspec.Struct):
     equal_satisfaction: bool
 
     def text(self) -> str:
-        """Return it in a few words."""
+        """Return the assumptions in a few words."""
         words = [f"{' or '.join(self.click_models)} clicks" if self.click_models else "any clicks"]
         words += [f"known {name}" for name in self.known]
         words += ["horizon"] * self.horizon + ["features"] * self.features
         words += _POSITIONS[self.positions]
-        words += ["clicks that satisfy equally"] * self.equal_satisfaction
+        words += ["equal satisfaction of all clicks"] * self.equal_satisfaction
         words += ["takes priors"] * self.priors
         return ", ".join(words)
 
 
 class Entry(msgspec.Struct):
-    """Name, first line of the docstring, parameters."""
+    """The name of a policy or click model, the first line of its docstring, and its parameters."""
 
     name: str
     summary: str
@@ -68,26 +68,26 @@ class Entry(msgspec.Struct):
 
 
 class PolicyEntry(Entry, kw_only=True):
-    """A policy."""
+    """The description of a policy."""
 
     assumes: Assumptions
     cautions: list[str] = []
 
 
 class ModelEntry(Entry, kw_only=True):
-    """A click model; it is a special case of the models in ``is_a``."""
+    """The description of a click model, which is a special case of the models in ``is_a``."""
 
     reward: str
     is_a: list[str]
 
 
 def assumptions_of(assumes: Assumes) -> Assumptions:
-    """Return what a policy takes for granted, as it is listed."""
+    """Return the assumptions of a policy as they are listed."""
     return msgspec.convert(dataclasses.asdict(assumes), Assumptions)
 
 
 def policy_entries() -> list[PolicyEntry]:
-    """Return all registered policies by name."""
+    """Return the descriptions of all registered policies, sorted by name."""
     return [
         PolicyEntry(
             name=name,
@@ -101,7 +101,7 @@ def policy_entries() -> list[PolicyEntry]:
 
 
 def model_entries() -> list[ModelEntry]:
-    """Return all registered click models by name."""
+    """Return the descriptions of all registered click models, sorted by name."""
     return [
         ModelEntry(
             name=name,
@@ -123,5 +123,5 @@ def _parameters(cls: type) -> list[Parameter]:
     return [
         Parameter(key, p.default is missing, None if p.default is missing else p.default)
         for key, p in inspect.signature(cls).parameters.items()
-        if key != "reference"  # which says how a policy is run, not which one it is
+        if key != "reference"  # selects an implementation, and is not a parameter of the algorithm
     ]

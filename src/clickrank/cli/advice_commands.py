@@ -25,13 +25,7 @@ from clickrank.cli.log_commands import (
     check_log_options,
     open_given,
 )
-from clickrank.cli.shared_options import (
-    AsJson,
-    Seed,
-    Threads,
-    check_picture,
-    comma_separated,
-)
+from clickrank.cli.shared_options import AsJson, Threads, check_picture, comma_separated
 from clickrank.cli.terminal import INTERRUPTED, print_json
 from clickrank.cli.terminal import console as terminal
 from clickrank.errors import invalid
@@ -53,6 +47,7 @@ Models = Annotated[
 TestShare = Annotated[
     float, typer.Option(help="Share of the lists held out for scoring models.", min=0.01, max=0.99)
 ]
+Seed = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)]
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""A real service on SQLite, and Chromium with pages that must stay quiet."""
+"""Fixtures: a service on SQLite, and Chromium pages that must not report errors."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ FLAGS = [
     "--disable-sync",
 ]
 START_SECONDS = 120  # a cold cache compiles kernels
-PATIENCE = 30_000.0  # milliseconds for what the page should show
+PATIENCE = 30_000.0  # milliseconds to wait for the page
 
 
 def command(*arguments: str) -> list[str]:
-    """Return how to run the command line with this Python."""
+    """Return the command that runs clickrank with this Python."""
     return [sys.executable, "-c", "from clickrank.cli.app import app; app()", *arguments]
 
 
 @contextlib.contextmanager
 def run_service(store: str, *arguments: str) -> Iterator[str]:
-    """Run ``clickrank serve`` on a free port and give its address."""
+    """Run ``clickrank serve`` on a free port and yield its address."""
     line = command("serve", "--store", store, "--port", "0", *arguments)
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(line, stdout=subprocess.PIPE, env=environment) as process:
@@ -82,11 +82,11 @@ def browser() -> Iterator[Browser]:
 
 
 class Visit:
-    """A page, and what it did that it should not: errors, requests to elsewhere, pop-ups."""
+    """A page, and its unwanted events: errors, requests to other servers, pop-ups."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.expected = re.compile(r"(?!)")  # of the console's errors
+        self.expected = re.compile(r"(?!)")  # errors in the console that a test expects
         self.trouble: list[str] = []
         page.set_default_timeout(PATIENCE)
         page.on("console", self._console)
@@ -108,7 +108,7 @@ Open = Callable[..., Visit]
 
 @pytest.fixture
 def visit(browser: Browser) -> Iterator[Open]:
-    """Return a function that opens an address in a page of its own."""
+    """Return a function that opens an address in a new page."""
     with contextlib.ExitStack() as stack:
         visits: list[Visit] = []
 
@@ -130,7 +130,7 @@ def visit(browser: Browser) -> Iterator[Open]:
 
 @pytest.fixture(scope="session")
 def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return where screenshots go: CLICKRANK_SHOTS, or a temporary directory."""
+    """Return the folder for screenshots: CLICKRANK_SHOTS, or a temporary directory."""
     folder = Path(os.environ.get("CLICKRANK_SHOTS") or tmp_path_factory.mktemp("shots"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -1,4 +1,4 @@
-"""The dashboard in a real browser, on a real service: what people see, and how they get around."""
+"""The dashboard in Chromium on a running service: its content, and its use by keyboard."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def ranker_page(visit: Open, address: str, name: str, **how: object) -> Visit:
 
 
 def impressions_of(page: Page) -> Locator:
-    """Return the figure of how many impressions there were."""
+    """Return the figure with the number of impressions."""
     return page.locator(".figure").first.locator(".value")
 
 
 def chart(page: Page, title: str) -> str:
-    """Return what is drawn of a chart's line and points."""
+    """Return the markup of a chart."""
     return str(
         page.evaluate(
             """title => [...document.querySelectorAll("svg.plot")]
@@ -116,7 +116,7 @@ def test_every_page_is_readable(
     visit: Open, service: str, learned: str, shots: Path, scheme: str, width: int
 ) -> None:
     opened = ranker_page(visit, service, learned, scheme=scheme, width=width)
-    opened.expected = re.compile("status of 404")  # of the ranker that there is not
+    opened.expected = re.compile("status of 404")  # for the ranker that does not exist
     page = opened.page
     for summary in page.locator("summary").all():
         summary.click()
@@ -189,7 +189,7 @@ def test_everything_is_within_reach_of_the_keyboard(
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
 
-    # A chart is read point by point, and spoken.
+    # A chart is read point by point, and has spoken values.
     cursor = page.get_by_role("slider", name="Click rate over time")
     cursor.focus()
     page.keyboard.press("Home")
@@ -198,7 +198,7 @@ def test_everything_is_within_reach_of_the_keyboard(
     assert "impressions" in spoken
     expect(page.locator(".readout").first).to_have_text(spoken)
 
-    # A table is sorted, and says so.
+    # A table can be sorted, and marks the sorted column.
     page.get_by_role("button", name="Item", exact=True).focus()
     page.keyboard.press("Enter")
     expect(page.locator("table.items thead th.item")).to_have_attribute("aria-sort", "ascending")
@@ -242,7 +242,7 @@ def test_a_question_may_be_asked_again_at_once(visit: Open, service: str) -> Non
     page = ranker_page(visit, service, "asked-twice").page
     button = page.get_by_role("button", name="Delete this ranker…")
     button.focus()
-    # The browser says that a dialog was closed a little later: the next may be open by then.
+    # The browser reports that a dialog was closed when the next may already be open.
     button.evaluate("""(button) => {
         button.click();
         document.querySelector("dialog[open]").close();
@@ -412,9 +412,9 @@ def test_a_refresh_moves_nothing(visit: Open, service: str) -> None:
     expect(field).to_have_value("not sent yet")
     assert field.evaluate("node => [node.selectionStart, node.selectionEnd]") == [3, 6]
     assert page.evaluate("scrollY") == before
-    # 0.1 is what browsers' makers call good; rows that change places count as shifts too.
+    # Browser vendors call 0.1 good. Rows that change places count as shifts, too.
     assert page.evaluate("shift") < 0.1
-    expect(page.locator("#live")).to_have_text("")  # numbers that move are not spoken
+    expect(page.locator("#live")).to_have_text("")  # changing numbers are not announced
 
 
 def test_a_pause_pauses(visit: Open, service: str, learned: str) -> None:
@@ -436,7 +436,7 @@ def test_a_pause_pauses(visit: Open, service: str, learned: str) -> None:
     )
     asked.clear()
     page.wait_for_timeout(3000)
-    assert asked == []  # nobody looks
+    assert asked == []  # the page is hidden
     page.evaluate(
         """() => {
             delete document.hidden;

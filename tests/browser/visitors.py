@@ -1,4 +1,4 @@
-"""Simulated visitors, over HTTP: they look at a position or not, then click what attracts them."""
+"""Simulated visitors over HTTP, who click as in the position-based model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BATCH = 25
 def send_visitors(
     address: str, ranker: str, attraction: Mapping[str, float], n: int, seed: int
 ) -> None:
-    """Ask for ``n`` lists and say what was clicked of each, finally."""
+    """Request ``n`` lists and report final clicks on each."""
     rng = random.Random(seed)
     with httpx.Client(base_url=address, trust_env=False, timeout=30.0) as client:
         for _ in range(n // BATCH):

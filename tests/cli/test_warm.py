@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from clickrank.learning import ContextState
-from clickrank.service.api.app import Service
+from clickrank.service.api.application import Service
 from clickrank.service.api.handlers import show_readiness
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.refusals import Unavailable

@@ -1,4 +1,4 @@
-"""Services as processes that may be killed, and visitors who do not give up."""
+"""Service processes that tests kill, and visitors who repeat their requests."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Service:
             self._process = subprocess.Popen(command, stdout=said, stderr=said)
 
     def kill(self) -> None:
-        """End it in the middle of whatever it does."""
+        """Kill the process without warning."""
         assert self._process is not None
         self._process.kill()
         assert self._process.wait(30) == -signal.SIGKILL, self.said
 
     def stop(self) -> None:
-        """Ask it to end."""
+        """Stop the process with SIGTERM."""
         assert self._process is not None
         self._process.terminate()
         assert self._process.wait(60) == 0, self.said
@@ -99,7 +99,7 @@ class Visitors:
         self.final: set[str] = set()
 
     async def visit(self, ranker: str, contexts: list[str], final: float) -> None:
-        """Look at lists and click; with this probability say that the clicks are final."""
+        """Request lists and click; the clicks are final with probability ``final``."""
         rng = self._rng
         while not self.leaving:
             number = f"{ranker}-{os.getpid()}-{next(self._numbers):06d}"
@@ -124,7 +124,7 @@ class Visitors:
         await self._client.aclose()
 
     async def _insist(self, path: str, body: dict[str, Any]) -> httpx.Response:
-        """Send until it is answered, with the same ids, to whichever worker."""
+        """Send a request to any worker, with the same id, until it is answered."""
         deadline = time.monotonic() + 90.0
         while time.monotonic() < deadline:
             address = self._rng.choice(self._addresses)

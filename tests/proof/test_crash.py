@@ -1,4 +1,4 @@
-"""Killed twenty times under load: what was acknowledged is there, once, and folds to the same."""
+"""A service killed twenty times under load stores everything that it acknowledged, once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WINDOW = 2  # seconds, of the ranker whose clicks are not all final
 
 
 async def kill_and_restart(workers: list[Service], visitors: Visitors, rng: random.Random) -> None:
-    """Kill a worker while it is asked, and start it again, many times."""
+    """Kill a worker while it receives requests, and start it again, many times."""
     for _ in range(KILLS):
         await some_visits(visitors)
         await asyncio.sleep(rng.uniform(0.0, 0.3))
@@ -135,7 +135,7 @@ def test_nothing_is_lost_or_twice(crashed: tuple[Database, Visitors]) -> None:
     assert {by_place[row.stream_id, row.seq] for row in found_finals} <= visitors.final
     assert len(found_clicks) == sum(len(items) for items in visitors.clicked.values())
 
-    # What was learned follows from the log, all of it, and the last snapshot is of all of it.
+    # Everything learned follows from the log, and the last snapshot covers all of the log.
     found = verify(database)
     assert found.problems == []
     assert found.impressions == len(logged)

@@ -1,1 +1,1 @@
-"""What the command line and the service answered before, asked again."""
+"""Replays recorded command lines and requests, and compares the answers."""

@@ -1,4 +1,4 @@
-"""Compare what is answered with what was recorded, and say where they differ."""
+"""Compare answers with recorded ones, and report the differences."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 #: The same computation on another machine may round another way.
 TOLERANCE = 1e-6
-#: Keys whose values are sentences for people, which may be worded in another way.
+#: Keys whose values are sentences, which may be reworded.
 PROSE = {"summary"}
 #: Keys whose values are sentences with numbers: the words may change, the numbers may not.
 FINDINGS = {"assumes", "notes", "verdict"}
@@ -72,7 +72,7 @@ def _short(value: Any) -> str:
 
 
 def named(words: Iterable[str], text: str) -> list[str]:
-    """Return the words that a text has as words of their own, in their order.
+    """Return those words that occur in a text as whole words, in their order.
 
     >>> named(["grap", "--json", "a"], "clickrank: Unknown policy 'grap'. Did you mean 'grab'?")
     ['grap']
@@ -84,7 +84,7 @@ def named(words: Iterable[str], text: str) -> list[str]:
 
 
 def worded_anew(found: dict[str, Any], want: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer without what its error names now and did not name before."""
+    """Return an answer without the names that only the new wording of its error mentions."""
     if "names" not in found or "names" not in want:
         return found
     return {**found, "names": [name for name in want["names"] if name in found["names"]]}
@@ -96,7 +96,7 @@ def load(path: Path) -> Any:
 
 
 def save(path: Path, value: Any) -> None:
-    """Write a recording so that a change of one answer is a change of few lines.
+    """Write a recording in which a change of one answer changes few lines.
 
     Lists and dictionaries that fit into a line are on one line.
     """

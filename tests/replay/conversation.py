@@ -1,4 +1,4 @@
-"""Talk with the service in this process, and keep of its answers what must stay the same.
+"""Send recorded requests to the service in this process, and keep the stable part of answers.
 
 Time stands still but for what the conversation says, the lists are drawn with a seed, and clicks
 are learned from before the next request: so lists, times and reports are the same each time.
@@ -28,10 +28,10 @@ HEADERS = ("allow", "content-disposition", "retry-after", "www-authenticate", "c
 #: machine's clock, and what is being compiled just now.
 VARYING = {"secret": "a secret", "compiling": "some"}
 _KEY_TIMES = {"created", "revoked"}
-#: Words of addresses and bodies that a message has whatever it speaks of.
+#: Words of addresses and bodies that any message may contain.
 _EVERYWHERE = {"activity", "clicks", "contexts", "impressions", "items", "keys", "name"}
 _EVERYWHERE |= {"rank", "rankers", "report", "v1"}
-#: Ids that the service makes.
+#: Ids that the service chooses.
 _MADE = re.compile(r"[0-9a-f]{32}")
 
 
@@ -43,7 +43,7 @@ def conversation() -> list[dict[str, Any]]:
 
 
 class Talk:
-    """The service, what was kept of its answers for later requests, and the time."""
+    """The service, values from answers for later requests, and the time."""
 
     def __init__(self, folder: Path) -> None:
         self._store = f"sqlite:///{folder / 'store.db'}"
@@ -52,7 +52,7 @@ class Talk:
         self._client: Client | None = None
 
     def start(self, keys_required: bool = False) -> None:
-        """Start the service, again if need be."""
+        """Start the service, or restart it."""
         self.stop()
         app = service(self._store, lambda: self._now, SEED, keys_required)
         self._client = Client(app)
@@ -65,7 +65,7 @@ class Talk:
         self._client = None
 
     def ask(self, step: dict[str, Any]) -> dict[str, Any]:
-        """Send a request; return what is kept of the answer."""
+        """Send a request; return the part of the answer that is compared."""
         if "start" in step:
             self.start(keys_required=step["start"] == "with keys")
         self._now += STEP + step.get("later", 0) * 10**9
@@ -135,7 +135,7 @@ class Talk:
         return found
 
     def _plain(self, value: Any, of_keys: bool = False) -> Any:
-        """Return JSON without what is different each time; ids that the service made are named."""
+        """Return JSON without varying values; ids that the service chose are replaced."""
         if isinstance(value, dict):
             found = {}
             for key, inner in value.items():
@@ -156,7 +156,7 @@ class Talk:
 
 
 def hold(folder: Path) -> list[dict[str, Any]]:
-    """Hold the whole conversation; return what is kept of the answers."""
+    """Send all requests; return the parts of the answers that are compared."""
     talk = Talk(folder)
     with no_time_passes():
         try:
@@ -173,9 +173,9 @@ def _error(step: dict[str, Any], body: Any) -> dict[str, Any]:
     message = body["error"]["message"]
     assert message
     assert not python_words(message), message
-    text = re.sub(r"^[\w/.-]+: ", "", message)  # whose error it is
+    text = re.sub(r"^[\w/.-]+: ", "", message)  # without the owner
     body_words = _words(step.get("body", {}))
-    text = re.sub(r'"([^"]*)"', r"'\1'", text)  # errors quoted in Python's way, once
+    text = re.sub(r'"([^"]*)"', r"'\1'", text)  # the recordings have single quotes
     values = [word for word in body_words[1] if word in text]
     marked = [word for word in body_words[0] if re.search(rf"[$`'.]{word}[`'.]|^{word} must", text)]
     path, _, query = step["call"].partition(" ")[2].partition("?")
@@ -223,7 +223,7 @@ def _metrics(text: str) -> list[str]:
 
 
 def described(folder: Path) -> dict[str, Any]:
-    """Return of the description of the API what programs that call it rely on."""
+    """Return the part of the OpenAPI description that programs rely on."""
     talk = Talk(folder)
     with no_time_passes():
         try:

@@ -1,4 +1,4 @@
-"""Run command lines in this process, and keep of their answers what must stay the same."""
+"""Run command lines in this process, and keep the stable part of their answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.replay.where import FOLDER, command_line
 ENVIRONMENT = {"COLUMNS": "400", "NO_COLOR": "1", "TERM": "dumb"}
 #: Keys of JSON whose values are durations, so they are other ones each time.
 DURATIONS = {"microseconds", "seconds"}
-#: Keys of JSON whose values are reasons why not: errors, which may be worded anew. Of a dictionary
+#: Keys of JSON whose values are reasons why not: errors, which may be reworded. Of a dictionary
 #: of such the keys stay.
 REASONS = {"skipped", "refused", "left_out", "problem", "cannot_tell", "example", "examples"}
 
@@ -62,14 +62,14 @@ def run_all(folder: Path) -> list[dict[str, Any]]:
     """Run all command lines; return what is kept of each answer."""
     app = command_line()
     names: set[str] = set(ITEMS)
-    # Typer would make all commands anew for each line, which takes longer than most of them take.
+    # Typer would build all commands again for each line, which takes longer than most of them.
     made = mock.patch("typer.testing._get_command", functools.cache(get_command))
     with folder_of_inputs(folder), made:
         return [_kept(step, *_run(app, step), names) for step in command_lines()]
 
 
 def _run(app: Any, step: dict[str, Any]) -> tuple[int, str, str]:
-    """Return exit code, output and errors; -1 is the code of an error that nobody foresaw."""
+    """Return exit code, output and errors; the code is -1 for an unexpected error."""
     words = shlex.split(step["line"])
     result = CliRunner().invoke(app, words, prog_name="clickrank")
     unforeseen = result.exception is not None and not isinstance(result.exception, SystemExit)
@@ -84,7 +84,7 @@ def _kept(
     found: dict[str, Any] = {"line": step["line"], "exit": code}
     if code < 0:
         return {**found, "raised": errors}
-    if code == 2 or (code and not output):  # refused: the message may be worded anew
+    if code == 2 or (code and not output):  # refused: the message may be reworded
         return {**found, "prints": bool(output), "names": _named(step["line"], errors)}
     show = step.get("show", "json" if "--json" in step["line"].split() else "table")
     found["says"] = bool(errors)

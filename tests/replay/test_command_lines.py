@@ -30,7 +30,7 @@ def _id(number: int) -> str:
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """Return what all command lines answer now."""
+    """Return the present answers of all command lines."""
     return run_all(tmp_path_factory.mktemp("replay"))
 
 
@@ -92,7 +92,7 @@ def test_serve_serves(tmp_path: Path) -> None:
 
 
 def _address(process: subprocess.Popen[bytes]) -> str:
-    """Return what a service says that its address is."""
+    """Return the address that a service prints."""
     assert process.stdout is not None
     text, deadline = "", time.monotonic() + 60.0
     while time.monotonic() < deadline and process.poll() is None:

@@ -18,7 +18,7 @@ OPENAPI = load(FOLDER / "openapi.json")
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """Return what all requests are answered now."""
+    """Return the present answers to all requests."""
     return hold(tmp_path_factory.mktemp("replay"))
 
 

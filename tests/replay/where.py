@@ -1,4 +1,4 @@
-"""Where the replay finds what it asks: the only lines to change when parts of the package move."""
+"""Entry points of the replay: the only lines to change when parts of the package move."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 ROOT = Path(__file__).parents[2]
-#: What is asked, and what was answered.
+#: Folder with the requests, the command lines and the recorded answers.
 FOLDER = ROOT / "tests" / "data" / "replay"
 
 
@@ -25,7 +25,7 @@ def command_line() -> Any:
 
 def service(store: str, now: Callable[[], int], seed: int, keys_required: bool) -> Any:
     """Return the service's application, on a store, a clock (in nanoseconds) and a seed."""
-    from clickrank.service.api.app import make_app
+    from clickrank.service.api.application import make_app
     from clickrank.service.runtime.clock import Clock
     from clickrank.service.runtime.engine import Engine
 

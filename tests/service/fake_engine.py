@@ -1,4 +1,4 @@
-"""An engine in memory, for tests of what is between the socket and the engine."""
+"""An engine in memory, for tests of the HTTP API."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECRETS: dict[str, fields.Role] = {"a-rank-key": "rank", "an-admin-key": "admin"
 
 
 class FakeEngine:
-    """Answers with examples; some names of rankers make it fail in a way of their own."""
+    """Answers with examples; some names of rankers make it raise certain errors."""
 
     def __init__(self) -> None:
         self.writer = SimpleNamespace(waiting=3)
@@ -143,8 +143,8 @@ class FakeEngine:
 
 
 def slow_app() -> Any:
-    """The application with this engine, for a server in a process of its own."""
-    from clickrank.service.api.app import make_app
+    """Return the application with this engine, for a server in another process."""
+    from clickrank.service.api.application import make_app
 
     async def opened() -> Any:
         engine = FakeEngine()
@@ -198,7 +198,7 @@ class Client:
     def ask(
         self, receive: Callable[[], Awaitable[dict[str, Any]]], path: str, method: str = "POST"
     ) -> list[dict[str, Any]]:
-        """Ask message by message, as a server does; return what was sent back."""
+        """Send a request as ASGI messages, as a server does; return the answer's messages."""
         sent: list[dict[str, Any]] = []
 
         async def send(message: dict[str, Any]) -> None:

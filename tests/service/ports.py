@@ -1,4 +1,4 @@
-"""A port for a service that is started again and again on the same one."""
+"""Find a port for a service that is restarted on the same port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes generated requests meet rankers and impressions that exist; loaded by schemathesis.
+"""Makes generated requests refer to rankers and impressions that exist; loaded by schemathesis.
 
 Names and ids made up at random would only ever find out how the service says "there is none".
 """
@@ -17,13 +17,13 @@ _shown: list[tuple[str, list[str]]] = [("00000000", ["a", "b"])]
 
 
 def _chance(value: object, n: int) -> int:
-    """Return a number below n that depends on the value alone: a rerun is the same."""
+    """Return a number below n that depends only on the value, so that runs are reproducible."""
     return zlib.crc32(repr(value).encode()) % n
 
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
-    """Put what exists into most requests; what they would not exist without is not deleted."""
+    """Put existing names into most requests, and never delete the rankers that they need."""
     if isinstance(case.path_parameters, dict):
         _use_path(case.method.upper(), case.path_parameters)
     if isinstance(case.body, dict) and _chance(case.body, 8):
@@ -62,7 +62,7 @@ def _use_body(path: str, body: dict[str, Any]) -> None:
 
 def _use_items(request: dict[str, Any]) -> None:
     if _chance(request, 3):
-        request.pop("id", None)  # the example's is taken after its first use
+        request.pop("id", None)  # the example's id is taken after its first use
     if isinstance(request.get("candidates"), list):
         request["candidates"] = list(ITEMS[_chance(request, 3) :])
     if isinstance(request.get("current"), list) or _chance(request, 2):

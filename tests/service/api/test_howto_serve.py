@@ -1,4 +1,4 @@
-"""docs/howto/serve.md does what it says: its commands, its Python, its tables."""
+"""Run the commands and the Python code of docs/howto/serve.md, and check its tables."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ SEVERAL = "PostgreSQL and several workers"
 
 
 def blocks(text: str) -> list[tuple[str, str]]:
-    """Return what is to be run, in its order: the language and the block."""
+    """Return the code blocks to run, in order, with their languages."""
     return re.findall(r"^```(console|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def commands(block: str) -> list[tuple[str, list[str]]]:
-    """Return the commands of a console block, each with the lines it is said to print."""
+    """Return the commands of a console block, each with its expected output."""
     found: list[tuple[str, list[str]]] = []
     lines = iter(block.splitlines())
     for line in lines:
@@ -59,7 +59,7 @@ def commands(block: str) -> list[tuple[str, list[str]]]:
 
 
 class Shell:
-    """A shell in which the page is followed, and the service that was started last."""
+    """A shell that runs the commands of the page, and the service that was started last."""
 
     def __init__(self, folder: Path, database: str = DATABASE) -> None:
         script = folder / "bin" / "clickrank"
@@ -81,13 +81,13 @@ class Shell:
         )
 
     def here(self, text: str) -> str:
-        """Return a text of the page as it is on this machine."""
+        """Return a text of the page with the addresses of this machine."""
         return text.replace(ADDRESS, self.address).replace(DATABASE, self._database)
 
     def run(self, command: str, said: list[str]) -> None:
         if command.startswith("clickrank serve"):
             self.stop()
-            # Tests listen on loopback only; keys are asked for all the same.
+            # Tests listen on loopback only, but require keys as another address would.
             words = self.here(command).replace("--host 0.0.0.0", "--require-keys").split()
             self._service = self._start([*words, "--port", str(self.port)])
             assert self._service.stdout is not None
@@ -109,7 +109,7 @@ class Shell:
         assert re.fullmatch(wanted, text), f"{command}\nprinted\n{text}"
 
     def _run_here(self, command: str) -> str:
-        """Run a command without a process of its own, which would take a second to start."""
+        """Run a command in this process, since a new process would take a second to start."""
         words, _, file = self.here(command).partition(" > ")
         with contextlib.chdir(self._folder):
             done = CliRunner().invoke(app, shlex.split(words)[1:])
@@ -119,7 +119,7 @@ class Shell:
         return done.stderr if file else done.output
 
     def stop(self) -> None:
-        """End the service as the page says."""
+        """Stop the service as the page describes."""
         if self._service is not None:
             self._service.send_signal(signal.SIGTERM)
             assert self._service.wait(timeout=30) == 0

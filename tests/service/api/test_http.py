@@ -1,4 +1,4 @@
-"""The service's HTTP: every route, every way to ask wrongly, who may do what, and its end."""
+"""The HTTP API on an engine in memory: routes, wrong requests, access control and shutdown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clickrank.service.api.app import make_app
+from clickrank.service.api.application import make_app
 from clickrank.service.api.routes import ROUTES, Route
 from clickrank.service.schemas.parameters import PATH_PARAMETERS
 from tests.service.fake_engine import Client, FakeEngine
@@ -54,7 +54,7 @@ def call(client: Client, route: Route, headers: dict[str, bytes] | None = None) 
 
 
 def problem(answer: Any, status: int, code: str) -> str:
-    """Check that an answer is the one error shape; return its message."""
+    """Check that an answer has the form of all errors; return its message."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/json"
     body = answer.json()
@@ -275,7 +275,7 @@ def test_bodies_have_a_limit(served: Served) -> None:
 
 
 def ask(client: Client, messages: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
-    """Send messages as a server does; return what was sent back and how many were read."""
+    """Send ASGI messages; return the answers and the number of messages that were read."""
     read = 0
 
     async def receive() -> dict[str, Any]:
@@ -435,7 +435,7 @@ def test_the_engine_is_closed_at_the_end() -> None:
 def test_a_database_that_is_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     from clickrank.service.runtime.refusals import Unavailable
 
-    monkeypatch.setattr("clickrank.service.api.app.RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("clickrank.service.api.application.RETRY_SECONDS", 0.01)
     tries = 0
 
     async def opened() -> Any:
@@ -445,7 +445,7 @@ def test_a_database_that_is_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
             raise Unavailable("The database is not there yet.")
         return FakeEngine()
 
-    monkeypatch.setattr("clickrank.service.api.app._log.warning", lambda *_: None)
+    monkeypatch.setattr("clickrank.service.api.application._log.warning", lambda *_: None)
     with Client(make_app(opened)) as client:
         while (answer := client.get("/v1/rankers/shop")).status_code != 200:
             problem(answer, 503, "unavailable")

@@ -10,7 +10,7 @@ import pytest
 
 from clickrank.errors import invalid, unknown
 from clickrank.service.api import examples as e
-from clickrank.service.api.app import make_app
+from clickrank.service.api.application import make_app
 from clickrank.service.runtime import definitions
 from clickrank.service.runtime.available_policies import policy_infos
 from clickrank.service.schemas import answers, requests

@@ -1,4 +1,4 @@
-"""The OpenAPI description: valid, complete, and its examples are true."""
+"""The OpenAPI description is valid and complete, and its examples are correct."""
 
 from __future__ import annotations
 

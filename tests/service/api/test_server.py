@@ -1,4 +1,4 @@
-"""The server as a process: its socket, what is not HTTP, its end; and the commands about it."""
+"""The server process: its socket, malformed requests, shutdown; and the service commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CLI = "from clickrank.cli.app import app; app()"
 
 
 def without_compiling(err: str) -> list[str]:
-    """Return what a service says but for what it compiles ahead."""
+    """Return the output of a service without the lines about compiling."""
     return [line for line in err.splitlines() if "clickrank.serve: Compil" not in line]
 
 
@@ -88,7 +88,7 @@ def talk(address: str, text: bytes) -> tuple[bytes, Any]:
     """Send bytes; return the head of the answer and its body."""
     host, _, port = address.removeprefix("http://").partition(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
-        with contextlib.suppress(ConnectionError):  # what is refused may not be read to its end
+        with contextlib.suppress(ConnectionError):  # a refused request may not be read completely
             connection.sendall(text)
         with connection.makefile("rb") as answer:
             head = b""
@@ -224,7 +224,7 @@ def test_without_a_key_nothing_is_served_to_others(store: str, options: list[str
 
 def test_what_serve_refuses(store: str) -> None:
     assert "PostgreSQL" in run("serve", "--workers", "2", "--store", store, code=2)
-    assert "url must be" in run("serve", "--store", "mysql://a/b", code=2)
+    assert "--store must be" in run("serve", "--store", "mysql://a/b", code=2)
     assert "folder" in run("serve", "--store", "sqlite:////nowhere/at/all.db", code=2)
     run("keys", "add", "me", "--role", "admin", "--store", store)
     arguments = ["--port", "0", "--demo", "--require-keys", "--store", store]
@@ -299,7 +299,7 @@ def workers_of(started: subprocess.Popen[str]) -> set[int]:
 
 @pytest.mark.postgres
 def test_many_workers() -> None:
-    """A dead worker is replaced, numbers of all are added up, and all end together."""
+    """A dead worker is replaced, metrics of all workers are added up, and all stop together."""
     arguments = ["serve", "--port", "0", "--workers", "3", "--store", postgres_url()]
     with process("-c", CLI, *arguments) as started:
         address = line_of(started).removeprefix("clickrank serves ")
@@ -308,7 +308,7 @@ def test_many_workers() -> None:
         before = wait_until(lambda: workers_of(started), 3)
 
         def rank(n: int) -> int:
-            """Rank by connections of their own, so that several workers take part."""
+            """Rank over separate connections, so that several workers take part."""
             done = 0
             for _ in range(n):
                 with contextlib.suppress(httpx.TransportError):
@@ -321,7 +321,7 @@ def test_many_workers() -> None:
         assert "clickrank_ranks_total 60.0" in text
         os.kill(min(before), signal.SIGKILL)
         after = wait_until(lambda: workers_of(started) - before, 1)
-        assert rank(20) >= 18  # a connection may have been that of the dead one
+        assert rank(20) >= 18  # a connection may have belonged to the dead worker
         started.send_signal(signal.SIGTERM)
         _, err = started.communicate(timeout=60)
         assert started.returncode == 0, err

@@ -1,4 +1,4 @@
-"""The clients say what the service says, and repeat what failed without doing it twice."""
+"""The clients return the answers of the service, and repeat failed calls safely."""
 
 import asyncio
 import inspect
@@ -14,9 +14,9 @@ import pytest
 
 from clickrank.client import AsyncClient, Client, ServiceError
 from clickrank.errors import InvalidValue
-from clickrank.service.client import tries as tries_module
+from clickrank.service.client import retries
 from clickrank.service.client.calls import Call, Calls, Route, new_id
-from clickrank.service.client.tries import Tries
+from clickrank.service.client.retries import Tries
 from clickrank.service.schemas import answers, fields, requests
 
 RANKER = answers.Ranker("shop", "pb-mhb", {}, 3, 0, 2, 1800, "live", 1, 0.0, 0.0, True, True)
@@ -36,7 +36,7 @@ class Service:
         self.shown: dict[str, dict[str, Any]] = {}
         self.clicked: dict[str, list[str]] = {}
         self.keys: list[str] = []
-        self.done = 0  # what changed something
+        self.done = 0  # requests that changed something
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
@@ -126,7 +126,7 @@ class Both:
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tries_module, "_FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retries, "_FIRST_WAIT", 0.001)
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_a_ranker_that_was_never_there_is_not_deleted(client: Both, service: Ser
     with pytest.raises(ServiceError, match="no such ranker") as refused:
         client.delete_ranker("shop")
     assert (refused.value.code, refused.value.status) == ("unknown_ranker", 404)
-    service.trouble = ["refused"]  # nothing was done: the 404 is news
+    service.trouble = ["refused"]  # nothing was done, so the 404 is an error
     with pytest.raises(ServiceError, match="no such ranker"):
         client.delete_ranker("shop")
     service.trouble = [later(503)]
@@ -201,7 +201,7 @@ def test_a_service_that_comes_back_is_waited_for(
 
 @pytest.fixture
 def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Return the waits between tries, which take no time."""
+    """Return the waits between attempts, which take no time here."""
     waits: list[float] = []
     at_once = asyncio.sleep
 
@@ -267,7 +267,7 @@ def test_answers_that_are_not_the_services(client: Both, service: Service) -> No
             client.rank("shop")
         assert (odd.value.code, odd.value.status) == ("not_understood", 200)
     service.trouble = [httpx.Response(307, headers={"location": "http://elsewhere/"})]
-    with pytest.raises(ServiceError) as moved:  # a key is not sent to somebody else
+    with pytest.raises(ServiceError) as moved:  # a key is not sent to another server
         client.rank("shop")
     assert moved.value.code == "http_307"
 
@@ -371,7 +371,7 @@ def test_what_is_sent(client: Both) -> None:
 
 
 class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
-    """A body that may break off."""
+    """A body that may be interrupted."""
 
     def __init__(self, pieces: list[bytes], breaks: bool = False) -> None:
         self.pieces, self.breaks = pieces, breaks
@@ -468,7 +468,7 @@ def test_methods_are_documented_and_typed() -> None:
                 assert inspect.signature(method).parameters.keys() == (
                     inspect.signature(route.call).parameters.keys()
                 )
-        # Checked by mypy rather than run: what the two clients' methods return.
+        # Checked by mypy and not run: the types that the clients' methods return.
         rank: Callable[[str], answers.Impression] = client.rank
         assert callable(rank)
     awaited: Callable[[str], Awaitable[answers.Impression]] = AsyncClient("http://service").rank

@@ -17,7 +17,7 @@ import uvicorn
 from clickrank.client import AsyncClient, Client, ServiceError
 from clickrank.service.api import server
 from clickrank.service.api.routes import ROUTES
-from clickrank.service.client import tries as tries_module
+from clickrank.service.client import retries
 from clickrank.service.client.calls import Call, Calls, Route
 from clickrank.service.schemas import answers, requests
 
@@ -46,11 +46,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tries_module, "_FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retries, "_FIRST_WAIT", 0.001)
 
 
 class Losing(httpx.HTTPTransport):
-    """A network that loses the first answer to each request: the service has done it."""
+    """A network that loses the first answer to each request, after the service handled it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ def test_every_answer_is_lost_once_and_nothing_is_done_twice(address: str, tmp_p
         assert [entry.item for entry in client.items("lossy").items] == [*ITEMS, "e"]
         assert [entry.context for entry in client.contexts("lossy").contexts] == ["q"]
 
-        deadline = time.monotonic() + 120.0  # folding is somebody else's work
+        deadline = time.monotonic() + 120.0  # another thread folds
         while (report := client.report("lossy", "q")).settled < 8:
             assert time.monotonic() < deadline
             time.sleep(0.05)

@@ -36,7 +36,7 @@ from clickrank.service.schemas.requests import (
 )
 
 if TYPE_CHECKING:
-    from clickrank.service.api.app import Service
+    from clickrank.service.api.application import Service
 
 PARQUET = "application/vnd.apache.parquet"
 

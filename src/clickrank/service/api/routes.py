@@ -16,7 +16,7 @@ from clickrank.service.schemas import answers, fields, requests
 from clickrank.service.schemas import parameters as q
 
 if TYPE_CHECKING:
-    from clickrank.service.api.app import Service
+    from clickrank.service.api.application import Service
 
 Handler = Callable[["Service", h.PathValues, Any, Any], Awaitable[Reply | Stream]]
 

@@ -108,7 +108,7 @@ def run(settings: Settings, listener: socket.socket, workers: int) -> None:
 
 def app_of(settings: Settings) -> ASGIApp:
     """Return the application."""
-    from clickrank.service.api.app import make_app
+    from clickrank.service.api.application import make_app
     from clickrank.service.runtime.engine import Engine
 
     # The event loop and the writer alternate; Python's default of 5 ms would make both slow.

@@ -14,7 +14,7 @@ import httpx
 
 from clickrank._core.validate import check_float, check_int
 from clickrank.service.client.calls import Async, Call, Sync
-from clickrank.service.client.tries import Tries
+from clickrank.service.client.retries import Tries
 
 T = TypeVar("T")
 

@@ -271,7 +271,7 @@ def test_mnl_with_equal_bias_is_the_classic_mnl(bias: float) -> None:
             assert got == want or abs(got - want) <= 1e-12
 
 
-def test_dcm_against_its_story_told_in_every_way() -> None:
+def test_dcm_against_the_sum_over_all_user_behaviours() -> None:
     """Enumerate attractions and satisfactions, play each user, and collect the probabilities."""
     attraction, satisfaction = np.array([0.5, 0.2, 0.7, 1.0]), np.array([0.3, 0.9, 0.6])
     model = DCM(attraction, satisfaction)
@@ -317,7 +317,7 @@ def test_dbn_with_continuation_one_and_items_alike_is_a_dcm() -> None:
     assert_same_model(DBN(attraction, [1.0] * 4, 3), Cascade(attraction, 3))
 
 
-def test_dbn_against_its_story_told_in_every_way() -> None:
+def test_dbn_against_the_sum_over_all_user_behaviours() -> None:
     """Enumerate attractions, satisfactions and goings-on, and play each user."""
     attraction, satisfaction = np.array([0.5, 0.2, 0.7, 1.0]), np.array([0.3, 0.9, 0.6, 0.4])
     model = DBN(attraction, satisfaction, 3, 0.8)
@@ -568,9 +568,12 @@ def test_bad_vectors(name: str, parameter: str) -> None:
 @pytest.mark.parametrize(
     ("rows", "rule"),
     [
-        (0.5, "examination_after must be rows of numbers, one a position, got 0.5."),
-        ([0.5, 0.5], "examination_after must be rows of numbers, one a position, got [0.5, 0.5]."),
-        ([], "examination_after must be rows of numbers, one a position, got []."),
+        (0.5, "examination_after must be rows of numbers, one row per position, got 0.5."),
+        (
+            [0.5, 0.5],
+            "examination_after must be rows of numbers, one row per position, got [0.5, 0.5].",
+        ),
+        ([], "examination_after must be rows of numbers, one row per position, got []."),
         ([[1.0], [0.5]], "examination_after[1] must have 2 entries, one for no click above and "),
         ([[1.0], [0.5, "a"]], "examination_after[1] must be a sequence of numbers, got [0.5, 'a']"),
         ([[1.0], [0.5, 1.5]], "examination_after[1][1] must be between 0 and 1, got 1.5."),
@@ -584,7 +587,7 @@ def test_bad_examination_after(rows: Any, rule: str) -> None:
 
 def test_bad_parameters_of_the_dbn() -> None:
     build: Any = DBN
-    want = "DBN: item_satisfaction must have one entry an item (2), got 1."
+    want = "DBN: item_satisfaction must have one entry per item (2), got 1."
     assert message_of(lambda: build([0.5, 0.2], [0.5], 2)) == want
     want = "DBN: continuation must be a number between 0 and 1, got 1.5."
     assert message_of(lambda: build([0.5, 0.2], [0.5, 0.5], 2, 1.5)) == want

@@ -1,4 +1,4 @@
-"""A free matrix of click probabilities fitted to logs."""
+"""Fits of the click matrix to logs."""
 
 from __future__ import annotations
 

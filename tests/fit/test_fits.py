@@ -1,4 +1,4 @@
-"""Click models fitted to logs: they find what made the log, and say how sure that is."""
+"""Fits of click models to logs: estimates, standard errors and sentences."""
 
 from __future__ import annotations
 
@@ -510,7 +510,7 @@ def test_a_block_without_an_inverse_says_nothing() -> None:
     counts, _ = drawn("dcm", 20, seed=13, n_queries=2, n_items=4)
     blocks = bordered.Blocks(counts, 1)
     blocks.diagonal[:] = 2.0
-    blocks.inner[:16] = 2.0  # of the first query: its pairs cannot be told apart
+    blocks.inner[:16] = 2.0  # of the first query, whose pairs are indistinguishable
     blocks.corner[:] = 4.0
     pairs, shared = blocks.variances(np.ones(8, dtype=np.bool_), np.ones(1, dtype=np.bool_))
     assert np.isinf(pairs[:4]).all()

@@ -1,4 +1,4 @@
-"""The dictionary of counts against a Python one, its evictions, and the hash of leaders."""
+"""The table of counts against a dictionary, its evictions, and the hash of leaders."""
 
 import itertools
 import math

@@ -75,7 +75,7 @@ def test_index_is_the_root(rows: list[tuple[int, int, float]], delta: float) -> 
     q, away = Decimal(index), Decimal("2e-11")
     here = exact_divergence(rows, q)
     below, above = (exact_divergence(rows, x) for x in (max(q - away, q / 2), q + away))
-    # Φ itself cannot be told from δ more finely than doubles allow in a sum of this size.
+    # In float64, a sum of this size determines Φ - δ only up to its rounding error.
     blur = Decimal("1e-15") * (clicks.sum() + misses.sum() + 1).item()
     if index == 1.0:
         assert here <= Decimal(delta) + blur or below >= here
@@ -241,7 +241,7 @@ def test_gamma_sampler(shape: float) -> None:
 
 
 def test_posterior_agrees_with_the_papers_proposal() -> None:
-    """Rejection from the Beta of the most used position's counts, as 001 describes it."""
+    """Rejection from the Beta distribution of the most used position, as in lagree2016."""
     clicks, views = np.array([3, 2, 0]), np.array([12, 5, 4])
     kappa = np.array([0.9, 0.6, 0.3])
     misses = views - clicks

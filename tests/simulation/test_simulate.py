@@ -442,5 +442,5 @@ def test_counted_positions_that_make_no_sense_are_told() -> None:
         with pytest.raises(InvalidValue, match="n_positions must be a whole number between 1 and"):
             cr.simulate("uniform", MODEL, 10, counted_positions=m)  # type: ignore[arg-type]
     mnl = cr.clickmodels.MNL([0.5, 0.4], [1.0, 0.5])
-    with pytest.raises(DoesNotApply, match="MNL: what happens at the first positions"):
+    with pytest.raises(DoesNotApply, match="MNL: clicks at the first positions depend"):
         cr.simulate("uniform", mnl, 10, counted_positions=1)

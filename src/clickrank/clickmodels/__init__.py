@@ -1,4 +1,4 @@
-"""Click models: how people click on a ranked list. One file a model."""
+"""Click models: how people click on a ranked list. One file per model."""
 
 from clickrank.clickmodels.assumptions import Finding, check_assumptions
 from clickrank.clickmodels.attraction import LinearAttraction

@@ -1,4 +1,4 @@
-"""Which assumptions of gauthier2022 hold for a click model, by trying every list."""
+"""`check_assumptions`: which assumptions of gauthier2022 hold for a click model, over all lists."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ class Finding(NamedTuple):
 
 
 def check_assumptions(model: ClickModel, order: ArrayLike | None = None) -> dict[int, Finding]:
-    """Say which of Assumptions 1 to 5 hold for a click model, with a witness where one does not.
+    """Return which of Assumptions 1 to 5 hold for a click model, with a witness if one does not.
 
-    1. Relaxed unimodality: from every list that is not optimal, for each order of its positions by
+    1. Relaxed unimodality: for every list that is not optimal, and each order of its positions by
        decreasing click probability, one of GRAB's exchanges leads to a better list.
-    2. Strict weak order: items have a preferential attachment g. Any numbers are one, so it holds
-       once g is given or found; what it is good for is in 4 and 5.
+    2. Strict weak order: items have a preferential attachment g. Any numbers are one, so it always
+       holds; 4 and 5 say whether g is useful.
     3. Strict total order: no two items have the same g.
     4. Optimal reward: every list of items by decreasing g, ties in any order, is optimal.
     5. Order identifiability: if g(i) > g(j), then i gets more clicks than j on average over any
-       list that shows one of them at least and the list with both exchanged.
+       list that shows at least one of them and the list with both exchanged.
 
     **Source**: gauthier2022, sections 3.1 and 5.1.
 
     Parameters
     ----------
     model
-        The click model; at most 5,000 lists, and 6 positions.
+        The click model, with at most 5,000 lists and 6 positions.
     order
-        g, one number per item. By default the model's attraction or, without one, the mean
-        difference of clicks that Assumption 5 is about, over all lists and all other items.
+        g, one number per item. The default is the model's attraction or, if it has none, the mean
+        difference of clicks in Assumption 5 over all lists and all other items.
 
     Examples
     --------
@@ -127,8 +127,8 @@ def _optimal_reward(g: Floats, values: dict[List, float]) -> Finding:
     best = max(values.values())
     for one, value in values.items():
         shown = g[list(one)]
-        left = np.delete(g, list(one))
-        ordered = (np.diff(shown) <= EQUAL).all() and (left <= shown[-1] + EQUAL).all()
+        not_shown = np.delete(g, list(one))
+        ordered = (np.diff(shown) <= EQUAL).all() and (not_shown <= shown[-1] + EQUAL).all()
         if ordered and value < best - EQUAL:
             return Finding(
                 False, f"list {one} is ordered by g and earns {value:.6g}, the best list {best:.6g}"
@@ -143,7 +143,7 @@ def _identifiability(g: Floats, rates: dict[List, Floats]) -> Finding:
         for one in rates:
             if i in one or j in one:
                 difference = _difference(i, j, one, rates)
-                # Where clicks differ on average, they differ with a probability above 0.
+                # If clicks differ on average, they differ with a probability above 0.
                 if difference <= EQUAL:
                     return Finding(
                         False,

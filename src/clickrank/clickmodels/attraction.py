@@ -12,7 +12,7 @@ from clickrank.errors import invalid
 class LinearAttraction:
     """Attraction of item a = ⟨features of a, weights⟩ (li2019, eq. 3).
 
-    Any click model takes one in place of a vector of attractions.
+    Any click model accepts it instead of a vector of attractions.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ class LinearAttraction:
             shape = self.features.shape
             raise invalid(owner, "features must be a non-empty matrix (items × features)", shape)
         if self.weights.shape != self.features.shape[1:]:
-            rule = f"weights must hold one number a feature ({self.features.shape[1]})"
+            rule = f"weights must hold one number per feature ({self.features.shape[1]})"
             raise invalid(owner, rule, self.weights.shape)
         if not (np.isfinite(self.features).all() and np.isfinite(self.weights).all()):
             raise invalid(owner, "features and weights must be finite", "NaN or infinity")
         values = self.features @ self.weights
-        # Eq. 12 gives attractions that touch 0 and 1 up to rounding: forgive a few ulps, no more.
+        # Eq. 12 gives attractions of 0 and 1 up to rounding: allow a few ulps, no more.
         rounding = 8 * np.finfo(np.float64).eps
         near = np.where((values > 1) & (values <= 1 + rounding), 1.0, values)
         near = np.where((near < 0) & (near >= -rounding), 0.0, near)
@@ -49,7 +49,7 @@ class LinearAttraction:
 
     @classmethod
     def normalised(cls, vectors: ArrayLike, weights: ArrayLike) -> LinearAttraction:
-        """Map vectors and weights by x ↦ (x/(√2‖x‖), 1/√2), so attractions are in [0, 1].
+        """Map vectors and weights by x ↦ (x/(√2‖x‖), 1/√2), so that attractions are in [0, 1].
 
         This is eq. 12 of li2019.
 
@@ -72,7 +72,7 @@ def _on_sphere(vectors: ArrayLike) -> Floats:
 
 
 def attraction_of(owner: str, attraction: ArrayLike | LinearAttraction) -> Floats:
-    """Return a checked copy of a vector of attractions, whatever it came from."""
+    """Return a checked copy of a vector of attractions, or the values of a `LinearAttraction`."""
     if isinstance(attraction, LinearAttraction):
         return attraction.values.copy()
     return probabilities(owner, "attraction", attraction)

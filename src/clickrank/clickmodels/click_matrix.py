@@ -1,4 +1,4 @@
-"""A free matrix of click probabilities by item and position."""
+"""Click matrix: one click probability per item and position."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from clickrank.numerics.assignment import solve_assignment
 
 
 class MatrixParams(NamedTuple):
-    """What the kernels need."""
+    """Parameters of the kernels."""
 
     probabilities: Floats  # (n_items, n_positions), ρ
 
 
 class ClickMatrix(ClickModel):
-    """Click matrix: a click depends on the item and its position alone, in any way.
+    """Click matrix: a click depends in any way on the item and its position alone.
 
     P(click at l | item k shown there) = probabilities[k, l], independently over positions. The
-    reward is the number of clicks. The position-based model is the case of rank one; without it, an
-    item may be better than another at one position and worse at another.
+    reward is the number of clicks. The position-based model is the case of rank one. In general one
+    item may be better than another at one position and worse at another position.
 
     **Source**: gauthier2022, section 1.3 (PB-OLR, with the matrix ρ).
 
@@ -50,7 +50,7 @@ class ClickMatrix(ClickModel):
     reads_in_order = False
 
     def __init__(self, probabilities: ArrayLike) -> None:
-        """Check the parameters and keep a read-only copy."""
+        """Check the parameters and store a read-only copy."""
         try:
             table = np.array(probabilities, dtype=np.float64)
         except (TypeError, ValueError):
@@ -67,7 +67,7 @@ class ClickMatrix(ClickModel):
         return ClickMatrix(self.probabilities[order])
 
     def first_positions(self, n_positions: int) -> ClickMatrix:
-        """Return the model of the same page cut after its first positions."""
+        """Return the model of the first positions of the page alone."""
         return ClickMatrix(self.probabilities[:, : self._shorter(n_positions)])
 
 

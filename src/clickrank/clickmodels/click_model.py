@@ -1,4 +1,4 @@
-"""What every click model offers, and how compiled loops find a model's kernels."""
+"""Base class of click models, their registry, and the dispatch of their kernels."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ R = TypeVar("R")
 
 
 class Kernels(NamedTuple):
-    """The functions of one click model, compiled where they are used.
+    """The functions of one click model, which are compiled into their callers.
 
-    ``params`` is the model's NamedTuple, ``ranking`` an int64 vector of items, and the last
-    argument of ``sample``, ``click_probabilities`` and ``best_ranking`` is where the answer goes.
+    The first argument is the model's ``params``, a NamedTuple; a ranking is an int64 vector of
+    items. ``sample``, ``click_probabilities`` and ``best_ranking`` write to their last argument.
     """
 
     sample: Callable[[Any, Ints, np.random.Generator, Ints], None]
@@ -39,27 +39,27 @@ class Kernels(NamedTuple):
 
 
 class ClickModel(abc.ABC):
-    """How people click: the verbs that all click models share.
+    """Base class of click models: how people click on a ranking.
 
     A subclass validates its parameters in ``__init__``, sets ``n_items`` and ``n_positions``,
-    keeps a NamedTuple of arrays in ``params`` and registers its kernels with ``register``.
+    stores a NamedTuple of arrays in ``params``, and registers its kernels with ``register``.
     """
 
     name: ClassVar[str]
-    #: What ``value`` counts: "clicks" (their sum), "any click", or "satisfaction".
+    #: The reward that ``value`` is the expectation of: "clicks", "any click" or "satisfaction".
     reward: ClassVar[str]
     #: Names of the click models of which this one is a special case, itself included.
     is_a: ClassVar[tuple[str, ...]]
-    #: Whether the order of the positions is part of the model, as where people read from the top.
-    #: Not so if each position has parameters of its own and no position comes before another.
+    #: Whether the order of the positions matters, as in models of people who read from the top. It
+    #: does not if each position has its own parameters and no position comes before another.
     reads_in_order: ClassVar[bool] = True
-    #: How much there is to learn besides attractions, compared with other models: of models that
-    #: explain a log equally well, the one with the smallest number is preferred.
+    #: Rank by the number of parameters besides attractions: of models that explain a log equally
+    #: well, the one with the smallest rank is preferred.
     complexity: ClassVar[int] = 100
-    #: Names of click models that it has as special cases, and that its fit to a log can exclude.
+    #: Names of its special cases that its fit to a log can rule out.
     excludes: ClassVar[tuple[str, ...]] = ()
-    #: Names of the click models that policies may assume instead if they do not cover this one, the
-    #: nearest first.
+    #: Names of click models that a policy may assume instead if it does not support this one, the
+    #: closest first.
     stand_ins: ClassVar[tuple[str, ...]] = ()
     n_items: int
     n_positions: int
@@ -67,7 +67,7 @@ class ClickModel(abc.ABC):
 
     @property
     def click_model(self) -> str:
-        """The name of its kind, for policies that must know how people click."""
+        """The name of the click model, for policies that must know how people click."""
         return self.name
 
     @abc.abstractmethod
@@ -75,13 +75,13 @@ class ClickModel(abc.ABC):
         """Return the model whose item i is this model's item ``order[i]``."""
 
     def first_positions(self: M, n_positions: int) -> M:
-        """Return the model of the same page cut after its first positions.
+        """Return the model of the first positions of the page alone.
 
-        Only where what happens there does not depend on the items below; an error otherwise.
+        It raises `DoesNotApply` if clicks there depend on the items below.
         """
         raise DoesNotApply(
-            f"{type(self).__name__}: what happens at the first positions cannot be told from the "
-            "items shown there alone."
+            f"{type(self).__name__}: clicks at the first positions depend on the items below, so "
+            "that there is no model of the first positions alone."
         )
 
     def sample(
@@ -95,22 +95,22 @@ class ClickModel(abc.ABC):
         return out[0] if n is None else out
 
     def log_prob(self, ranking: ArrayLike, clicks: ArrayLike) -> float:
-        """Log-probability of a click vector; minus infinity if it cannot happen."""
+        """Return the log-probability of a click vector; minus infinity if it is impossible."""
         vector = clicks_of(type(self).__name__, clicks, self.n_positions)
         return float(self._compiled(_log_prob_once)(self.params, self._ranking(ranking), vector))
 
     def click_probabilities(self, ranking: ArrayLike) -> Floats:
-        """Probability of a click at each position."""
+        """Return the probability of a click at each position."""
         out = np.zeros(self.n_positions)
         self._compiled(_click_probabilities_once)(self.params, self._ranking(ranking), out)
         return out
 
     def value(self, ranking: ArrayLike) -> float:
-        """Expected reward of a ranking; ``reward`` says of what."""
+        """Return the expected reward of a ranking; ``reward`` names the kind of reward."""
         return float(self._compiled(_value_once)(self.params, self._ranking(ranking)))
 
     def best_ranking(self) -> Ints:
-        """Return a ranking of the largest value."""
+        """Return a ranking with the largest value."""
         out = np.zeros(self.n_positions, dtype=np.int64)
         self._compiled(_best_ranking_once)(self.params, out)
         return out
@@ -126,13 +126,13 @@ class ClickModel(abc.ABC):
         return ranking_of(type(self).__name__, ranking, self.n_items, self.n_positions)
 
     def _shorter(self, n_positions: object) -> int:
-        """Check a number of positions that is at most the page's."""
+        """Return a checked number of positions, at most that of the page."""
         return check_int(type(self).__name__, "n_positions", n_positions, 1, self.n_positions)
 
     def _set_shape(self, attraction: ArrayLike | LinearAttraction, n_positions: object) -> None:
-        """Set attraction, number of items and of positions, checking that they fit.
+        """Set the attraction and the numbers of items and positions, and check that they match.
 
-        A model whose attraction comes from features has an attribute ``features``.
+        A model whose attraction is linear in features has an attribute ``features``.
         """
         owner = type(self).__name__
         values = attraction_of(owner, attraction)
@@ -147,9 +147,10 @@ class ClickModel(abc.ABC):
             self.features = Features(attraction.features)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the arrays of a copy or of an unpickled model read-only, as they were.
+        """Restore a copied or unpickled model, with read-only arrays.
 
-        To compiled code a writable array is of another type, and it would compile everything again.
+        For compiled code, writable arrays have another type, and everything would be compiled
+        again.
         """
         self.__dict__.update(state)
         for array in (*state.values(), *self.params):
@@ -167,7 +168,7 @@ _SOURCES: dict[type, str | None] = {}
 
 
 def register(cls: type[ClickModel], params: type, kernels: Kernels) -> None:
-    """Make a click model known by its name, and its kernels to compiled code."""
+    """Register a click model by its name, and its kernels for compiled code."""
     tell_apart(params)
     CLICK_MODELS.add(cls.name, cls)
     _KERNELS[params] = kernels
@@ -175,12 +176,12 @@ def register(cls: type[ClickModel], params: type, kernels: Kernels) -> None:
 
 
 def source_of(model: ClickModel) -> str | None:
-    """Name the source of the model's class, which decides what is simulated: see `source_key`."""
+    """Return the key of the source of the model's class: see `source_key`."""
     return _SOURCES[type(model.params)]
 
 
 def code_of(model: ClickModel) -> str | None:
-    """Name the machine code of the model's kernels, see `clickrank._compile.jit.code_of`."""
+    """Return the key of the machine code of its kernels: see `clickrank._compile.jit.code_of`."""
     params: type = type(model.params)
     return _code_of(params)
 
@@ -190,17 +191,17 @@ def _code_of(params: type) -> str | None:
     return key_of_code(_SOURCES[params], params, *_KERNELS[params])
 
 
-# The verbs, as compiled loops call them: each is dispatched on the class of ``params``. The bodies
-# run when Numba is switched off (NUMBA_DISABLE_JIT=1).
+# The functions that compiled loops call. Each is dispatched on the class of ``params``. The bodies
+# run if Numba is disabled (NUMBA_DISABLE_JIT=1).
 
 
 def sample(params: Any, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
-    """Draw one click vector into ``out``, always with the same number of uniforms."""
+    """Draw one click vector into ``out``, always with the same number of uniform draws."""
     _KERNELS[type(params)].sample(params, ranking, rng, out)
 
 
 def log_prob(params: Any, ranking: Ints, clicks: Ints) -> float:
-    """Log-probability of a click vector."""
+    """Return the log-probability of a click vector."""
     return _KERNELS[type(params)].log_prob(params, ranking, clicks)
 
 
@@ -210,12 +211,12 @@ def click_probabilities(params: Any, ranking: Ints, out: Floats) -> None:
 
 
 def value(params: Any, ranking: Ints) -> float:
-    """Expected reward of a ranking."""
+    """Return the expected reward of a ranking."""
     return _KERNELS[type(params)].value(params, ranking)
 
 
 def best_ranking(params: Any, out: Ints) -> None:
-    """Write a ranking of the largest value into ``out``."""
+    """Write a ranking with the largest value into ``out``."""
     _KERNELS[type(params)].best_ranking(params, out)
 
 

@@ -1,4 +1,4 @@
-"""The dynamic Bayesian network model: people scan from the top until satisfied or tired."""
+"""Dynamic Bayesian network model: people scan from the top until they are satisfied or give up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clickrank.rankings.selection import match_by_rank
 
 
 class DBNParams(NamedTuple):
-    """What the kernels need."""
+    """Parameters of the kernels."""
 
     attraction: Floats  # (n_items,)
     item_satisfaction: Floats  # (n_items,)
@@ -25,33 +25,33 @@ class DBNParams(NamedTuple):
 
 
 class DBN(ClickModel):
-    """Dynamic Bayesian network model: a click satisfies as the item is good, or the user goes on.
+    """Dynamic Bayesian network model: whether a click satisfies depends on the item.
 
     The first position is examined. An examined position with item k is clicked with probability
     attraction[k]; a click satisfies with probability item_satisfaction[k], and then the user
-    leaves. A user who is not satisfied, clicked or not, goes on to the next position with
-    probability continuation:
+    leaves. A user who is not satisfied, with or without a click, continues to the next position
+    with probability continuation:
 
     P(l + 1 examined | l examined) = continuation · (1 − item_satisfaction[k] · attraction[k]).
 
     The reward is whether the user leaves satisfied. With r_l = attraction · item_satisfaction of
-    the item at l it is in expectation Σ_l continuation^l · r_l · ∏_{j<l} (1 − r_j), largest for the
-    items of the largest r in decreasing order. With continuation 1 this is the simplified DBN;
-    there, if all items satisfy alike, it is the DCM with equal satisfaction, and with
-    satisfaction 1 the cascade.
+    the item at l its expectation is Σ_l continuation^l · r_l · ∏_{j<l} (1 − r_j), which is largest
+    for the items with the largest r in decreasing order. With continuation 1 this is the simplified
+    DBN. If, in addition, all items have the same satisfaction, it is the DCM with equal
+    satisfaction, and with satisfaction 1 the cascade.
 
     **Source**: chapelle2009, section 4 (a, s and γ).
 
     Parameters
     ----------
     attraction
-        Probability that item k is attractive, a click on it wanted (a); or a `LinearAttraction`.
+        Probability that item k is attractive (a); or a `LinearAttraction`.
     item_satisfaction
-        Probability that item k satisfies who clicked it (s).
+        Probability that a click on item k satisfies (s).
     n_positions
         Length of the list.
     continuation
-        Probability that who is not satisfied goes on (γ), the same everywhere.
+        Probability that an unsatisfied user continues (γ), the same at every position.
 
     Examples
     --------
@@ -78,11 +78,11 @@ class DBN(ClickModel):
         n_positions: int,
         continuation: float = 1.0,
     ) -> None:
-        """Check the parameters and keep read-only copies."""
+        """Check the parameters and store read-only copies."""
         satisfied = probabilities("DBN", "item_satisfaction", item_satisfaction)
         self._set_shape(attraction, n_positions)
         if satisfied.size != self.n_items:
-            rule = f"item_satisfaction must have one entry an item ({self.n_items})"
+            rule = f"item_satisfaction must have one entry per item ({self.n_items})"
             raise invalid("DBN", rule, satisfied.size)
         self.item_satisfaction: Floats = frozen(satisfied)
         self.continuation = check_float("DBN", "continuation", continuation, 0.0, 1.0)
@@ -95,16 +95,16 @@ class DBN(ClickModel):
         return DBN(attraction, satisfaction, self.n_positions, self.continuation)
 
     def first_positions(self, n_positions: int) -> DBN:
-        """Return the model of the same page cut after its first positions."""
-        kept = self._shorter(n_positions)
-        return DBN(self.attraction, self.item_satisfaction, kept, self.continuation)
+        """Return the model of the first positions of the page alone."""
+        shorter = self._shorter(n_positions)
+        return DBN(self.attraction, self.item_satisfaction, shorter, self.continuation)
 
 
 def _sample(params: DBNParams, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
     examined = True
     for position in range(ranking.shape[0]):
         item = ranking[position]
-        # Both are drawn even for a user who has left: every round takes as many uniforms.
+        # Both are drawn even for a user who has left, so that every round takes the same number.
         clicked = rng.random() < params.attraction[item] and examined
         stay = params.continuation[0]
         if clicked:
@@ -114,7 +114,7 @@ def _sample(params: DBNParams, ranking: Ints, rng: np.random.Generator, out: Int
 
 
 def _log_prob(params: DBNParams, ranking: Ints, clicks: Ints) -> float:
-    # From the end: the probability of no click below a position from which the user may go on.
+    # From the end: the probability of no click below a position, for a user who may continue.
     quiet = 1.0
     position = ranking.shape[0] - 1
     stay = params.continuation[0]
@@ -123,14 +123,14 @@ def _log_prob(params: DBNParams, ranking: Ints, clicks: Ints) -> float:
         if position > 0:
             quiet = 1.0 - stay + stay * quiet
         position -= 1
-    if position >= 0:  # the last click: satisfied and gone, or not and silent
+    if position >= 0:  # the last click satisfied, or the user did not click again
         satisfied = params.item_satisfaction[ranking[position]]
         quiet = satisfied + (1.0 - satisfied) * quiet
         quiet *= params.attraction[ranking[position]]
     if quiet <= 0.0:
         return -math.inf
     total = math.log(quiet)
-    for above in range(position):  # all of it examined, and gone on from
+    for above in range(position):  # examined, and the user continued
         item = ranking[above]
         p = 1.0 - params.attraction[item]
         if clicks[above] == 1:
@@ -163,9 +163,9 @@ def _value(params: DBNParams, ranking: Ints) -> float:
 
 
 def _best_ranking(params: DBNParams, out: Ints) -> None:
-    # Neighbours r above r', and a rest of value v, are worth r + γr' − γrr' + γ²(1 − r)(1 − r')v:
-    # a swap changes r + γr' alone, so the larger goes first, as γ ≤ 1. A larger r in place of
-    # another is worth (1 − γ · value below) ≥ 0 for each unit.
+    # Two neighbours r above r', and a rest of value v, have the value
+    # r + γr' − γrr' + γ²(1 − r)(1 − r')v. A swap changes r + γr' alone, so that the larger comes
+    # first, as γ ≤ 1. Replacing an r by a larger one gains (1 − γ · value below) ≥ 0 per unit.
     gains = np.zeros(params.attraction.shape[0])
     for item in range(gains.shape[0]):
         gains[item] = params.attraction[item] * params.item_satisfaction[item]

@@ -1,4 +1,4 @@
-"""The dependent click model: people scan from the top, click, and leave once satisfied."""
+"""Dependent click model: people scan from the top, click, and leave when satisfied."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from clickrank.rankings.selection import match_by_rank
 
 
 class DCMParams(NamedTuple):
-    """What the kernels need."""
+    """Parameters of the kernels."""
 
     attraction: Floats  # (n_items,)
     satisfaction: Floats  # (n_positions,)
 
 
 class DCM(ClickModel):
-    """Dependent click model: every attractive item met is clicked, until a click satisfies.
+    """Dependent click model: every attractive item is clicked until a click satisfies.
 
     The first position is examined. An examined position l with item k is clicked with probability
     attraction[k]; a click there satisfies with probability satisfaction[l], and then the user
@@ -30,18 +30,18 @@ class DCM(ClickModel):
 
     P(l + 1 examined | l examined) = 1 − satisfaction[l] · attraction[k].
 
-    The reward is whether the user leaves satisfied, in expectation
-    1 − ∏ (1 − satisfaction[l] · attraction[k_l]). Clicks do not show it: the last one may have
-    satisfied or not.
+    The reward is whether the user leaves satisfied, with expectation
+    1 − ∏ (1 − satisfaction[l] · attraction[k_l]). Clicks do not show it: the last click may or may
+    not have satisfied.
 
     **Source**: kveton2022, section 6.1.
 
     Parameters
     ----------
     attraction
-        Probability that item k is attractive (θ_k in 004); or a `LinearAttraction`.
+        Probability that item k is attractive (θ_k in the source); or a `LinearAttraction`.
     satisfaction
-        Probability that a click at position l satisfies (v_l in 004); it need not decrease.
+        Probability that a click at position l satisfies (v_l in the source); it need not decrease.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class DCM(ClickModel):
     excludes = ("cascade",)
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, satisfaction: ArrayLike) -> None:
-        """Check the parameters and keep read-only copies."""
+        """Check the parameters and store read-only copies."""
         satisfied = probabilities("DCM", "satisfaction", satisfaction)
         self._set_shape(attraction, satisfied.size)
         self.satisfaction: Floats = frozen(satisfied)
@@ -72,14 +72,14 @@ class DCM(ClickModel):
         return DCM(self.attraction[order], self.satisfaction)
 
     def first_positions(self, n_positions: int) -> DCM:
-        """Return the model of the same page cut after its first positions."""
+        """Return the model of the first positions of the page alone."""
         return DCM(self.attraction, self.satisfaction[: self._shorter(n_positions)])
 
 
 def _sample(params: DCMParams, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
     examined = True
     for position in range(ranking.shape[0]):
-        # Both are drawn even for a user who has left: every round takes as many uniforms.
+        # Both are drawn even for a user who has left, so that every round takes the same number.
         attracted = rng.random() < params.attraction[ranking[position]]
         satisfied = rng.random() < params.satisfaction[position]
         clicked = examined and attracted
@@ -88,7 +88,7 @@ def _sample(params: DCMParams, ranking: Ints, rng: np.random.Generator, out: Int
             examined = False
 
 
-# The kernels below also serve the cascade, which is this model with satisfaction one.
+# The cascade uses the kernels below too: it is this model with satisfaction 1.
 
 
 def _log_prob(params: DCMParams, ranking: Ints, clicks: Ints) -> float:
@@ -105,11 +105,11 @@ def _log_prob(params: DCMParams, ranking: Ints, clicks: Ints) -> float:
             continue
         p = attraction if clicks[position] == 1 else 1.0 - attraction
         if clicks[position] == 1 and position < last:
-            p *= 1.0 - params.satisfaction[position]  # went on after this click
+            p *= 1.0 - params.satisfaction[position]  # continued after this click
         if p <= 0.0:
             return -math.inf
         total += math.log(p)
-    # After the last click: satisfied and gone, or still looking and never attracted.
+    # After the last click the user left satisfied, or looked on and was never attracted.
     p = unattractive
     if last >= 0:
         satisfied = params.satisfaction[last]
@@ -135,10 +135,10 @@ def _value(params: DCMParams, ranking: Ints) -> float:
 
 
 def _best_ranking(params: DCMParams, out: Ints) -> None:
-    # The k-th best item belongs to the k-th most satisfying position, in whatever order these run
-    # down the list. For items α ≥ β at positions v ≥ w, (1 − vα)(1 − wβ) differs from the
-    # product after a swap, (1 − vβ)(1 − wα), only in vα + wβ ≥ vβ + wα: the term vwαβ is in both. A
-    # better item in place of a worse one shrinks its factor too.
+    # The k-th best item belongs to the k-th most satisfying position, in any order of positions.
+    # For items α ≥ β at positions v ≥ w, (1 − vα)(1 − wβ) differs from the product after a swap, (1
+    # − vβ)(1 − wα), only in vα + wβ ≥ vβ + wα: the term vwαβ is in both. Replacing an item by a
+    # better one makes its factor smaller too.
     match_by_rank(params.attraction, params.satisfaction, out)
 
 

@@ -1,4 +1,4 @@
-"""The document-based model: people look at everything and click what attracts them."""
+"""Document-based model: people look at every position and click what attracts them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from clickrank._core.arrays import Floats, Ints, frozen
 from clickrank.clickmodels.attraction import LinearAttraction
 from clickrank.clickmodels.click_model import CLICK_MODELS, ClickModel
-from clickrank.clickmodels.pbm import Params, whatever_was_clicked
+from clickrank.clickmodels.pbm import PBMParams, same_after_any_click
 
 
 class DCTR(ClickModel):
@@ -22,9 +22,9 @@ class DCTR(ClickModel):
     Parameters
     ----------
     attraction
-        Probability that item k is attractive (θ_k in 004); or a `LinearAttraction`.
+        Probability that item k is attractive (θ_k in the source); or a `LinearAttraction`.
     n_positions
-        Length of the list (K in 004).
+        Length of the list (K in the source).
 
     Examples
     --------
@@ -42,29 +42,29 @@ class DCTR(ClickModel):
     reads_in_order = False
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, n_positions: int) -> None:
-        """Check the parameters and keep read-only copies."""
+        """Check the parameters and store read-only copies."""
         self._set_shape(attraction, n_positions)
-        self.params = Params(self.attraction, frozen(np.ones(self.n_positions)))
+        self.params = PBMParams(self.attraction, frozen(np.ones(self.n_positions)))
 
     @property
     def examination(self) -> Floats:
-        """Probability that a position is examined: one, everywhere."""
+        """Probability that a position is examined: 1 everywhere."""
         examined: Floats = self.params.examination
         return examined
 
     @property
     def examination_after(self) -> Floats:
-        """Probability that a position is examined after any click above: one."""
-        return whatever_was_clicked(self.examination)
+        """Probability that a position is examined after any click above: 1."""
+        return same_after_any_click(self.examination)
 
     def relabelled(self, order: Ints) -> DCTR:
         """Return the model whose item i is this model's item ``order[i]``."""
         return DCTR(self.attraction[order], self.n_positions)
 
     def first_positions(self, n_positions: int) -> DCTR:
-        """Return the model of the same page cut after its first positions."""
+        """Return the model of the first positions of the page alone."""
         return DCTR(self.attraction, self._shorter(n_positions))
 
 
-# Only the name is new: compiled code finds the PBM's kernels by the class of ``params``.
+# Compiled code finds the kernels of the PBM by the class of ``params``.
 CLICK_MODELS.add(DCTR.name, DCTR)

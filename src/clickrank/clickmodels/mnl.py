@@ -1,4 +1,4 @@
-"""The multinomial logit model: all items and leaving compete for at most one click."""
+"""Multinomial logit model: the items shown and leaving compete for at most one click."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from clickrank.rankings.selection import match_by_rank
 
 
 class MNLParams(NamedTuple):
-    """What the kernels need."""
+    """Parameters of the kernels."""
 
     attraction: Floats  # (n_items,)
     position_bias: Floats  # (n_positions,)
 
 
 class MNL(ClickModel):
-    """Multinomial logit model with position bias: one click at most, shared out by weight.
+    """Multinomial logit model with position bias: at most one click, in proportion to weights.
 
-    Item k at position l weighs w_l = position_bias[l] · attraction[k], and not clicking weighs 1:
+    Item k at position l has weight w_l = position_bias[l] · attraction[k], and no click has weight
+    1:
 
     P(click at l) = w_l / (1 + Σ_j w_j).
 
-    The reward is whether there is a click. Attraction is a weight here and not a probability: an
-    item of attraction 1 alone at a position of bias 1 is clicked half of the time.
+    The reward is whether there is a click. Here attraction is a weight and not a probability: an
+    item of attraction 1, alone at a position of bias 1, is clicked half of the time.
 
-    **Source**: grant2020, section 1.1, eq. 1. It has attractions above 0; here 0, an item that is
-    never clicked, is allowed too.
+    **Source**: grant2020, section 1.1, eq. 1. There attractions are above 0; here 0 is allowed too,
+    for an item that is never clicked.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class MNL(ClickModel):
     reads_in_order = False
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, position_bias: ArrayLike) -> None:
-        """Check the parameters and keep read-only copies."""
+        """Check the parameters and store read-only copies."""
         bias = bounded_vector("MNL", "position_bias", position_bias, 0.0, 1.0, open_low=True)
         self._set_shape(attraction, bias.size)
         self.position_bias: Floats = frozen(bias)
@@ -78,12 +79,12 @@ def _shown_weight(params: MNLParams, ranking: Ints) -> float:
 
 
 def _sample(params: MNLParams, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
-    # The unit interval in the order of the list, and last the share of not clicking.
-    left = rng.random() * (1.0 + _shown_weight(params, ranking))
+    # The weights in the order of the list, followed by the weight 1 of no click.
+    rest = rng.random() * (1.0 + _shown_weight(params, ranking))
     clicked = False
     for position in range(ranking.shape[0]):
-        left -= params.position_bias[position] * params.attraction[ranking[position]]
-        hit = left < 0.0 and not clicked
+        rest -= params.position_bias[position] * params.attraction[ranking[position]]
+        hit = rest < 0.0 and not clicked
         out[position] = 1 if hit else 0
         clicked = clicked or hit
 
@@ -113,8 +114,8 @@ def _value(params: MNLParams, ranking: Ints) -> float:
 
 
 def _best_ranking(params: MNLParams, out: Ints) -> None:
-    # The value grows with Σ bias · attraction, so the k-th best item takes the k-th most prominent
-    # position, in whatever order prominence runs down the list.
+    # The value grows with Σ bias · attraction, so that the k-th best item takes the k-th most
+    # prominent position, in any order of positions.
     match_by_rank(params.attraction, params.position_bias, out)
 
 

@@ -1,4 +1,4 @@
-"""The position-based model: a click needs an examined position and an attractive item."""
+"""Position-based model: a click needs an examined position and an attractive item."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from clickrank.clickmodels.click_model import ClickModel, Kernels, register
 from clickrank.rankings.selection import match_by_rank
 
 
-class Params(NamedTuple):
-    """What the kernels need."""
+class PBMParams(NamedTuple):
+    """Parameters of the kernels."""
 
     attraction: Floats  # (n_items,)
     examination: Floats  # (n_positions,)
@@ -32,7 +32,7 @@ class PBM(ClickModel):
     Parameters
     ----------
     attraction
-        Probability that item k is attractive (θ_k in 001 and 003); or a `LinearAttraction`.
+        Probability that item k is attractive (θ_k in both sources); or a `LinearAttraction`.
     examination
         Probability that position l is examined (κ_l); it need not decrease.
 
@@ -53,38 +53,38 @@ class PBM(ClickModel):
     reads_in_order = False
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, examination: ArrayLike) -> None:
-        """Check the parameters and keep read-only copies."""
+        """Check the parameters and store read-only copies."""
         examined = probabilities("PBM", "examination", examination)
         self._set_shape(attraction, examined.size)
         self.examination: Floats = frozen(examined)
-        self.params = Params(self.attraction, self.examination)
+        self.params = PBMParams(self.attraction, self.examination)
 
     @property
     def examination_after(self) -> Floats:
-        """Probability that a position is examined, whatever was clicked above."""
-        return whatever_was_clicked(self.examination)
+        """Probability that a position is examined after each last click: always the same."""
+        return same_after_any_click(self.examination)
 
     def relabelled(self, order: Ints) -> PBM:
         """Return the model whose item i is this model's item ``order[i]``."""
         return type(self)(self.attraction[order], self.examination)
 
     def first_positions(self, n_positions: int) -> PBM:
-        """Return the model of the same page cut after its first positions."""
+        """Return the model of the first positions of the page alone."""
         return type(self)(self.attraction, self.examination[: self._shorter(n_positions)])
 
 
-def whatever_was_clicked(examination: Floats) -> Floats:
+def same_after_any_click(examination: Floats) -> Floats:
     """Return the examination of a UBM that does not depend on the last click."""
     return frozen(np.tril(np.repeat(examination[:, None], examination.size, axis=1)))
 
 
-def _sample(params: Params, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
+def _sample(params: PBMParams, ranking: Ints, rng: np.random.Generator, out: Ints) -> None:
     for position in range(ranking.shape[0]):
         p = params.examination[position] * params.attraction[ranking[position]]
         out[position] = 1 if rng.random() < p else 0
 
 
-def _log_prob(params: Params, ranking: Ints, clicks: Ints) -> float:
+def _log_prob(params: PBMParams, ranking: Ints, clicks: Ints) -> float:
     total = 0.0
     for position in range(ranking.shape[0]):
         p = params.examination[position] * params.attraction[ranking[position]]
@@ -96,20 +96,20 @@ def _log_prob(params: Params, ranking: Ints, clicks: Ints) -> float:
     return total
 
 
-def _click_probabilities(params: Params, ranking: Ints, out: Floats) -> None:
+def _click_probabilities(params: PBMParams, ranking: Ints, out: Floats) -> None:
     for position in range(ranking.shape[0]):
         out[position] = params.examination[position] * params.attraction[ranking[position]]
 
 
-def _value(params: Params, ranking: Ints) -> float:
+def _value(params: PBMParams, ranking: Ints) -> float:
     total = 0.0
     for position in range(ranking.shape[0]):
         total += params.examination[position] * params.attraction[ranking[position]]
     return total
 
 
-def _best_ranking(params: Params, out: Ints) -> None:
+def _best_ranking(params: PBMParams, out: Ints) -> None:
     match_by_rank(params.attraction, params.examination, out)
 
 
-register(PBM, Params, Kernels(_sample, _log_prob, _click_probabilities, _value, _best_ranking))
+register(PBM, PBMParams, Kernels(_sample, _log_prob, _click_probabilities, _value, _best_ranking))

@@ -1,4 +1,4 @@
-"""The user browsing model: what is examined depends on where the last click was."""
+"""User browsing model: examination depends on the position and on the last click."""
 
 from __future__ import annotations
 
@@ -17,36 +17,37 @@ from clickrank.errors import invalid
 
 
 class UBMParams(NamedTuple):
-    """What the kernels need."""
+    """Parameters of the kernels."""
 
     attraction: Floats  # (n_items,)
     examination_after: Floats  # (n_positions, n_positions)
 
 
 class UBM(ClickModel):
-    """User browsing model: a position is examined as often as its place and the last click tell.
+    """User browsing model: examination depends on the position and on the last click above it.
 
     P(click at l | item k shown there, last click above at j) = examination_after[l][j] ·
     attraction[k]. The reward is the number of clicks. With the same examination after any click
     this is the PBM; with examination 1 before the first click and 0 after it, the cascade.
 
-    The best ranking has no formula. `best_ranking` is the best of all rankings where a search by
-    branch and bound ends within 50,000 beginnings of lists, as it does for up to about 7 positions
-    (`best_is_proven` tells). Beyond, it is a ranking that no exchange of two items improves, and
-    regret is counted from there: another ranking may be better. Of 600 random models with six
-    positions, exchanges alone missed the best ranking of 5, by 1.2 % of its clicks at most.
+    There is no formula for the best ranking. `best_ranking` is the best of all rankings if branch
+    and bound ends within 50,000 prefixes of lists, as it does for up to about 7 positions;
+    `best_is_proven` says whether it did. Otherwise `best_ranking` is a ranking that no exchange of
+    two items improves, and regret is relative to it, although another ranking may be better. Of 600
+    random models with six positions, exchanges alone missed the best ranking of 5, by at most 1.2 %
+    of its clicks.
 
     **Source**: dupret2008, section 3. There γ is a function of the position and of the distance
-    from the last click, which tells the same as both positions.
+    from the last click, which is equivalent.
 
     Parameters
     ----------
     attraction
         Probability that item k is attractive (α in dupret2008); or a `LinearAttraction`.
     examination_after
-        γ, a row a position: first the probability that it is examined after no click above, then
-        that after a last click at the first position, at the second, and so on down to the one
-        above. Row l has l + 1 entries (l from 0 on); in a square matrix the others are 0.
+        γ, one row per position: the probability that it is examined after no click above, then
+        after a last click at the first position, at the second, and so on, down to the position
+        above. Row l, counted from 0, has l + 1 entries; in a square matrix the others are 0.
 
     Examples
     --------
@@ -69,7 +70,7 @@ class UBM(ClickModel):
         attraction: ArrayLike | LinearAttraction,
         examination_after: ArrayLike | Sequence[Sequence[float]],
     ) -> None:
-        """Check the parameters and keep read-only copies."""
+        """Check the parameters and store read-only copies."""
         examined = _triangle(examination_after)
         self._set_shape(attraction, examined.shape[0])
         self.examination_after: Floats = frozen(examined)
@@ -80,9 +81,9 @@ class UBM(ClickModel):
         return UBM(self.attraction[order], self.examination_after)
 
     def first_positions(self, n_positions: int) -> UBM:
-        """Return the model of the same page cut after its first positions."""
-        kept = self._shorter(n_positions)
-        return UBM(self.attraction, self.examination_after[:kept, :kept])
+        """Return the model of the first positions of the page alone."""
+        shorter = self._shorter(n_positions)
+        return UBM(self.attraction, self.examination_after[:shorter, :shorter])
 
     def best_is_proven(self) -> bool:
         """Return whether the search has shown that no ranking is better than `best_ranking`."""
@@ -91,14 +92,14 @@ class UBM(ClickModel):
 
 
 def _triangle(values: ArrayLike | Sequence[Sequence[float]]) -> Floats:
-    """Check rows of probabilities, each one entry longer than the one before, and square them."""
+    """Return checked rows of probabilities, each one entry longer than the last, as a square."""
     name = "examination_after"
     if isinstance(values, np.ndarray):
         rows = list(values) if values.ndim == 2 else []
     else:
         rows = list(values) if isinstance(values, Sequence) else []
     if not rows or not all(isinstance(row, (Sequence, np.ndarray)) for row in rows):
-        raise invalid("UBM", f"{name} must be rows of numbers, one a position", values)
+        raise invalid("UBM", f"{name} must be rows of numbers, one row per position", values)
     out = np.zeros((len(rows), len(rows)))
     for position, given in enumerate(rows):
         row = numbers("UBM", f"{name}[{position}]", given)

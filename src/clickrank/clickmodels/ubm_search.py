@@ -1,4 +1,7 @@
-"""The list with the most clicks of the user browsing model: local search, then branch and bound."""
+"""Search for the list with the most expected clicks in the user browsing model.
+
+It is a local search followed by branch and bound.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from clickrank._compile.jit import kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.rankings.selection import copy
 
-#: How many beginnings of lists the search looks at before it keeps the best list found.
+#: Number of prefixes of lists after which branch and bound gives up.
 MOST_NODES = 50_000
-#: What sums of products may be off by.
+#: Rounding error of sums of products.
 _ROUNDING = 1e-13
 
 
@@ -19,20 +22,20 @@ _ROUNDING = 1e-13
 def expected_clicks(attraction: Floats, examination: Floats, ranking: Ints, out: Floats) -> float:
     """Write the click probability of each position into ``out``, and return their sum.
 
-    After a click at j (or none) all depends on j alone: its probability is passed on to the
-    positions below, less what is clicked there. When j's turn comes, out[j] is complete.
+    After a last click at j (or none), everything depends on j alone. Its probability is passed on
+    to the positions below, minus the clicks there. When j is reached, out[j] is complete.
     """
     n_positions = ranking.shape[0]
     for position in range(n_positions):
         out[position] = 0.0
     total = 0.0
-    for last in range(n_positions):  # 0 stands for none, j + 1 for a click at position j
-        left = 1.0 if last == 0 else out[last - 1]
-        total += 0.0 if last == 0 else left
+    for last in range(n_positions):  # 0 for no click, j + 1 for a click at position j
+        remaining = 1.0 if last == 0 else out[last - 1]
+        total += 0.0 if last == 0 else remaining
         for position in range(last, n_positions):
             p = examination[position, last] * attraction[ranking[position]]
-            out[position] += left * p
-            left *= 1.0 - p
+            out[position] += remaining * p
+            remaining *= 1.0 - p
     return total + float(out[n_positions - 1])
 
 
@@ -53,10 +56,11 @@ def best_list(attraction: Floats, examination: Floats, out: Ints) -> bool:
 
 @kernel
 def _candidates(attraction: Floats, n_positions: int) -> Ints:
-    """Return the items worth a look, by decreasing attraction: as many good ones as positions.
+    """Return the items that a best list may contain, by decreasing attraction.
 
-    And as many bad ones. Expected clicks are linear in each attraction, so that an item of middling
-    attraction is no better than a better one, or no better than a worse one, that is not shown.
+    They are the n_positions best and the n_positions worst items. Expected clicks are linear in
+    each attraction, so that an item in between can be replaced by a better one or by a worse one
+    that is not shown, without losing clicks.
     """
     n_items = attraction.shape[0]
     used = np.zeros(n_items, dtype=np.bool_)
@@ -75,12 +79,13 @@ def _candidates(attraction: Floats, n_positions: int) -> Ints:
 
 @kernel
 def _climb(values: Floats, examination: Floats, n_positions: int) -> Ints:
-    """Exchange two items, shown or not, while that brings clicks: from the items in order.
+    """Return a list that no exchange of two items, shown or not, improves.
 
-    And from the reverse; the better of the two ends is returned.
+    The search starts from the best items in order and in reverse order; the better result is
+    returned.
     """
     n_items = values.shape[0]
-    room = np.zeros(n_positions)
+    buffer = np.zeros(n_positions)
     best = np.zeros(n_positions, dtype=np.int64)
     top = -1.0
     for start in range(2):
@@ -89,14 +94,14 @@ def _climb(values: Floats, examination: Floats, n_positions: int) -> Ints:
             reverse = start == 1 and i < n_positions
             order[i] = n_positions - 1 - i if reverse else i
         shown = order[:n_positions]
-        value = expected_clicks(values, examination, shown, room)
+        value = expected_clicks(values, examination, shown, buffer)
         improved = True
         while improved:
             improved = False
             for i in range(n_positions):
                 for j in range(i + 1, n_items):
                     order[i], order[j] = order[j], order[i]
-                    after = expected_clicks(values, examination, shown, room)
+                    after = expected_clicks(values, examination, shown, buffer)
                     if after > value + _ROUNDING:
                         value, improved = after, True
                     else:
@@ -109,14 +114,14 @@ def _climb(values: Floats, examination: Floats, n_positions: int) -> Ints:
 
 @kernel
 def _search(values: Floats, examination: Floats, best: Ints) -> bool:
-    """Improve a list by trying beginnings of lists, depth first; False if there are too many."""
+    """Improve a list by branch and bound; return whether all prefixes of lists were covered."""
     n_items, n_positions = values.shape[0], best.shape[0]
-    room = np.zeros(n_positions)
-    goal = expected_clicks(values, examination, best, room) + _ROUNDING
+    buffer = np.zeros(n_positions)
+    goal = expected_clicks(values, examination, best, buffer) + _ROUNDING
     used = np.zeros(n_items, dtype=np.bool_)
-    chosen = np.full(n_positions, -1)  # the item at each depth, as they are tried in order
-    clicks = np.zeros(n_positions + 1)  # expected, above each depth
-    last = np.zeros((n_positions + 1, n_positions + 1))  # probability of the last click so far
+    chosen = np.full(n_positions, -1)  # the item tried at each depth, in order
+    clicks = np.zeros(n_positions + 1)  # expected clicks above each depth
+    last = np.zeros((n_positions + 1, n_positions + 1))  # probability of each last click so far
     last[0, 0] = 1.0
     depth = nodes = 0
     while depth >= 0:
@@ -125,7 +130,7 @@ def _search(values: Floats, examination: Floats, best: Ints) -> bool:
         if item >= 0:
             used[item] = False
         item += 1
-        while item < n_items and (used[item] or values[item] == before):  # a twin was tried
+        while item < n_items and (used[item] or values[item] == before):  # an equal item was tried
             item += 1
         if item == n_items:
             chosen[depth] = -1
@@ -147,7 +152,7 @@ def _search(values: Floats, examination: Floats, best: Ints) -> bool:
             if clicks[depth + 1] > goal:
                 goal = clicks[depth + 1] + _ROUNDING
                 copy(chosen, best)
-        elif clicks[depth + 1] + _bound(values, examination, used, last, depth + 1, room) > goal:
+        elif clicks[depth + 1] + _bound(values, examination, used, last, depth + 1, buffer) > goal:
             depth += 1
     return True
 
@@ -159,11 +164,11 @@ def _bound(
     used: NDArray[np.bool_],
     last: Floats,
     depth: int,
-    room: Floats,
+    buffer: Floats,
 ) -> float:
-    """Return a number of clicks from this depth on that no choice of the items left exceeds."""
+    """Return an upper bound of the expected clicks from this depth on, for the unused items."""
     n_items, n_positions = values.shape[0], examination.shape[0]
-    # If each position had the best item left, or the worst, whichever suits what was clicked.
+    # First bound: each position has the best or the worst unused item, depending on the last click.
     high, low = -1.0, 0.0
     for i in range(n_items):
         if not used[i]:
@@ -178,7 +183,7 @@ def _bound(
     free = 0.0
     for j in range(depth + 1):
         free += last[depth, j] * most[j]
-    # If each position was examined as after the click that suits it, each item taken once.
+    # Second bound: each position has its largest examination, and each item is used once.
     for position in range(depth, n_positions):
         later = 0.0
         for j in range(depth + 1, position + 1):
@@ -187,14 +192,14 @@ def _bound(
         for j in range(depth + 1):
             share += last[depth, j] * max(examination[position, j], later)
         place = position
-        while place > depth and room[place - 1] < share:
-            room[place] = room[place - 1]
+        while place > depth and buffer[place - 1] < share:
+            buffer[place] = buffer[place - 1]
             place -= 1
-        room[place] = share
+        buffer[place] = share
     matched = 0.0
     position = depth
     for i in range(n_items):
         if not used[i] and position < n_positions:
-            matched += room[position] * values[i]
+            matched += buffer[position] * values[i]
             position += 1
     return min(free, matched)

@@ -1,4 +1,4 @@
-"""Each format is read, and each kind of damage is noticed, counted and skipped."""
+"""Each format is read, and each kind of problem is found, counted and skipped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.paths import DATA
 
 
 def tabbed(*lines: str) -> str:
-    """Return lines with tabs in place of blanks."""
+    """Return lines with tabs instead of spaces."""
     return "".join(line.replace(" ", "\t") + "\n" for line in lines)
 
 
@@ -357,7 +357,7 @@ def test_every_column_has_a_meaning() -> None:
 
 
 def test_published_counts_of_yandex() -> None:
-    """The counted log of 003: positions from 0 on, 38 cells with more clicks than displays."""
+    """The log of gauthier2022 counts positions from 0; in 38 cells clicks exceed displays."""
     with open_log(EXPERIMENTS / "Yandex_filtered_compress.csv.gz") as log:
         counts = log.counts()
         assert log.report.kind == "counted"

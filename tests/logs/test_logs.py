@@ -1,8 +1,10 @@
-"""Logs are counted as one counts by hand, whatever the engine, the order of rows or the texts."""
+"""Counts of logs equal counts by hand, for any order of rows and any texts."""
 
 from __future__ import annotations
 
 import collections
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -63,7 +65,7 @@ def by_hand(lists: Lists) -> tuple[dict[Any, Any], dict[Any, int]]:
 
 
 def drawn_lists(n: int = 80) -> Lists:
-    """Draw lists of queries and items whose texts may trip over quotes, cases or sorting."""
+    """Draw lists whose queries and items have texts that are hard to quote, fold or sort."""
     rng = np.random.default_rng(3)
     letters = [*"aZz19'\"\\%_;- \t\n\0éü€", "\U0001f600", "\uffff", "e\u0301"]
     sizes = rng.integers(1, 4, size=60).tolist()
@@ -338,6 +340,19 @@ def test_options_are_checked(options: dict[str, Any], message: str, tmp_path: Pa
     path = write(tmp_path / "log.parquet", rows_of(LISTS))
     with pytest.raises((InvalidValue, UnknownName), match=message):
         open_log(path, **options)
+
+
+def test_the_extra_is_named_where_it_is_missing() -> None:
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from clickrank.errors import MissingExtra\n"
+        "try:\n"
+        "    from clickrank.logs import open_log\n"
+        "except MissingExtra as error:\n"
+        "    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Logs need pyarrow: pip install ")
 
 
 def test_columns_that_are_missing(tmp_path: Path) -> None:

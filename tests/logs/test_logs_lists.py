@@ -1,4 +1,4 @@
-"""Single lists: in the order they were shown, from the files named, nothing left out silently."""
+"""Impressions are in the order in which they were shown; what is left out is reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.logs.test_logs import LISTS, rows_of, write
 
 
 def long_log(path: Path, n: int = 20_000) -> Path:
-    """Write lists whose position in the file is told by their propensity, in many row groups."""
+    """Write lists in many row groups; the propensity of a list is its number in the file."""
     rng = np.random.default_rng(0)
     table = pa.table(
         {
@@ -136,9 +136,7 @@ def test_lists_of_several_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
                 assert np.array_equal(getattr(mine, part), getattr(alone, part)), (name, part)
         assert [name for name, _ in log.impressions_by_query(["z", "9", "z"])] == ["9", "z"]
         assert [name for name, _ in log.impressions_by_query(top_queries=1)] == ["q"]
-        with pytest.raises(
-            InvalidValue, match=r"queries must be queries of the log, got \['gloves'\]"
-        ):
+        with pytest.raises(InvalidValue, match=r"queries must be in the log, got \['gloves'\]"):
             log.impressions_by_query(["q", "gloves"])
 
 

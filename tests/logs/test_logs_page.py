@@ -1,4 +1,4 @@
-"""docs/howto/logs.md does what it says: its commands print what it shows, its Python runs."""
+"""The commands of docs/howto/logs.md print what the page shows, and its Python runs."""
 
 from __future__ import annotations
 

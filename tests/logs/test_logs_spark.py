@@ -1,4 +1,4 @@
-"""Spark counts what DuckDB counts."""
+"""Spark and DuckDB return equal counts."""
 
 from __future__ import annotations
 

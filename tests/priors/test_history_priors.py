@@ -1,4 +1,4 @@
-"""Priors learned from history: the highest maximum of the beta-binomial likelihood."""
+"""Priors from history maximise the beta-binomial likelihood."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ from clickrank.priors.history_prior import Tally
 
 
 def likelihood(alpha: Any, beta: Any, clicks: NDArray[Any], views: NDArray[Any]) -> float:
-    """Beta-binomial log-likelihood, up to what depends on the counts alone."""
+    """Return the beta-binomial log-likelihood, without terms that depend only on the counts."""
     found = betaln(alpha + clicks, beta + views - clicks) - betaln(alpha, beta)
     return float(found.sum())
 

@@ -1,4 +1,4 @@
-"""Readers of judged queries: every form of the format, one copy in memory, errors that help."""
+"""Readers of judged queries accept all forms of a line, and their errors name the line."""
 
 import bz2
 import gzip
@@ -253,7 +253,7 @@ def test_example_is_the_published_one() -> None:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """12,000 lines with 136 features: the shape of MSLR-WEB30K."""
+    """Write 12,000 lines with 136 features, as in MSLR-WEB30K."""
     rng = np.random.default_rng(0)
     lines = []
     for _ in range(200):

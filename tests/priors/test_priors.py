@@ -1,4 +1,4 @@
-"""Priors from scores and from rankers, and the page on them."""
+"""Priors from scores and from rankers, and docs/howto/priors.md."""
 
 import re
 import subprocess
@@ -86,7 +86,7 @@ def test_effective_votes_find_the_correlation() -> None:
 
 
 class Spy(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Predicts a constant and remembers what it was trained on."""
+    """Predicts a constant, and stores its training data."""
 
     seen: list[tuple[NDArray[Any], Floats, int | None]] = []  # noqa: RUF012
 
@@ -104,7 +104,7 @@ class Spy(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def judged(n_queries: int = 20, sparse: bool = False) -> JudgedQueries:
-    """Queries of 1, 2, 3, 1, 2, 3, … documents whose only feature is the query's place."""
+    """Return queries of 1, 2, 3, 1, 2, 3, … documents, whose only feature is their query."""
     sizes = np.arange(n_queries) % 3 + 1
     places = np.repeat(np.arange(n_queries), sizes)
     features: Any = np.column_stack([places, places % 5]).astype(np.float32)

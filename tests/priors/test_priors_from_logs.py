@@ -1,4 +1,4 @@
-"""Priors of single items from their own logged clicks."""
+"""Priors of items from their logged clicks."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ START = Beta(1.0, 9.0)
 
 
 def logged(model: ClickModel, n: int, seed: int = 0) -> Counts:
-    """A page that shows worse items further up, most of the time."""
+    """Return the log of a page that mostly shows worse items further up."""
     rng = np.random.default_rng(seed)
     usual = np.arange(model.n_items)[::-1]
     rankings: list[Ints] = []
@@ -28,7 +28,7 @@ def logged(model: ClickModel, n: int, seed: int = 0) -> Counts:
 
 
 def within(prior: Beta, attraction: list[float], errors: float = 4.5) -> bool:
-    """Whether the means are as close to the attractions as binomial noise allows."""
+    """Return whether the means are as close to the attractions as binomial noise allows."""
     return bool((np.abs(prior.mean - attraction) < errors * np.sqrt(prior.variance)).all())
 
 
@@ -120,7 +120,7 @@ def test_wrong_values() -> None:
 
 
 def test_a_prior_from_a_log_saves_clicks() -> None:
-    """Against the spread alone, paired over 40 pages of 12 items with 200 lists logged each."""
+    """Compare with the learned start alone, on 40 pages of 12 items with 200 logged lists each."""
     rng = np.random.default_rng(5)
     models: dict[str | int, ClickModel] = {
         i: Cascade(rng.beta(2.0, 8.0, 12), n_positions=3) for i in range(40)

@@ -16,8 +16,6 @@ from clickrank.errors import invalid, unknown
 if TYPE_CHECKING:
     from clickrank.logs.click_log import Log
 
-ENGINES = ("duckdb", "pyspark")
-
 LogFiles = Annotated[
     list[str],
     typer.Argument(metavar="LOG...", help="Files, folders, or patterns such as 'log-*.gz'."),
@@ -72,6 +70,8 @@ def add_commands(app: typer.Typer) -> None:
 
 def check_log_options(command: str, column: list[str] | None, engine: str, *extras: str) -> None:
     """Check the options about a log, and then that everything the command needs is installed."""
+    from clickrank.logs import ENGINES
+
     _parse_columns(column)
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
@@ -79,7 +79,7 @@ def check_log_options(command: str, column: list[str] | None, engine: str, *extr
 
 
 def _parse_columns(column: list[str] | None) -> dict[str, str]:
-    """Read the values of ``--column``.
+    """Parse the values of ``--column``.
 
     >>> _parse_columns(["query=q", "item=url"])
     {'query': 'q', 'item': 'url'}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clickrank._core.extras import require
 from clickrank._core.lazy import imported
 from clickrank.logs.counts import Cells, Counts, Sessions
 from clickrank.logs.impressions import Impressions
@@ -14,13 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Cells", "Counts", "Impressions", "Log", "Report", "Sessions", "open_log"]
 
-_LATER = {"Log": "click_log", "open_log": "click_log", "Report": "log_report"}
+#: The engines that can count the rows of a log.
+ENGINES = ("duckdb", "pyspark")
+
+_NEED_EXTRA = {"Log": "click_log", "open_log": "click_log", "Report": "log_report"}
 
 
 def __getattr__(name: str) -> Any:
     """Import the names that need the extra ``logs`` when they are first used."""
-    if name in _LATER:
-        from clickrank.logs.query_engine import require_ibis
-
-        require_ibis()
-    return imported(__name__, _LATER, name)
+    if name in _NEED_EXTRA:
+        require("Logs need", "logs")
+    return imported(__name__, _NEED_EXTRA, name)

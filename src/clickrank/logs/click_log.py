@@ -183,7 +183,7 @@ class Log:
         if given is not None:
             missing = np.setdiff1d(np.array(given, dtype=pairs.queries.dtype), pairs.queries)
             if missing.size:
-                rule = "queries must be queries of the log"
+                rule = "queries must be in the log"
                 raise invalid("impressions_by_query", rule, missing.tolist())
         return self._iterate(chosen, pairs, given)
 

@@ -15,9 +15,9 @@ from typing import Any
 from clickrank._core.extras import require
 from clickrank._core.progress import progress_bar
 from clickrank.errors import invalid, unknown
+from clickrank.logs import ENGINES
 from clickrank.logs.schema import ORDER
 
-ENGINES = ("duckdb", "pyspark")
 #: Seconds between two updates of the progress bar.
 SECONDS = 0.2
 _NUMBERS = itertools.count()

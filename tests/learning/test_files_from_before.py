@@ -24,10 +24,10 @@ from typer.testing import CliRunner
 
 import clickrank as cr
 from clickrank.learning import ContextState, takes_candidates
-from clickrank.service.runtime.clock import Clock
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.fold import load_snapshot
 from clickrank.service.runtime.verification import verify
+from clickrank.service.runtime.writer import Clock
 from clickrank.service.schemas.requests import Clicks, RankRequest
 from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import StreamRow

@@ -79,7 +79,7 @@ def test_candidates() -> None:
         ranker.rank(candidates=["a", "b"])
     with pytest.raises(InvalidValue, match="bubblerank cannot choose from candidates; those"):
         made("bubblerank", horizon=100).rank(candidates=["a", "b", "c"])
-    with pytest.raises(InvalidValue, match="candidates must be a sequence of distinct ids"):
+    with pytest.raises(InvalidValue, match="candidates must be distinct, got 'c'"):
         ranker.rank(candidates=["a", "b", "c", "c"])
 
 
@@ -111,13 +111,13 @@ def test_clicks_that_cannot_be_change_nothing() -> None:
     missing = next(x for x in "abcde" if x not in shown.items)
     before = ranker._contexts[""].everything()
     for call, message in (
-        (lambda: ranker.update(shown.id, [missing]), "clicked must be items shown"),
+        (lambda: ranker.update(shown.id, [missing]), "clicked must be among the items shown"),
         (lambda: ranker.update(shown.id, "a"), "clicked must be a sequence of ids, .* got 'a'"),
         (lambda: ranker.update(shown.id, [1.5]), "clicked must be a sequence of ids"),  # type: ignore[list-item]
-        (lambda: ranker.update("x-1"), "id must be that of a list it has chosen, got 'x-1'"),
-        (lambda: ranker.update(shown.id + "0"), "id must be that of a list it has chosen"),
-        (lambda: ranker.update(7), "id must be that of a list it has chosen, got 7"),  # type: ignore[arg-type]
-        (lambda: ranker.update(done.id), "a list that waits for its clicks, not updated"),
+        (lambda: ranker.update("x-1"), "a list that waits for feedback, got 'x-1'"),
+        (lambda: ranker.update(shown.id + "0"), "id must be that of a list that waits"),
+        (lambda: ranker.update(7), "id must be that of a list that waits for feedback, got 7"),  # type: ignore[arg-type]
+        (lambda: ranker.update(done.id), "never shown, already updated, or dropped"),
         (lambda: ranker.rank(context=3), "context must be text, got 3"),  # type: ignore[arg-type]
     ):
         with pytest.raises(InvalidValue, match=message):
@@ -134,14 +134,14 @@ def test_the_oldest_lists_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None
     ranker = made("uniform")
     shown = [ranker.rank() for _ in range(11)]
     assert ranker.pending == 10
-    with pytest.raises(InvalidValue, match="not updated or forgotten"):
+    with pytest.raises(InvalidValue, match="already updated, or dropped"):
         ranker.update(shown[0].id)
     ranker.update(shown[1].id)
 
 
 BAD: list[tuple[Any, str]] = [
     (lambda: cr.Ranker("uniform", "abc", 2), "items must be a sequence of distinct ids"),
-    (lambda: cr.Ranker("uniform", ["a", "a"], 1), "items must be a sequence of distinct ids"),
+    (lambda: cr.Ranker("uniform", ["a", "a"], 1), "items must be distinct, got 'a'"),
     (lambda: cr.Ranker("uniform", [], 1), "items must be a sequence of distinct ids"),
     (lambda: cr.Ranker("uniform", [1.5, 2], 1), "items must be a sequence of distinct ids"),  # type: ignore[list-item]
     (lambda: cr.Ranker("uniform", ["a"], 2), "Ranker: n_positions must be between 1 and n_items"),
@@ -154,8 +154,8 @@ BAD: list[tuple[Any, str]] = [
         lambda: cr.Ranker("pb-mhb", ["a", "b"], 1, prior=Beta([1, 2, 3], 1)),
         "PBMHB: prior must have 2 items, or hold for all, got 3",
     ),
-    (lambda: made().add_items(["f", "a"]), "items must not be there already, got 'a'"),
-    (lambda: made().add_items(["f", "f"]), "items must be a sequence of distinct ids"),
+    (lambda: made().add_items(["f", "a"]), "items must not be in the catalogue already, got 'a'"),
+    (lambda: made().add_items(["f", "f"]), "items must be distinct, got 'f'"),
     (lambda: made().add_items(["f"], prior=3), "prior must be a clickrank.priors.Beta, got 3"),  # type: ignore[arg-type]
     (lambda: made().add_items(["f"], prior=Beta([1, 2], 1)), "prior must have 1 items"),
     (lambda: made().add_items(["f"], prior=Beta(0.5, 1)), "prior must have whole numbers"),

@@ -10,7 +10,7 @@ import pytest
 
 import clickrank as cr
 from clickrank.errors import InvalidValue
-from clickrank.learning.in_order import InOrder, Pending
+from clickrank.learning.feedback_queue import FeedbackQueue, Pending
 
 BIAS = [1.0, 0.5]
 
@@ -90,11 +90,11 @@ def test_others_wait_until_a_list_is_passed_over() -> None:
         assert settled(ranker) == count, n
     ranker.update(shown[0].id)  # passed over: it counts when it comes
     assert settled(ranker) == 5
-    with pytest.raises(InvalidValue, match="not updated or forgotten"):
+    with pytest.raises(InvalidValue, match="already updated, or dropped"):
         ranker.update(shown[6].id)  # taken in, though not yet learned from
     ranker.forget(shown[5].id)
     assert (ranker.pending, settled(ranker)) == (1, 6)
-    with pytest.raises(InvalidValue, match="not updated or forgotten"):
+    with pytest.raises(InvalidValue, match="already updated, or dropped"):
         ranker.forget(shown[5].id)
     with pytest.raises(InvalidValue, match="most_waiting must be a whole number of at least 0"):
         made(most_waiting=-1)
@@ -122,7 +122,7 @@ def test_against_a_plain_simulation(seed: int) -> None:
     """Whatever happens, lists come out once, and in order but for those that were passed over."""
     rng = np.random.default_rng(seed)
     most = int(rng.integers(4))
-    queue, none = InOrder(most), np.zeros(0, dtype=np.int64)
+    queue, none = FeedbackQueue(most), np.zeros(0, dtype=np.int64)
     open_: list[int] = []
     held: list[int] = []
     passed: set[int] = set()

@@ -26,8 +26,8 @@ def command_line() -> Any:
 def service(store: str, now: Callable[[], int], seed: int, keys_required: bool) -> Any:
     """Return the service's application, on a store, a clock (in nanoseconds) and a seed."""
     from clickrank.service.api.application import make_app
-    from clickrank.service.runtime.clock import Clock
     from clickrank.service.runtime.engine import Engine
+    from clickrank.service.runtime.writer import Clock
 
     async def opened() -> Engine:
         clock = Clock(wall=now, steady=lambda: 0)

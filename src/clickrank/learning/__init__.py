@@ -1,9 +1,9 @@
-"""Policies at work: a learner, a ranker with the caller's own items, and what both learned."""
+"""Learning: a policy with its state (Learner), its contexts, and the embedded Ranker."""
 
-from clickrank import fast as _fast  # noqa: F401 (which registers kernels)
+from clickrank import fast as _fast  # noqa: F401 (registers the fast kernels)
 from clickrank.learning.candidates import candidate_policies, drops_items, takes_candidates
+from clickrank.learning.catalogue import Item, ItemPropensities, UnknownItem
 from clickrank.learning.context_state import ContextState
-from clickrank.learning.item_ids import Item, ItemPropensities
 from clickrank.learning.learner import Learner
 from clickrank.learning.policy_propensities import Propensities, propensities
 from clickrank.learning.ranker import Ranker, Shown
@@ -16,6 +16,7 @@ __all__ = [
     "Propensities",
     "Ranker",
     "Shown",
+    "UnknownItem",
     "candidate_policies",
     "drops_items",
     "propensities",

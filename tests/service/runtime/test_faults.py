@@ -17,10 +17,10 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from clickrank.service.runtime.clock import Clock
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.refusals import Refused, Unavailable
 from clickrank.service.runtime.verification import verify
+from clickrank.service.runtime.writer import Clock
 from clickrank.service.schemas.requests import Clicks, NewRanker, RankRequest, RetiredItems
 from clickrank.service.store import database
 from clickrank.service.store.database import Database

@@ -10,10 +10,10 @@ import sqlalchemy as sa
 
 from clickrank.errors import ClickRankError, invalid
 from clickrank.service.runtime import definitions
-from clickrank.service.runtime.clock import Clock
 from clickrank.service.runtime.fold import initial_state
 from clickrank.service.runtime.ranker_cache import RankerCache, unknown_ranker
 from clickrank.service.runtime.refusals import Refused, quoted
+from clickrank.service.runtime.writer import Clock
 from clickrank.service.schemas.answers import (
     ItemEntry,
     ItemPage,

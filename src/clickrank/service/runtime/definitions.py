@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from clickrank.errors import ClickRankError, InvalidValue, UnknownName, did_you_mean, invalid
+from clickrank.errors import ClickRankError, InvalidValue, invalid
 from clickrank.learning import Learner, drops_items, takes_candidates
 from clickrank.learning.caches import arrays_in
+from clickrank.learning.catalogue import Catalogue, distinct_items
 from clickrank.policies import POLICIES, Policy, policy
 from clickrank.policies.capabilities import HasCautions
 from clickrank.priors import from_ranking
@@ -37,8 +37,9 @@ _MOST = {"steps": 1_000, "slots": 2**16}
 def policy_of(definition: Definition) -> Policy:
     """Return the policy with its settings, and with its prior or starting list if it has one."""
     settings = dict(definition.settings)
-    if definition.alpha is not None and definition.beta is not None:
-        settings["prior"] = Beta(definition.alpha, definition.beta)
+    prior = _prior_of(definition)
+    if prior is not None:
+        settings["prior"] = prior
     if definition.start is not None:
         settings[POLICIES[definition.policy].starting_list] = definition.start
     return policy(definition.policy, **settings)
@@ -57,7 +58,6 @@ def takes_list(name: str) -> bool:
 def define(new: NewRanker) -> Definition:
     """Return the definition of a new ranker, or say why there cannot be one."""
     items = _distinct(new.name, new.items)
-    numbers = {item: number for number, item in enumerate(items)}
     _known_policy(new.policy)
     _plain_settings(new.name, new.settings)
     alpha = beta = start = None
@@ -66,9 +66,8 @@ def define(new: NewRanker) -> Definition:
             raise InvalidValue(f"{new.name}: give either prior or start, not both.")
         alpha, beta = _prior(new.name, new.policy, new.prior, len(items))
     elif new.start is not None:
-        ranking = [
-            _place(new.name, numbers, item) for item in _distinct(new.name, new.start.ranking)
-        ]
+        catalogue = Catalogue(new.name, items)
+        ranking = catalogue.active_numbers(new.start.ranking, "start")
         if takes_list(new.policy):
             start = ranking
         elif takes_priors(new.policy):
@@ -119,47 +118,44 @@ def changed(row: RankerRow, change: RankerChange) -> tuple[int, Definition]:
     return window, made
 
 
+def catalogue_of(row: RankerRow) -> Catalogue[str]:
+    """Return the items of a ranker, with which of them are retired."""
+    return Catalogue(row.name, row.definition.items, row.definition.retired)
+
+
 def with_items(row: RankerRow, new: NewItems) -> Definition:
-    """Return the definition with items added; those that were retired come back."""
-    definition = row.definition
-    items = _distinct(row.name, new.items)
-    numbers = {item: number for number, item in enumerate(definition.items)}
-    back = {numbers[item] for item in items if item in numbers}
-    added = [item for item in items if item not in numbers]
-    if len(definition.items) + len(added) > MOST_ITEMS:
+    """Return the definition with items added, and with retired ones among them brought back."""
+    definition, items = row.definition, _distinct(row.name, new.items)
+    added = catalogue_of(row).with_items(items)
+    catalogue, places = added.catalogue, added.new_places
+    if len(catalogue.ids) > MOST_ITEMS:
         rule = f"items must be at most {MOST_ITEMS}, retired ones included"
-        raise invalid(row.name, rule, len(definition.items) + len(added))
-    retired = [number for number in definition.retired if number not in back]
-    fields: dict[str, Any] = {"items": definition.items + added, "retired": retired}
+        raise invalid(row.name, rule, len(catalogue.ids))
+    fields: dict[str, Any] = {"items": catalogue.ids, "retired": sorted(catalogue.retired)}
+    prior = _prior_of(definition)
     if new.prior is not None:
-        alpha, beta = _prior(row.name, definition.policy, new.prior, len(items))
-        known = {item: (a, b) for item, a, b in zip(items, alpha, beta, strict=True)}
-    else:
-        known = {}
-    if definition.alpha is not None or known:
-        before = len(definition.items)
-        kept = (definition.alpha or [1.0] * before, definition.beta or [1.0] * before)
-        for place, name in enumerate(("alpha", "beta")):
-            fields[name] = kept[place] + [known.get(item, (1.0, 1.0))[place] for item in added]
+        given = Beta(*_prior(row.name, definition.policy, new.prior, len(items)))
+        of_new = given.relabelled(np.array(places)) if places else None
+        prior = (prior or Beta()).relabelled(added.origin, of_new)
+    elif prior is not None:
+        prior = prior.relabelled(added.origin)
+    if prior is not None:
+        alpha, beta = prior.for_items(len(catalogue.ids))
+        fields |= {"alpha": alpha.tolist(), "beta": beta.tolist()}
     features = new.features
     if features is not None:
         if "features" not in definition.settings:
             raise invalid(row.name, "features are for policies that need them", definition.policy)
         if len(features) != len(items):
             raise invalid(row.name, f"features must have {len(items)} rows", len(features))
-        rows = [row_ for item, row_ in zip(items, features, strict=True) if item not in numbers]
-        own = definition.settings["features"]
-        fields["settings"] = {**definition.settings, "features": own + rows}
+        rows = definition.settings["features"] + [features[place] for place in places]
+        fields["settings"] = {**definition.settings, "features": rows}
     return _next(row, fields)
 
 
 def without_items(row: RankerRow, retired: RetiredItems) -> Definition:
     """Return the definition with items retired."""
-    definition = row.definition
-    numbers = {item: number for number, item in enumerate(definition.items)}
-    gone = {_place(row.name, numbers, item) for item in retired.items}
-    left = sorted({*definition.retired, *gone})
-    return _next(row, {"retired": left})
+    return _next(row, {"retired": sorted(catalogue_of(row).without(retired.items).retired)})
 
 
 def _next(row: RankerRow, fields: dict[str, Any]) -> Definition:
@@ -265,17 +261,13 @@ def _plain_settings(owner: str, settings: dict[str, Any]) -> None:
 
 
 def _distinct(owner: str, items: list[str]) -> list[str]:
-    if len(set(items)) < len(items):
-        twice = next(item for item, count in Counter(items).items() if count > 1)
-        raise invalid(owner, "items must be distinct", twice)
-    return list(items)
+    return cast("list[str]", distinct_items(owner, items))
 
 
-def _place(owner: str, numbers: dict[str, int], item: str) -> int:
-    if item not in numbers:
-        near = did_you_mean(item, numbers) if len(numbers) <= 1000 else ""
-        raise UnknownName(f"{owner}: unknown item {item!r}. {near}".rstrip())
-    return numbers[item]
+def _prior_of(definition: Definition) -> Beta | None:
+    if definition.alpha is None or definition.beta is None:
+        return None
+    return Beta(definition.alpha, definition.beta)
 
 
 def _prior(owner: str, policy: str, prior: Prior, count: int) -> tuple[list[float], list[float]]:

@@ -14,7 +14,6 @@ from clickrank._core.arrays import Ints
 from clickrank.errors import InvalidValue, UnknownName, invalid
 from clickrank.service.runtime import views
 from clickrank.service.runtime.administration import Administration
-from clickrank.service.runtime.clock import Clock
 from clickrank.service.runtime.fold import Snapshot, initial_state
 from clickrank.service.runtime.propensity_cache import PropensityCache
 from clickrank.service.runtime.ranker_cache import (
@@ -26,6 +25,7 @@ from clickrank.service.runtime.ranker_cache import (
 )
 from clickrank.service.runtime.refusals import Refused, Unavailable, quoted
 from clickrank.service.runtime.settler import Settler
+from clickrank.service.runtime.writer import Clock
 from clickrank.service.schemas.answers import (
     Activity,
     ContextPage,
@@ -190,7 +190,8 @@ class Engine(Administration):
     def _candidates(self, ranker: RankerVersion, request: RankRequest) -> Ints | None:
         if request.candidates is None:
             return None
-        return np.array(self._distinct(ranker, "candidates", request.candidates), dtype=np.int64)
+        numbers = ranker.catalogue.active_numbers(request.candidates, "candidates")
+        return np.array(numbers, dtype=np.int64)
 
     def _page_list(self, ranker: RankerVersion, request: RankRequest) -> list[int] | None:
         """Return the list that the page shows itself; None unless the ranker is in shadow mode."""
@@ -203,13 +204,7 @@ class Engine(Administration):
         if len(request.current) != n_positions:
             rule = f"current must hold {n_positions} items"
             raise invalid(owner, rule, len(request.current))
-        return self._distinct(ranker, "current", request.current)
-
-    def _distinct(self, ranker: RankerVersion, field: str, items: Sequence[str]) -> list[int]:
-        numbers = [ranker.number(item) for item in items]
-        if len(set(numbers)) < len(numbers):
-            raise invalid(ranker.row.name, f"{field} must hold distinct items", list(items))
-        return numbers
+        return ranker.catalogue.active_numbers(request.current, "current")
 
     def _shown(
         self, ranker: RankerVersion, context: str, new: NewImpression, recorded: Recorded

@@ -13,8 +13,9 @@ import numpy as np
 import sqlalchemy as sa
 
 from clickrank._core.arrays import Ints
-from clickrank.errors import UnknownName
+from clickrank.learning.catalogue import Catalogue
 from clickrank.service.runtime.context_report import Best
+from clickrank.service.runtime.definitions import catalogue_of
 from clickrank.service.runtime.fold import (
     Snapshot,
     carried_over,
@@ -205,20 +206,10 @@ def _best_of(snapshot: Snapshot) -> Best:
 
 
 class RankerVersion(NamedTuple):
-    """A ranker at one version, with the numbers of its items."""
+    """A ranker at one version, with its catalogue."""
 
     row: RankerRow
-    numbers: dict[str, int]
-    retired: frozenset[int]
-
-    def number(self, item: str) -> int:
-        """Return the number of an item that may be shown."""
-        found = self.numbers.get(item, -1)
-        if found < 0:
-            raise UnknownName(f"{self.row.name}: unknown item {item!r}.")
-        if found in self.retired:
-            raise UnknownName(f"{self.row.name}: item {item!r} is retired.")
-        return found
+    catalogue: Catalogue[str]
 
 
 class LoadedRanker:
@@ -231,8 +222,7 @@ class LoadedRanker:
 
     def take(self, row: RankerRow) -> None:
         """Change to a new version; each stream follows when it is next used."""
-        numbers = {item: number for number, item in enumerate(row.definition.items)}
-        self.current = RankerVersion(row, numbers, frozenset(row.definition.retired))
+        self.current = RankerVersion(row, catalogue_of(row))
 
     @property
     def row(self) -> RankerRow:
@@ -281,7 +271,7 @@ class RankerCache:
                 ranker = self._by_id.setdefault(ranker_id, LoadedRanker(row))
             else:
                 ranker.take(row)
-        return ranker.current.numbers
+        return ranker.current.catalogue.numbers
 
     def names(self, ranker_id: int) -> list[str]:
         """Return the items of a ranker for which `numbers` was called before."""

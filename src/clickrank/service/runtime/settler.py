@@ -8,10 +8,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from clickrank.service.runtime.clock import Clock
 from clickrank.service.runtime.ranker_cache import Stream
 from clickrank.service.runtime.refusals import Unavailable
-from clickrank.service.runtime.writer import Writer
+from clickrank.service.runtime.writer import Clock, Writer
 from clickrank.service.store.database import Database, StoreUnavailable
 from clickrank.service.store.frontier import lagging, move_frontier, moved_since, settled_after
 from clickrank.service.store.impression_log import stream_by_id

@@ -1,11 +1,12 @@
-"""Writing for all requests of a process: all that waits goes into one transaction.
+"""Writer and Clock: write impressions and feedback to the log, with times that never go back.
 
-A commit waits for the disk. While it does, requests gather, and the next commit takes them all: the
-more there is to do, the less each costs. Nobody is answered before the commit is through.
+All requests of a process that wait are written in one transaction. A commit waits for the disk;
+meanwhile requests gather, and the next commit takes them all, so that each costs less the more
+there are. No request is answered before its commit has succeeded.
 
-A thread writes. Where the database is a file, the event loop makes the statements of a few requests
-itself and leaves only the commit to a thread: each statement in another thread is one more turn at
-the interpreter to wait for, which takes longer than the statement.
+A thread writes. If the database is an SQLite file, the event loop executes the statements of a few
+requests itself and leaves only the commit to a thread: in another thread, each statement would wait
+for the interpreter's lock, which takes longer than the statement.
 """
 
 from __future__ import annotations
@@ -32,18 +33,56 @@ from clickrank.service.store.feedback import Answer, NewFeedback, lock_all, reco
 from clickrank.service.store.impression_log import NewImpression, Recorded, record
 
 T = TypeVar("T")
-#: Gives the items of a ranker, at least as new as a version, by their ids.
+#: Returns the numbers of a ranker's items by id, for a version or a later one.
 Numbers = Callable[[sa.Connection, int, int], Mapping[str, int]]
 
-#: Requests that one transaction takes at most, and that may wait before more are refused.
+#: Maximum numbers of requests in one transaction, and of requests that wait; more are refused.
 MOST_AT_ONCE = 500
 MOST_WAITING = 20_000
-#: Requests whose statements the event loop makes itself at most: others wait meanwhile.
+#: Maximum number of requests whose statements the event loop executes: others wait meanwhile.
 MOST_HERE = 64
-#: For which requests wait for others who may come: less than a commit takes.
+#: How long requests wait for others to join them: less than a commit takes.
 GATHER_SECONDS = 0.001
-#: For which the service calls itself not ready after it could not write.
+#: How long the service reports that it is not ready after it could not write.
 TROUBLE_SECONDS = 5.0
+
+
+class Clock:
+    """Microseconds since 1970, which never decrease.
+
+    A machine's clock may be set back. Windows would then close later, and lists would seem to be
+    shown before earlier ones. While the machine's clock is behind, this clock advances at its own
+    pace. After a restart it begins at the end of the log, if that is later.
+
+    Parameters
+    ----------
+    floor
+        The smallest time that it returns.
+    wall, steady
+        The machine's clock, and a clock that is never set, in nanoseconds.
+    """
+
+    def __init__(
+        self,
+        floor: int = 0,
+        wall: Callable[[], int] = time.time_ns,
+        steady: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        """Start the clock."""
+        self._wall = wall
+        self._steady = steady
+        self._lock = threading.Lock()
+        self._last = floor
+        self._last_steady = steady() // 1000
+
+    def now(self) -> int:
+        """Return the time."""
+        with self._lock:
+            steady = self._steady() // 1000
+            carried = self._last + steady - self._last_steady
+            self._last = max(self._wall() // 1000, carried)
+            self._last_steady = steady
+            return self._last
 
 
 class _Job(NamedTuple):
@@ -56,33 +95,33 @@ _Outcome = tuple[Any, Any, BaseException | None]
 
 
 class Writer:
-    """Writes for all, see the module.
+    """Writes for all requests of a process; see the module.
 
     Parameters
     ----------
     database
-        Where to.
+        The database to write to.
     numbers
-        Gives the items of a ranker by their ids, for clicks.
+        Returns the numbers of a ranker's items by id, to find clicked items.
     """
 
     def __init__(self, database: Database, numbers: Numbers) -> None:
-        """Start the thread."""
+        """Start the threads."""
         self._database = database
         self._numbers = numbers
         self._jobs: queue.SimpleQueue[list[_Job]] = queue.SimpleQueue()
-        # These are for the event loop's thread.
+        # The following are used only in the event loop's thread.
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gathered: list[_Job] = []
-        self._expected = 1  # how many will gather, going by the last time
-        self._writing = 0  # handed over and not answered yet
+        self._expected = 1  # the number of requests that gathered the last time
+        self._writing = 0  # the number of requests handed over and not answered yet
         self._held = HeldConnection()
-        self._here = HeldConnection()  # begun in the event loop's thread, committed in another
-        # Held by whoever writes: a thread that waited for the other's transaction in the database
-        # instead would keep it from its end.
+        self._here = HeldConnection()  # begins in the event loop's thread, commits in another
+        # Held by the thread that writes. If a thread waited in the database for the transaction of
+        # the other one instead, that could not be committed.
         self._turn = threading.Lock()
         self._commits: queue.SimpleQueue[list[_Outcome] | None] = queue.SimpleQueue()
-        self._failed: tuple[float, str] | None = None  # when and why, since it last succeeded
+        self._failed: tuple[float, str] | None = None  # time and reason, unless it succeeded since
         self._threads = [
             threading.Thread(target=work, name=f"clickrank-{name}", daemon=True)
             for name, work in (("writer", self._work), ("commit", self._commit))
@@ -92,14 +131,14 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait."""
+        """The number of requests that wait."""
         return len(self._gathered) + self._writing
 
     @property
     def trouble(self) -> str | None:
-        """Why writing has failed in the last seconds; None if it did not, or works again.
+        """Why writing failed in the last seconds; None if it did not fail, or works again.
 
-        After a while without requests nobody knows: some must come to find out.
+        It is forgotten after a while, since only further requests show whether writing works.
         """
         failed = self._failed
         if failed is None or time.monotonic() > failed[0] + TROUBLE_SECONDS:
@@ -107,21 +146,21 @@ class Writer:
         return failed[1]
 
     def record(self, new: NewImpression) -> asyncio.Future[Recorded]:
-        """Put an impression on record; to be awaited in the thread of an event loop."""
+        """Log an impression; to be awaited in the event loop's thread."""
         return self._submit(new)
 
     def feedback(self, new: NewFeedback) -> asyncio.Future[Answer]:
-        """Put clicks on record; to be awaited in the thread of an event loop."""
+        """Log clicks; to be awaited in the event loop's thread."""
         return self._submit(new)
 
     def run(self, function: Callable[[sa.Connection], T]) -> Future[T]:
-        """Run a function in a transaction of its own, after what waits."""
+        """Run a function in its own transaction, after the requests that wait."""
         future: Future[T] = Future()
         self._jobs.put([_Job(function, future)])
         return future
 
     def close(self) -> None:
-        """Write what waits, and end."""
+        """Write the requests that wait, and stop the threads."""
         self._jobs.put([_Job(None, None)])
         self._commits.put(None)
         for thread in self._threads:
@@ -142,10 +181,11 @@ class Writer:
         return future
 
     def _gather(self, before: int = 0) -> None:
-        """Wait as long as others come: all that come at about the same time are written at once.
+        """Wait while more requests come, so that those of about the same time share a commit.
 
-        A commit costs about the same for one as for many. Waking the thread for the first alone
-        would leave the others to the next commit, and both threads at odds over the interpreter.
+        A commit costs about the same for one request as for many. If the first request were
+        committed alone, the others would wait for the next commit, and both threads would compete
+        for the interpreter.
         """
         count = len(self._gathered)
         if self._loop is not None and before < count < self._expected:
@@ -165,13 +205,13 @@ class Writer:
             self._commits.put(written)
 
     def _write_here(self, jobs: list[_Job]) -> list[_Outcome] | None:
-        """Write all but the commit, in the event loop's thread; None if that has to wait."""
+        """Execute the statements in the event loop's thread; None if that would have to wait."""
         engine = self._database.at_once
         if engine is None or len(jobs) > MOST_HERE or not self._turn.acquire(blocking=False):
             return None
         try:
             return self._written(self._here.begin(engine), jobs)
-        except Exception:  # a thread with more patience tries again, and says what is wrong
+        except Exception:  # the writer's thread tries again, waits longer and reports the error
             self._here.release()
             self._turn.release()
             return None
@@ -183,7 +223,7 @@ class Writer:
                     self._here.commit()
             except Exception as error:
                 self._here.release()
-                outcomes = [(future, None, self._sorry(error)) for future, _, _ in outcomes]
+                outcomes = [(future, None, self._failure(error)) for future, _, _ in outcomes]
             else:
                 self._failed = None
             self._turn.release()
@@ -191,9 +231,9 @@ class Writer:
         self._here.release()
 
     def _settle(self, outcomes: list[_Outcome]) -> None:
-        """Answer, in the event loop's thread."""
+        """Set the results of requests, in the event loop's thread."""
         for future, result, error in outcomes:
-            if future.done():  # the client has gone
+            if future.done():  # the client has disconnected
                 continue
             if error is None:
                 future.set_result(result)
@@ -201,7 +241,7 @@ class Writer:
                 future.set_exception(error)
         if outcomes and outcomes[0][0].get_loop() is self._loop:
             self._writing -= len(outcomes)
-            # Those who are answered now may come again at once, and join those who came meanwhile.
+            # Clients that are answered now may send the next request at once.
             self._expected = len(outcomes) + len(self._gathered)
             if self._gathered and self._writing == 0 and self._loop is not None:
                 self._loop.call_soon(self._gather)  # after the answers have been sent
@@ -227,22 +267,22 @@ class Writer:
         for outcome in outcomes:
             loops.setdefault(outcome[0].get_loop(), []).append(outcome)
         for loop, some in loops.items():
-            with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
                 loop.call_soon_threadsafe(self._settle, some)
 
     def _write(self, jobs: list[_Job], again: bool = False) -> list[_Outcome]:
-        """Write jobs in one transaction; returns each future with its result or its error."""
+        """Write jobs in one transaction, and return each future with its result or error."""
         try:
             with self._turn, self._database.writing_on(self._held) as connection:
                 outcomes = self._written(connection, jobs)
         except StoreUnavailable as error:
-            sorry = self._sorry(error)
-            return [(job.future, None, sorry) for job in jobs]
+            failure = self._failure(error)
+            return [(job.future, None, failure) for job in jobs]
         except Exception as error:
             if len(jobs) == 1 and (again or not isinstance(error, sa.exc.IntegrityError)):
                 return [(jobs[0].future, None, error)]
-            # One of them is at fault, and must not take the others with it. If another worker
-            # recorded the same id meanwhile, it is on record the next time.
+            # One job is at fault, so each is written alone. If another worker logged the same id
+            # meanwhile, the next attempt finds it.
             return [outcome for job in jobs for outcome in self._write([job], again=True)]
         self._failed = None
         return outcomes
@@ -260,8 +300,8 @@ class Writer:
         futures = [future for future, _ in shown] + [future for future, _ in clicked]
         return [(future, result, None) for future, result in zip(futures, results, strict=True)]
 
-    def _sorry(self, error: Exception) -> Exception:
-        """Return what to tell those whose request is not on record."""
+    def _failure(self, error: Exception) -> Exception:
+        """Return the error for requests that were not logged."""
         if not isinstance(error, StoreUnavailable):
             return error
         self._failed = (time.monotonic(), str(error))
@@ -269,12 +309,12 @@ class Writer:
 
     def _run_alone(self, job: _Job) -> None:
         if not job.future.set_running_or_notify_cancel():
-            return  # whoever asked has gone
+            return  # the caller has given up
         try:
             with self._turn, self._database.writing_on(self._held) as connection:
                 result = job.what(connection)  # type: ignore[operator, misc]
         except StoreUnavailable as error:
-            job.future.set_exception(self._sorry(error))
+            job.future.set_exception(self._failure(error))
         except BaseException as error:
             job.future.set_exception(error)
         else:

@@ -1,4 +1,4 @@
-"""Lists of one context, learned from in the order shown though clicks come in any order."""
+"""FeedbackQueue: passes feedback on in the order in which the lists were shown."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Ints
 
-#: How many lists with clicks may wait for earlier lists of their context, unless stated otherwise.
+#: Default for the number of lists with feedback that may wait for earlier lists of their context.
 MOST_WAITING = 100
 
 
 class Pending(NamedTuple):
-    """A list that was shown, and its clicks once they have come."""
+    """A list that was shown, with its clicks once the feedback has come."""
 
     context: str
     ranking: Ints
@@ -25,22 +25,25 @@ class Pending(NamedTuple):
     clicks: Ints | None = None
 
 
-class InOrder:
-    """Holds lists with clicks back until those of all earlier lists have come.
+class FeedbackQueue:
+    """Holds lists with feedback back until the feedback on all earlier lists has come.
 
-    At most ``most`` lists are held back. One more, and the earliest list without clicks is passed
-    over: the others wait for it no longer, and if its clicks do come, they are given out at once.
+    At most ``most`` lists are held back. If there are more, the earliest list without feedback is
+    skipped: the others no longer wait for it, and if its feedback does come, it is passed on
+    immediately.
     """
 
     def __init__(self, most: int) -> None:
-        """Begin without lists."""
+        """Start without lists."""
         self._most = most
-        self._open: dict[int, None] = {}  # lists without clicks that others wait for, as shown
-        self._order: list[int] = []  # a heap of the lists that are held back
+        self._open: dict[
+            int, None
+        ] = {}  # lists without feedback that others wait for, in shown order
+        self._order: list[int] = []  # a heap of the numbers in `held`
         self.held: dict[int, Pending] = {}
 
     def shown(self, number: int) -> None:
-        """Note a list that was shown; numbers only grow."""
+        """Add a list that was shown; its number must be larger than all before."""
         self._open[number] = None
 
     def waits_for(self, number: int) -> bool:
@@ -48,7 +51,7 @@ class InOrder:
         return number in self._open
 
     def answered(self, number: int, pending: Pending) -> Iterator[Pending]:
-        """Take in the clicks on a list; yields the lists to learn from now, in order."""
+        """Take the feedback on a list, and yield the lists to learn from now, in shown order."""
         if number not in self._open:
             yield pending
             return
@@ -57,12 +60,12 @@ class InOrder:
         yield from self._released()
 
     def hold(self, number: int, pending: Pending) -> None:
-        """Hold a list back."""
+        """Hold back a list with feedback."""
         heapq.heappush(self._order, number)
         self.held[number] = pending
 
     def gone(self, number: int) -> Iterator[Pending]:
-        """Wait no longer for a list whose clicks will not come; yields what to learn from now."""
+        """Remove a list that gets no feedback, and yield the lists to learn from now."""
         self._open.pop(number, None)
         yield from self._released()
 
@@ -77,10 +80,10 @@ class InOrder:
             yield self.held.pop(heapq.heappop(self._order))
 
 
-def packed(
+def pending_arrays(
     lists: Mapping[int, Pending], contexts: Sequence[str], n_positions: int, prefix: str
 ) -> dict[str, NDArray[Any]]:
-    """Return lists as arrays; the context is the place among ``contexts``."""
+    """Return lists as arrays; a context is stored as its index in ``contexts``."""
     rows = list(lists.values())
     place = {name: i for i, name in enumerate(contexts)}
     columns = [(place[row.context], row.version, row.memo.size) for row in rows]
@@ -97,10 +100,10 @@ def packed(
     return {f"{prefix}.{name}": array for name, array in arrays.items()}
 
 
-def unpacked(
+def pending_from_arrays(
     arrays: Mapping[str, NDArray[Any]], contexts: Sequence[str], prefix: str, clicks: bool
 ) -> Iterable[tuple[int, Pending]]:
-    """Yield the lists that `packed` was given, with their numbers."""
+    """Yield the numbers and lists that were given to `pending_arrays`."""
     columns, memos = arrays[f"{prefix}.columns"], arrays[f"{prefix}.memos"]
     ends = np.cumsum(columns[:, 2])
     for row, number in enumerate(arrays[f"{prefix}.number"].tolist()):

@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 
 import clickrank
-from clickrank.service.api.app import make_app
+from clickrank.service.api.application import make_app
 from clickrank.service.runtime.engine import Engine
 from tests.service.fake_engine import Client
 

@@ -221,7 +221,7 @@ def export(
 ) -> None:
     """Write a ranker's log to a Parquet file."""
     with _database(store) as database:
-        from clickrank.service.runtime.views import export as chunks_of
+        from clickrank.service.runtime.log_queries import export as chunks_of
         from clickrank.service.store.rankers import find_ranker
 
         with database.reading() as connection:

@@ -1,4 +1,4 @@
-"""Caches of policies: copies to draw from, and what must outlive them."""
+"""Caches of policies: copies of a cache, and the particle that must survive a new one."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ Words = NDArray[np.uint64]
 
 
 def copied(cache: Any) -> tuple[Any, Words]:
-    """Return a copy of a cache, and the buffer that all of its arrays lie in.
+    """Return a copy of a cache, and the one buffer that contains all of its arrays.
 
-    One buffer, as compiled code then needs no loop over fields of different types to restore it.
+    With one buffer, compiled code can restore a cache without a loop over fields of different
+    types.
     """
     arrays = list(arrays_in(cache))
     sizes = [-(-array.nbytes // 8) for array in arrays]
@@ -32,7 +33,7 @@ def copied(cache: Any) -> tuple[Any, Words]:
 
 
 def arrays_in(cache: Any) -> Iterator[NDArray[Any]]:
-    """Return the arrays of a cache, and of the caches in it."""
+    """Yield the arrays of a cache, and of the caches in it."""
     for value in cache or ():
         if isinstance(value, np.ndarray):
             yield value
@@ -55,7 +56,7 @@ def _with_arrays(cache: Any, arrays: Iterator[NDArray[Any]]) -> Any:
 
 
 def particle_of(cache: Any) -> dict[str, NDArray[Any]]:
-    """Return the fields of a cache that cannot be computed from statistics, by name."""
+    """Return the fields of a cache that cannot be computed from the statistics, by name."""
     if cache is None:
         return {}
     found = {name: getattr(cache, name) for name in particle_fields(type(cache))}
@@ -66,7 +67,7 @@ def particle_of(cache: Any) -> dict[str, NDArray[Any]]:
 
 
 def keep_particle(cache: Any, former: Any) -> None:
-    """Copy the particle of another cache of the same policy, where it is of the same shape."""
+    """Copy the particle of another cache of the same policy, if it has the same shape."""
     before = particle_of(former)
     for name, array in particle_of(cache).items():
         if name in before and before[name].shape == array.shape:

@@ -1,9 +1,9 @@
-"""The probability of each item at each position, for a policy as it stands.
+"""Propensities: the probability of each item at each position in a policy's next list.
 
-Propensities hold for state and cache just before a list is chosen: asked twice, a
-policy whose `rank` leaves something behind (a particle that has walked, a deck with fewer cards)
-may answer differently. They are exact where no random number is drawn, or where the policy knows
-the distribution of its lists (`ExactLists`); else shares of lists that are drawn.
+They hold for the state and the cache just before a list is chosen. If `rank` changes the cache (a
+particle that walks, a deck of lists to show), they may differ after the next list. They are exact
+if no random number is drawn, or if the policy knows the distribution of its lists (`ExactLists`);
+otherwise they are shares of drawn lists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from clickrank.policies.policy_spec import Policy
 from clickrank.rankings.closed_form import ShuffledBlocks
 from clickrank.rankings.distributions import DrawnRankings, Mixture, RankingDistribution
 
-#: Standard error of each probability, at most, unless told otherwise.
+#: Default for the maximum standard error of a probability.
 ACCURACY = 0.01
 
 
@@ -99,13 +99,13 @@ class Propensities:
         return np.where(possible, single, 0.0), np.where(begins, prefix, 0.0)
 
     def of_shown(self, ranking: ArrayLike) -> tuple[Floats, Floats]:
-        """Return the same for the list that was then chosen, for a log: never 0.
+        """Return `of` for the list that was then shown, for a log: no probability is 0.
 
-        A list that was shown is itself a draw from the distribution. Where this is known by n draws
-        it is counted as one more, so that of k equal ones the probability is (k + 1) / (n + 1).
-        With a true probability p, its mean is p + (1 - p) / (n + 1); and the mean of its inverse,
-        which importance weights use, is (1 - (1 - p)^(n + 1)) / p: a log's weights are right but
-        for a share (1 - p)^(n + 1), below 1 % from p = 4.6 / (n + 1) on, and then too small.
+        A list that was shown is itself a draw from the distribution. If the distribution is known
+        from n draws, of which k agree, the shown list is counted as one more: (k + 1) / (n + 1). If
+        the true probability is p, this has the mean p + (1 - p) / (n + 1). Its inverse, which
+        importance weights use, has the mean (1 - (1 - p)^(n + 1)) / p: weights are too small by a
+        share of (1 - p)^(n + 1), which is below 1 % from p = 4.6 / (n + 1) on.
         """
         single, prefix = self.of(ranking)
         if self.exact:
@@ -128,16 +128,16 @@ def propensities(
     Parameters
     ----------
     policy, n_items, n_positions
-        The policy, and what it ranks.
+        The policy, the number of items and the length of a list.
     state
-        What it has learned; by default nothing. It is left as it is.
+        The state of the policy, which does not change; by default the one before the first round.
     seed
-        Where lists are drawn, they follow from it: a whole number, or a generator that goes on.
+        The seed with which lists are drawn, or a generator.
     accuracy
-        Standard error of each probability, at most: 0.25 / accuracy² lists are drawn.
+        The maximum standard error of a probability: 0.25 / accuracy² lists are drawn.
     cache
-        That of the learner, `Learner.cache`; it is left as it is. Without it the list is the next
-        one after a restart: no list waits for feedback, and a particle has yet to start.
+        The `Learner.cache` of a learner, which does not change. Without it, the probabilities are
+        those after a restart, when no list waits for feedback and a particle has not started yet.
 
     Examples
     --------
@@ -164,14 +164,14 @@ def propensities(
 
 
 def generator(seed: int | np.random.Generator) -> np.random.Generator:
-    """Return a generator for a seed, or the one given."""
+    """Return a generator for a seed, or the given generator."""
     if isinstance(seed, np.random.Generator):
         return seed
     return np.random.default_rng(check_int("propensities", "seed", seed, 0))
 
 
 def draws_for(accuracy: float) -> int:
-    """Return how many draws make every standard error so small: √(p (1 - p) / n) ≤ 0.5 / √n.
+    """Return the number n of draws for this standard error: √(p (1 - p) / n) ≤ 0.5 / √n.
 
     >>> draws_for(0.01)
     2500
@@ -193,8 +193,8 @@ def lists_of(chooser: Chooser, rng: np.random.Generator, draws: int) -> RankingD
 
 
 def _sorted_lists(chooser: Chooser) -> RankingDistribution | None:
-    """Return the lists by decreasing score, ties in any order, if the scores are not random."""
-    # A particle that happens to stay in both draws is still random.
+    """Return the distribution of lists by decreasing score, if the scores are not random."""
+    # A particle may stay where it is in both draws, and is still random.
     if not scores_items(chooser.policy) or chooser.policy.rank_remembers:
         return None
     plain = chooser.with_plain_kernels()
@@ -205,7 +205,7 @@ def _sorted_lists(chooser: Chooser) -> RankingDistribution | None:
     (items, positions), (again, positions_again) = found
     if not (np.array_equal(items, again) and np.array_equal(positions, positions_again)):
         return None
-    if np.unique(positions).size < positions.size:  # tied positions: too many lists to write down
+    if np.unique(positions).size < positions.size:  # tied positions, for which there is no formula
         return None
     if plain.request.candidates.size > 0:
         left_out = np.setdiff1d(np.arange(items.size), plain.request.candidates)

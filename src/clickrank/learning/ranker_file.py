@@ -1,4 +1,4 @@
-"""A ranker's file: arrays and a label in JSON, whole or not there, and no pickle."""
+"""Ranker files: arrays and a JSON label in one file, with a checksum and without pickle."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from clickrank.stats.beta_prior import Beta
 
 Arrays = dict[str, NDArray[Any]]
 
-#: The version of the format; a later one may be read by a later clickrank only.
+#: The version of the file format.
 FORMAT = 2
 _LABEL, _SETTING = "label", "setting."
 
 
 def write(path: str | Path, label: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write a file beside the old one and put it in its place: a crash leaves one of the two."""
+    """Write a new file and then replace the old one, so that a crash leaves one of the two."""
     target = Path(path)
     text = json.dumps({**label, "format": FORMAT})
     entire = {**arrays, _LABEL: np.frombuffer(text.encode(), dtype=np.uint8)}
@@ -46,15 +46,15 @@ def write(path: str | Path, label: dict[str, Any], arrays: Mapping[str, NDArray[
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
-    """Return what `write` wrote; anything else is an error."""
+    """Return the label and the arrays that `write` wrote."""
     owner = "Ranker"
     try:
-        # NumPy leaves a file open that it cannot read.
+        # NumPy does not close a file that it cannot read.
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as content:
             arrays = {name: content[name] for name in content.files}
         text, checksum = arrays.pop(_LABEL).tobytes().decode(), str(arrays.pop("checksum"))
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError, AttributeError) as error:
-        rule = "the file must be one that `save` wrote, whole"
+        rule = "the file must be one that `save` wrote, and complete"
         raise invalid(owner, rule, str(path)) from error
     if checksum != _checksum(text, arrays):
         raise invalid(owner, "the file must be as `save` wrote it", "another checksum")
@@ -65,7 +65,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
 
 
 def policy_label(policy: Policy) -> tuple[dict[str, Any], Arrays]:
-    """Return a spec as plain values, and the arrays that are too large for that."""
+    """Return the name and settings of a policy for the label, and its large settings as arrays."""
     arrays: Arrays = {}
     settings: dict[str, Any] = {}
     for field in settings_of(type(policy)):
@@ -84,13 +84,13 @@ def policy_label(policy: Policy) -> tuple[dict[str, Any], Arrays]:
 
 
 def policy_from(label: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Policy:
-    """Return the spec again."""
+    """Return the policy whose label and arrays `policy_label` returned."""
     try:
         cls = POLICIES[label["name"]]
     except UnknownName as error:
         hint = "Import the module that registers it first."
         raise InvalidValue(
-            f"Ranker: the file is of a policy that is not known. {error} {hint}"
+            f"Ranker: the file needs a policy that is not registered. {error} {hint}"
         ) from (error)
     settings: dict[str, Any] = {
         name: Beta(**value) if isinstance(value, dict) else value

@@ -399,7 +399,7 @@ def test_start_from_a_ranking(url: str, policy: str) -> None:
         ({"n_positions": 7}, "n_positions must be between 1"),
         ({"policy": "pb-mhbb"}, "Did you mean 'pb-mhb'"),
         ({"settings": {"what": 1}}, "unknown parameter 'what'"),
-        ({"settings": {"prior": 1}}, "settings must not hold"),
+        ({"settings": {"prior": 1}}, "settings must not contain prior"),
         ({"policy": "pb-mhb", "settings": {"steps": 10**9}}, "steps must be at most"),
         ({"policy": "pb-mhb", "settings": {"width": "x"}}, "width must be a number"),
         ({"policy": "pbm-ts"}, "examination must be given"),

@@ -219,5 +219,5 @@ def test_one_id_in_two_contexts_at_once(tmp_path: Path) -> None:
 
 
 def test_settings_of_strange_shapes_are_refused() -> None:
-    with pytest.raises(InvalidValue, match="settings of 'oracle'"):
+    with pytest.raises(InvalidValue, match="settings must have values that 'oracle' supports"):
         define(new(policy="oracle", settings={"best_ranking": [[0], [1, 2]]}))

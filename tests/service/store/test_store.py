@@ -352,7 +352,7 @@ def test_verify_finds_what_is_wrong(database: Database) -> None:
         connection.execute(
             sa.update(impressions).where(impressions.c.seq == 3).values({"items": "[3,2]"})
         )
-    assert any("is not the snapshot" in text for text in verify(database).problems)
+    assert any("differs from the snapshot" in text for text in verify(database).problems)
     with database.writing() as connection:
         connection.execute(sa.delete(impressions).where(impressions.c.seq == 30))
     assert any("30 impressions expected" in text for text in verify(database).problems)

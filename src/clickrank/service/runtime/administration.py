@@ -49,10 +49,10 @@ class Administration:
 
     async def create(self, new: NewRanker) -> tuple[Ranker, bool]:
         """Create a ranker; False if an equal one exists already, which is no error."""
-        definition = await self._store.slowly(functools.partial(definitions.define, new))
+        definition = await self._store.compiling(functools.partial(definitions.define, new))
         window = new.window * 1_000_000
         # Kernels are compiled now, so that the first visitor does not wait for them.
-        await self._store.slowly(functools.partial(_warm_up, new.name, definition))
+        await self._store.compiling(functools.partial(_warm_up, new.name, definition))
         at = self.clock.now()
 
         def insert(connection: sa.Connection) -> tuple[RankerRow, bool]:
@@ -114,9 +114,9 @@ class Administration:
     ) -> Ranker:
         # Tried before the transaction, because it may compile kernels while others wait to write.
         row = await self._cache.row(name)
-        _, definition = await self._store.slowly(functools.partial(change, row))
+        _, definition = await self._store.compiling(functools.partial(change, row))
         if definition.since != row.definition.since:
-            await self._store.slowly(functools.partial(_warm_up, name, definition))
+            await self._store.compiling(functools.partial(_warm_up, name, definition))
         at = self.clock.now()
 
         def write(connection: sa.Connection) -> RankerRow | None:

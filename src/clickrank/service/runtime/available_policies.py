@@ -1,4 +1,4 @@
-"""The policies that a ranker may have."""
+"""Available policies: their settings and abilities, as clients of the service see them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from clickrank.reports.descriptions import policy_entries
 from clickrank.service.runtime.definitions import takes_priors
 from clickrank.service.schemas.answers import PolicyInfo, Setting
 
-#: What a request gives in fields of their own.
+#: Settings that have their own fields in a request.
 FIELDS = ("prior", "initial")
 
 
 @functools.cache
 def policy_infos() -> list[PolicyInfo]:
-    """Return them by name."""
+    """Return the descriptions of all policies, sorted by name."""
     return [
         PolicyInfo(
             entry.name,

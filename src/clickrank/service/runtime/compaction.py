@@ -1,4 +1,4 @@
-"""Retention: what is settled, old and covered by a snapshot may go."""
+"""Compaction: removes old, settled impressions that a snapshot replaces."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from clickrank.service.store.snapshots import write_snapshot
 from clickrank.service.store.tables import activity, clicks, finals, impressions, snapshots, streams
 
 _HOUR = 3600 * 1_000_000
-#: Impressions removed at once.
-_AT_ONCE = 5_000
+#: Number of impressions removed per transaction.
+_BATCH_SIZE = 5_000
 
 
 class Compacted(NamedTuple):
-    """What was removed."""
+    """The numbers of streams and impressions that were compacted."""
 
     streams: int
     impressions: int
@@ -29,10 +29,10 @@ class Compacted(NamedTuple):
 def compact(database: Database, before: int) -> Compacted:
     """Remove impressions shown before a time (microseconds since 1970) that a snapshot covers.
 
-    Each stream keeps a snapshot of what was learned from the removed ones, and goes on from there:
-    folding that and the rest of the log gives what folding all of it gave. What cannot be had any
-    more are the old impressions themselves, in exports, and for a policy that must be refolded
-    when its ranker changes.
+    Each stream keeps a snapshot of the state after the removed impressions. Folding the rest of the
+    log into it gives the same state as folding the whole log did. The removed impressions are no
+    longer part of exports, and a policy that must fold its log again after a change of its ranker
+    cannot learn from them.
     """
     with database.reading() as connection:
         numbers = connection.scalars(sa.select(streams.c.id).order_by(streams.c.id)).all()
@@ -55,7 +55,9 @@ def _compact_stream(database: Database, number: int, before: int) -> int:
             )
         )
         if last is None:
-            _remove(database, number, stream.base_seq)  # what an interrupted run left
+            _remove(
+                database, number, stream.base_seq
+            )  # rows that an interrupted run did not remove
             return 0
         snapshot = load_snapshot(connection, ranker.definition, ranker.version, stream, until=last)
     packed = pack(snapshot.state.statistics())
@@ -63,9 +65,9 @@ def _compact_stream(database: Database, number: int, before: int) -> int:
         versions = lock_rankers(connection, [ranker.id])
         held = lock_streams(connection, [number]).get(number)
         if held is None or versions != {ranker.id: ranker.version}:
-            return 0  # deleted or changed meanwhile: another run takes it
+            return 0  # deleted or changed meanwhile; the next run compacts it
         if held.base_seq != stream.base_seq:
-            return 0  # another run was faster
+            return 0  # another run compacted it meanwhile
         write_snapshot(database, connection, number, last, ranker.version, held.last_at, packed)
         connection.execute(sa.update(streams).where(streams.c.id == number).values(base_seq=last))
         old = sa.and_(snapshots.c.stream_id == number, snapshots.c.seq < last)
@@ -76,14 +78,14 @@ def _compact_stream(database: Database, number: int, before: int) -> int:
 
 
 def _remove(database: Database, number: int, last: int) -> None:
-    """Delete what is below the base, in short transactions: a service may be writing."""
+    """Delete the rows up to the base in short transactions, since a service may be writing."""
     with database.reading() as connection:
         own = impressions.c.stream_id == number
         first = connection.scalar(sa.select(sa.func.min(impressions.c.seq)).where(own))
     if first is None:
         return
-    for begin in range(first, last + 1, _AT_ONCE):
-        end = min(begin + _AT_ONCE - 1, last)
+    for begin in range(first, last + 1, _BATCH_SIZE):
+        end = min(begin + _BATCH_SIZE - 1, last)
         with database.writing() as connection:
             for table in (clicks, finals, impressions):
                 old = sa.and_(table.c.stream_id == number, table.c.seq.between(begin, end))
@@ -91,7 +93,7 @@ def _remove(database: Database, number: int, last: int) -> None:
 
 
 def _coarsen(connection: sa.Connection, number: int, before: int) -> None:
-    """Keep what happened long ago by the hour."""
+    """Merge old rows of activity into one per hour."""
     own = sa.and_(activity.c.stream_id == number, activity.c.bucket < before - before % _HOUR)
     hour = activity.c.bucket - activity.c.bucket % _HOUR
     names = ("impressions", "clicked", "clicks", "exploring")

@@ -1,9 +1,8 @@
-"""What the counts of a stream say: estimates, intervals, the best list, what exploring cost.
+"""Context report: estimates, intervals, the best list and the regret of one context.
 
-Clicks are read by the position-based model: a click on item i at position k has probability
-θ_i κ_k, with κ = 1 at the first position; see `clickrank.fit.fit_pbm_page`. Every number here
-follows from counts by item and position, so that a report costs the same after any number of
-impressions.
+Clicks are interpreted by the position-based model: a click on item i at position k has probability
+θ_i κ_k, with κ = 1 at the first position; see `clickrank.fit.fit_pbm_page`. All numbers follow from
+counts per item and position, so that a report costs the same after any number of impressions.
 """
 
 from __future__ import annotations
@@ -22,34 +21,35 @@ from clickrank.service.schemas.answers import ItemReport, PositionReport, Report
 
 Flags = NDArray[np.bool_]
 
-#: A position's examination is told if it is known to about this factor, exp(2 · 0.5), either way.
+#: The examination of a position is reported if it is known up to a factor of about exp(2 · 0.5).
 LARGEST_EXAMINATION_ERROR = 0.5
-#: Draws behind the probabilities of being in the best list, and variates of all items together.
+#: Numbers of draws for the probabilities of being in the best list, and of draws times items.
 MOST_DRAWS, LEAST_DRAWS, ALL_DRAWS = 2_500, 100, 400_000
-#: What the chances may add up to of all items that are not drawn, and get 0.
+#: Upper bound of the sum of the probabilities of the items that are not drawn, which get 0.
 NEGLIGIBLE = 0.01
 _FIXED_POINT = 6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Counts:
-    """What a stream has on record of its settled impressions, and a few totals.
+    """Counts of the settled impressions of a context, and some totals.
 
     Parameters
     ----------
     views, clicks
         By item number and position, (n_items, n_positions).
     impressions
-        All on record, settled or not.
+        The number of logged impressions, settled or not.
     settled, clicked
-        Settled impressions, and those of them with a click.
+        The number of settled impressions, and of those with a click.
     recent, exploring
-        How many of the last impressions were looked at, and how many did not show the best list.
+        The number of last impressions that were examined, and of those that did not show the best
+        list.
     own_views, page_views
-        In shadow mode, over the same impressions: how often the ranker would have shown each item
-        at each position, and how often the page did.
+        In shadow mode, for the same impressions: how often the ranker would have shown each item at
+        each position, and how often the page did.
     same_items
-        In shadow mode: how many of the page's items there were in the ranker's own list too.
+        In shadow mode: the number of items of the page that were also in the ranker's list.
     """
 
     views: Ints
@@ -65,51 +65,52 @@ class Counts:
 
 
 class Best:
-    """Which list is the best by what is known, of all items or of some.
+    """The best list by the estimates, of all items or of some.
 
-    The items of the highest estimates, best where examination is highest; equal ones, and
-    items not shown, which come last, in the order they were added.
+    It holds the items with the highest estimates, the best of them where examination is highest.
+    Items that were never shown come last. Ties are in the order in which items were added.
     """
 
     def __init__(self, views: Ints, clicks: Ints) -> None:
-        """Estimate."""
+        """Estimate the attraction of each item."""
         self.n_items = views.shape[0]
         self._fit = fit_pbm_page(views, clicks)
         self._known = attraction(self._fit, views, clicks)
         self._shown = views.sum(axis=1) > 0
 
     def among(self, active: Flags) -> Ints:
-        """Return the best list of the active items, as their numbers."""
+        """Return the best list of the active items, as item numbers."""
         return _best(self._fit, self._known, self._shown, active)
 
 
 def report(name: str, context: str, items: Sequence[str], retired: Flags, counts: Counts) -> Report:
-    """Return the report of a stream.
+    """Return the report on a context.
 
     *estimate, low, high* of an item: the mean and the 2.5 % and 97.5 % quantiles of its Beta
-    distribution, see `attraction`. That has the weight of its clicks, by the standard error of
-    `fit_pbm_page`, which counts in that κ is estimated too, and that of what other items are like.
-    It is not exact: the standard error is that of large samples, and what other items are like is
-    taken as known. In simulations 92 to 95 % of the intervals hold the truth, over items; an item
-    very unlike the others needs views to be told from them. Items not shown have no estimate.
+    distribution, see `attraction`. This combines the item's clicks, weighted by the standard error
+    of `fit_pbm_page` (which accounts for κ being estimated too), with a prior estimated from the
+    other items. It is approximate: the standard error is asymptotic, and the prior is treated as
+    known. In simulations 92 to 95 % of the intervals contain the true value, averaged over items;
+    an item that differs much from the others needs more views. Items that were never shown have no
+    estimate.
 
-    *best_probability*: the share of draws of these distributions in which the item is among the
-    n_positions active ones of the highest θ. The seed is fixed: equal counts, equal report. Its
-    standard error is √(p(1-p)/draws): at most 0.01 while no more than 160 items are in question;
-    with 1,000 of them 0.025 at most, and 0.01 for p ≤ 0.04. Items not shown are drawn as one that
-    nothing is known of but the other items. Items are drawn independently, though they share
-    the error of κ: where κ is hardly known the probabilities are too cautious.
+    *best_probability*: the share of draws from these distributions in which the item is among the
+    n_positions active items with the highest θ. The seed is fixed, so that equal counts give equal
+    reports. The standard error is √(p(1-p)/draws): at most 0.01 for up to 160 items that are drawn;
+    for 1,000 items at most 0.025, and 0.01 for p ≤ 0.04. Items that were never shown are drawn from
+    the prior. Items are drawn independently although they share the error of κ; if κ is hardly
+    known, the probabilities are too cautious.
 
-    *examination*: κ, where clicked items shown at several positions link the position to the
-    first, and it is known to about a factor of e; else None.
+    *examination*: κ, if clicked items that were shown at several positions link the position to
+    the first, and κ is known up to a factor of about e; otherwise None.
 
-    *regret*: Σ θ_i κ_k over the best list, once for each settled impression, minus the same sum
-    over the lists shown; at these estimates, and with the items active now. Impressions restricted
-    to some candidates count as if they were not. Not below 0: items retired since may have been
-    better.
+    *regret*: Σ θ_i κ_k over the best list, for each settled impression, minus the corresponding sum
+    over the lists shown; at these estimates, and for the items that are active now. Impressions
+    that were restricted to candidates are treated like all others. It is never below 0, although
+    items that were retired since may have been better.
 
-    *shadow*: the same sum over the ranker's own lists and over the page's, an impression; None
-    while the examination of a position is not known.
+    *shadow*: Σ θ_i κ_k per impression over the ranker's lists and over the page's lists; None while
+    the examination of a position is unknown.
 
     **Complexity**: some milliseconds for 20 items, 50 for 1,000 and a few seconds for 100,000.
     """
@@ -142,8 +143,8 @@ def best_probabilities(known: Attraction, shown: Flags, active: Flags, n_positio
         return chances
     near = np.flatnonzero(active & shown)
     if near.size > n_positions:
-        # In question are items that are not surely below n_positions others. By the union bound
-        # the rest have a chance of NEGLIGIBLE all together.
+        # Only items that are not below n_positions others with confidence are drawn. By the union
+        # bound, the probabilities of the rest add up to at most NEGLIGIBLE.
         tail = NEGLIGIBLE / (near.size * (n_positions + 1))
         low, high = _quantiles(known, near, tail, 1.0 - tail)
         near = near[high >= np.partition(low, -n_positions)[-n_positions]]
@@ -152,8 +153,8 @@ def best_probabilities(known: Attraction, shown: Flags, active: Flags, n_positio
     values = rng.beta(known.alpha[near], known.beta[near], (draws, near.size))
     new = np.flatnonzero(active & ~shown)
     if new.size:
-        # Items not shown are alike, and only the highest of them count: order statistics of
-        # uniform numbers, one below the other, at their quantiles.
+        # Items that were never shown have the same distribution, and only the highest of them
+        # matter: order statistics of uniform numbers, in decreasing order, give their quantiles.
         crowd = np.arange(new.size, max(new.size - n_positions, 0), -1)
         uniform = np.cumprod(rng.random((draws, crowd.size)) ** (1.0 / crowd), axis=1)
         nodes = 1.0 - np.linspace(1.0, 0.0, 513) ** 4
@@ -178,31 +179,31 @@ def _best(fit: PBMPageFit, known: Attraction, shown: Flags, active: Flags) -> In
     items = np.flatnonzero(active)
     order = np.lexsort((-known.mean[items], ~shown[items]))  # stable
     chosen = items[order[: fit.examination.size]]
-    # A position of unknown examination, or that is not surely looked at more than the one before
-    # it, is taken to be like that: by chance alone no list is turned upside down.
-    told, error = _told(fit), fit.examination_error
+    # A position counts like the one before it unless its examination is lower, or is higher with
+    # confidence, so that chance alone does not reverse a list.
+    reliable, error = _reliable(fit), fit.examination_error
     levels = [1.0]
     for position in range(1, chosen.size):
         level = fit.examination[position]
-        sure = told[position] and level * np.exp(-2.0 * error[position]) > levels[-1]
-        known_less = told[position] and level <= levels[-1]
-        levels.append(level if sure or known_less else levels[-1])
+        higher = reliable[position] and level * np.exp(-2.0 * error[position]) > levels[-1]
+        lower = reliable[position] and level <= levels[-1]
+        levels.append(level if higher or lower else levels[-1])
     best = np.empty_like(chosen)
     best[np.argsort(-np.array(levels[: chosen.size]), kind="stable")] = chosen
     return best
 
 
-def _told(fit: PBMPageFit) -> Flags:
-    """Return the positions whose examination the clicks tell."""
+def _reliable(fit: PBMPageFit) -> Flags:
+    """Return which positions have an examination that is known well enough to report."""
     return fit.linked & (fit.examination_error <= LARGEST_EXAMINATION_ERROR)
 
 
 class Attraction(NamedTuple):
-    """What is known of each item's attraction: Beta distributions, and of those not shown."""
+    """Beta distributions of the attraction of each item, and the prior."""
 
     alpha: Floats  # (n_items,)
     beta: Floats
-    prior: tuple[float, float]  # alpha and beta of an item that was not shown
+    prior: tuple[float, float]  # alpha and beta of an item that was never shown
 
     @property
     def mean(self) -> Floats:
@@ -211,16 +212,17 @@ class Attraction(NamedTuple):
 
 
 def attraction(fit: PBMPageFit, views: Ints, clicks: Ints) -> Attraction:
-    """Return what the clicks say of each item, beginning from what the other items are like.
+    """Return the distribution of each item's attraction, with a prior estimated from all items.
 
-    The highest of many estimates is too high: by luck, and more so if few views are behind it.
-    Drawn to the mean of the items, by as much as they are alike, it is not. The mean and variance
-    of θ over items are those that explain by how much c_i / n_i differ, with n_i = Σ_k κ_k views
-    in place of views; items count with n / (n + 1). The variance is taken one standard error
-    higher than it seems, and the prior never weighs less than half a click and half a miss.
+    The highest of many estimates is too high by chance, more so if it is based on few views. It is
+    therefore shrunk towards the mean of the items, the more the items are alike (empirical Bayes).
+    The mean and variance of θ over items are estimated from the differences of c_i / n_i, with
+    n_i = Σ_k κ_k views in place of views; items have the weight n / (n + 1). The variance is taken
+    one standard error higher than its estimate, and the prior has at least the weight of half a
+    click and half a miss.
 
-    A Beta distribution is exact where κ is known and 1. Elsewhere it has the mean at which the
-    slope is 0, and the variance that the curvature there says.
+    The Beta distribution is exact if κ is known and 1. Otherwise its mean is where the slope of the
+    log-posterior is 0, and its variance follows from the curvature there.
     """
     n, c = views @ fit.examination, clicks.sum(axis=1)
     shown = n > 0
@@ -229,7 +231,7 @@ def attraction(fit: PBMPageFit, views: Ints, clicks: Ints) -> Attraction:
         n_shown, share = n[shown], (views @ fit.examination**2)[shown] / n[shown]
         rates, counting = c[shown] / n_shown, n_shown / (n_shown + 1.0)
         total = counting.sum()
-        least_mean = 0.5 / (n.sum() + 1.0)  # without a click, what that says of all items together
+        least_mean = 0.5 / (n.sum() + 1.0)  # the mean of all items if there is no click
         overall = c.sum() / (n.sum() + 1.0) + least_mean
         mean = min(max((counting @ rates + overall) / (total + 1.0), least_mean), 0.999)
         noise = mean * np.maximum(1.0 - mean * share, 0.0) / n_shown
@@ -238,9 +240,9 @@ def attraction(fit: PBMPageFit, views: Ints, clicks: Ints) -> Attraction:
         least = 0.5 / min(mean, 1.0 - mean)
         weight = max(mean * (1.0 - mean) / max(variance, 1e-9) - 1.0, least)
         prior = (float(weight * mean), float(weight * (1.0 - mean)))
-    # The slope of the log-likelihood at θ is that of c clicks and Σ f κ(1-θ)/(1-κθ) misses at an
-    # examination of 1, for f misses at κ: what they would say if they depended on θ no further.
-    mean = fit.attraction  # where these slopes alone are 0
+    # For f misses at κ, the slope of the log-likelihood at θ equals that of c clicks and
+    # Σ f κ(1-θ)/(1-κθ) misses at an examination of 1. These misses depend on θ: a fixed point.
+    mean = fit.attraction  # the fixed point without a prior
     weight, bend = np.ones(n.size), np.zeros(n.size)
     failed, kappa = views - clicks, fit.examination
     for _ in range(_FIXED_POINT):
@@ -248,7 +250,7 @@ def attraction(fit: PBMPageFit, views: Ints, clicks: Ints) -> Attraction:
         hits = prior[0] + weight * c
         misses = prior[1] + weight * (1.0 - mean) * (failed * looked).sum(axis=1)
         mean = 0.5 * (mean + hits / (hits + misses))
-        # Where κ is not known well, the counts weigh less: relative variances add.
+        # If κ is not known well, the counts have less weight, since relative variances add.
         bend = c + mean**2 * (failed * looked**2).sum(axis=1)
         weight = 1.0 / (1.0 + bend * fit.inherited_error**2)
     precision = prior[0] + weight * bend + prior[1] * (mean / (1.0 - mean)) ** 2
@@ -286,7 +288,7 @@ def _positions(fit: PBMPageFit, views: Ints, clicks: Ints) -> list[PositionRepor
         views.sum(axis=0).tolist(),
         clicks.sum(axis=0).tolist(),
         fit.examination.tolist(),
-        _told(fit).tolist(),
+        _reliable(fit).tolist(),
         strict=True,
     )
     return [
@@ -296,7 +298,7 @@ def _positions(fit: PBMPageFit, views: Ints, clicks: Ints) -> list[PositionRepor
 
 
 def _value(fit: PBMPageFit, known: Attraction, views: Ints) -> float:
-    """Return the clicks to expect of these views."""
+    """Return the expected number of clicks for these views."""
     return float(known.mean @ views @ fit.examination)
 
 
@@ -312,11 +314,11 @@ def _shadow(fit: PBMPageFit, known: Attraction, counts: Counts) -> ShadowReport 
     if own is None or page is None or not page.any():
         return None
     n = int(page[:, 0].sum())
-    # A page that never changes its order does not tell items from positions.
-    told = bool(_told(fit).all())
+    # If a page never changes its order, items and positions cannot be distinguished.
+    known_well = bool(_reliable(fit).all())
     return ShadowReport(
         impressions=n,
         same_items=counts.same_items / int(page.sum()),
-        own_value=_value(fit, known, own) / n if told else None,
-        page_value=_value(fit, known, page) / n if told else None,
+        own_value=_value(fit, known, own) / n if known_well else None,
+        page_value=_value(fit, known, page) / n if known_well else None,
     )

@@ -1,4 +1,4 @@
-"""From requests to definitions of rankers: all that is checked before anything is kept."""
+"""Definitions of rankers: made from requests, checked, and turned into policies."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from clickrank.service.schemas.requests import (
 from clickrank.service.store.rankers import Definition, RankerRow
 from clickrank.stats.beta_prior import Beta
 
-#: Bytes that what one context has learned may take.
+#: Maximum size of the state and cache of one context, in bytes.
 MOST_BYTES = 256 * 2**20
-#: What would keep a worker busy for longer than visitors wait.
+#: Maximum values of settings that would make visitors wait.
 _MOST = {"steps": 1_000, "slots": 2**16}
 
 
@@ -56,7 +56,7 @@ def takes_list(name: str) -> bool:
 
 
 def define(new: NewRanker) -> Definition:
-    """Return the definition of a new ranker, or say why there cannot be one."""
+    """Return the definition of a new ranker, or raise if the request is invalid."""
     items = _distinct(new.name, new.items)
     _known_policy(new.policy)
     _plain_settings(new.name, new.settings)
@@ -163,11 +163,11 @@ def _next(row: RankerRow, fields: dict[str, Any]) -> Definition:
     if made == row.definition:
         return row.definition
     cls = POLICIES[made.policy]
-    if not takes_candidates(cls):  # what it has learned is about these items only
+    if not takes_candidates(cls):  # its statistics hold for these items only
         before, version = row.definition, row.version + 1
         gone = sorted({*made.retired} - {*before.retired})
         only_gone = made.items == before.items and {*before.retired} <= {*made.retired}
-        if drops_items(cls) and only_gone:  # each context starts again if it must
+        if drops_items(cls) and only_gone:  # each context begins again only if necessary
             more: dict[str, Any] = {"retirements": [*before.retirements, (version, gone)]}
         else:
             more = {"since": version, "retirements": []}
@@ -177,7 +177,7 @@ def _next(row: RankerRow, fields: dict[str, Any]) -> Definition:
 
 
 def check(name: str, definition: Definition) -> None:
-    """Check that the ranker can work."""
+    """Raise if a ranker with this definition cannot rank."""
     n_items = len(definition.items)
     active = n_items - len(definition.retired)
     if active < definition.n_positions:
@@ -193,7 +193,7 @@ def check(name: str, definition: Definition) -> None:
     try:
         size = _size(definition)
         if size > MOST_BYTES:
-            rule = f"what {definition.policy!r} learns must take at most {MOST_BYTES:,} bytes"
+            rule = f"the state of {definition.policy!r} must take at most {MOST_BYTES:,} bytes"
             raise invalid(name, rule, int(size))
         policy_of(definition).params(n_items, definition.n_positions)
     except ClickRankError:
@@ -205,7 +205,7 @@ def check(name: str, definition: Definition) -> None:
 
 
 def _size(definition: Definition) -> float:
-    """Return the bytes of state and cache, at most quadratic in the items, by three small ones."""
+    """Return the bytes of state and cache, a quadratic in the items, from three small sizes."""
     n_items, n_positions = len(definition.items), definition.n_positions
     small = [n_positions + 8, n_positions + 16, n_positions + 24]
     if n_items <= small[-1]:
@@ -220,7 +220,7 @@ def _size(definition: Definition) -> float:
 
 
 def described(row: RankerRow) -> Ranker:
-    """Return the ranker as clients see it."""
+    """Return the description of a ranker for clients."""
     definition = row.definition
     n_retired = len(definition.retired)
     return Ranker(
@@ -243,7 +243,7 @@ def described(row: RankerRow) -> Ranker:
 
 
 def _warnings(definition: Definition) -> list[str]:
-    """Return what to know of the policy with these settings; only some take the time to look."""
+    """Return the warnings of the policy with these settings; most policies have none."""
     if not issubclass(POLICIES[definition.policy], HasCautions):
         return []
     spec = policy_of(definition)
@@ -251,12 +251,12 @@ def _warnings(definition: Definition) -> list[str]:
 
 
 def _known_policy(name: str) -> None:
-    POLICIES[name]  # says which is near if there is none
+    POLICIES[name]  # raises with a suggestion if there is no such policy
 
 
 def _plain_settings(owner: str, settings: dict[str, Any]) -> None:
     if "prior" in settings or "initial" in settings:
-        rule = "settings must not hold what has a field of its own: prior, start"
+        rule = "settings must not contain prior or initial, which have the fields prior and start"
         raise invalid(owner, rule, sorted(settings))
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from clickrank._core.arrays import Ints
 from clickrank.errors import InvalidValue, UnknownName, invalid
-from clickrank.service.runtime import views
+from clickrank.service.runtime import log_queries
 from clickrank.service.runtime.administration import Administration
 from clickrank.service.runtime.fold import Snapshot, initial_state
 from clickrank.service.runtime.propensity_cache import PropensityCache
@@ -274,29 +274,31 @@ class Engine(Administration):
     async def contexts(self, name: str, after: str | None, limit: int) -> ContextPage:
         """Return at most ``limit`` contexts whose names come after ``after``, sorted by name."""
         row = await self._cache.row(name)
-        return await self._store.read(lambda c: views.contexts(c, row.id, after, limit))
+        return await self._store.read(lambda c: log_queries.contexts(c, row.id, after, limit))
 
     async def report(self, name: str, context: str) -> Report:
         """Return what a ranker has learned in a context."""
         loaded, stream = await self._caught_up(name, context)
-        return await self._store.read(lambda c: views.report(c, loaded.row, stream))
+        return await self._store.read(lambda c: log_queries.report(c, loaded.row, stream))
 
     async def activity(self, name: str, context: str, seconds: int | None) -> Activity:
         """Return the numbers of settled impressions and clicks over time."""
         _, stream = await self._caught_up(name, context)
-        return await self._store.read(lambda c: views.activity(c, stream.id, seconds))
+        return await self._store.read(lambda c: log_queries.activity(c, stream.id, seconds))
 
     async def impressions(self, name: str, context: str | None, limit: int) -> LoggedImpressions:
         """Return the last impressions, newest first."""
         row = await self._cache.row(name)
         now = self.clock.now()
-        return await self._store.read(lambda c: views.impressions(c, row, context, limit, now))
+        return await self._store.read(
+            lambda c: log_queries.impressions(c, row, context, limit, now)
+        )
 
     async def export(self, name: str) -> AsyncIterator[bytes]:
         """Yield the log as a Parquet file."""
         row = await self._cache.row(name)
         now = self.clock.now()
-        chunks = views.export(self._store.database, row, now)
+        chunks = log_queries.export(self._store.database, row, now)
         while chunk := await self._store.in_thread(lambda: next(chunks, b"")):
             yield chunk
 

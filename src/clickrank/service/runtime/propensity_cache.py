@@ -1,4 +1,4 @@
-"""The propensities of lists, found once for all lists that are drawn from the same snapshot."""
+"""PropensityCache: computes the propensities of a snapshot once for all lists drawn from it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from clickrank._core.arrays import Ints
 from clickrank.learning import Propensities
 from clickrank.service.runtime.fold import Snapshot
 
-#: Contexts for which they are kept: they take more memory than most states.
+#: Maximum number of contexts; propensities take more memory than most states.
 _MOST = 1_000
 
 
-class _Kept(NamedTuple):
+class _Entry(NamedTuple):
     seq: int
     version: int
     found: Propensities
 
 
 class PropensityCache:
-    """Propensities of the contexts that were used last. Threads may share it."""
+    """The propensities of the most recently used contexts. Threads may share it."""
 
     def __init__(self) -> None:
-        """Keep none yet."""
-        self._kept: OrderedDict[int, _Kept] = OrderedDict()
+        """Start empty."""
+        self._entries: OrderedDict[int, _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(
@@ -39,19 +39,20 @@ class PropensityCache:
     ) -> Propensities:
         """Return the propensities of the next list.
 
-        Of a policy whose lists depend on those before them they hold for one list alone.
+        If a policy's lists depend on the previous ones, propensities hold for one list only, and
+        are computed again each time. So are those of candidates.
         """
         learned = snapshot.state
         if candidates is not None or learned.policy.rank_remembers:
             return learned.propensities(candidates, rng)
         with self._lock:
-            kept = self._kept.get(stream_id)
-            if kept is not None and kept[:2] == (snapshot.seq, snapshot.version):
-                self._kept.move_to_end(stream_id)
-                return kept.found
+            entry = self._entries.get(stream_id)
+            if entry is not None and entry[:2] == (snapshot.seq, snapshot.version):
+                self._entries.move_to_end(stream_id)
+                return entry.found
         found = learned.propensities(None, rng)
         with self._lock:
-            self._kept[stream_id] = _Kept(snapshot.seq, snapshot.version, found)
-            if len(self._kept) > _MOST:
-                self._kept.popitem(last=False)
+            self._entries[stream_id] = _Entry(snapshot.seq, snapshot.version, found)
+            if len(self._entries) > _MOST:
+                self._entries.popitem(last=False)
         return found

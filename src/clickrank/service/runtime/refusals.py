@@ -1,4 +1,4 @@
-"""The two ways in which the service says no: the request is wrong, or the time is."""
+"""Refusals: the errors for requests that are invalid, or that cannot be answered at present."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ quoted = JSONWording().value
 
 
 class Refused(ClickRankError):
-    """A request that cannot be done, whenever it is sent; ``status`` is the HTTP status, 4xx."""
+    """A request that is invalid whenever it is sent; ``status`` is the HTTP status, 4xx."""
 
     def __init__(self, code: str, message: str, status: int = 422) -> None:
-        """Keep what to tell the client."""
+        """Store the code and the status for the answer."""
         super().__init__(message)
         self.code = code
         self.status = status
 
 
 class Unavailable(ClickRankError):
-    """A request that may be sent again in ``retry_after`` seconds: nothing of it was done."""
+    """A request that had no effect and may be sent again after ``retry_after`` seconds."""
 
     def __init__(self, message: str, retry_after: int = 1) -> None:
-        """Keep what to tell the client."""
+        """Store the delay for the answer."""
         super().__init__(message)
         self.retry_after = retry_after

@@ -1,4 +1,4 @@
-"""The thread that moves frontiers: what has settled is frozen, folded and now and then snapshot."""
+"""Settler: the thread that folds settled impressions, moves frontiers and writes snapshots."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from clickrank.service.store.snapshots import put_snapshot
 
 log = logging.getLogger("clickrank.serve")
 
-#: Impressions that the frontier moves over at once: short transactions, others write too.
+#: Maximum number of impressions per transaction, which must be short since others write too.
 MOST_AT_ONCE = 500
-#: Seconds between two rounds, and between two looks at all streams.
+#: Seconds between two rounds, and between two rounds that look at all streams.
 PAUSE = 0.1
 LOOK = 1.0
-#: A snapshot is due after so many impressions, or so many seconds with any.
+#: A snapshot is written after this many impressions, or after this many seconds if there are any.
 SNAPSHOT_IMPRESSIONS = 5_000
 SNAPSHOT_SECONDS = 60.0
-#: Microseconds that the clocks of workers may differ by.
+#: Maximum difference between the clocks of workers, in microseconds.
 CLOCKS_APART = 300_000_000
 
 
 class Settler:
-    """Folds for all streams of the store; any number of workers may each have one.
+    """Folds the settled impressions of all streams; each worker has one.
 
     Parameters
     ----------
     loaded
-        Gives the stream of that number if it is in memory.
+        Returns the stream with an id if it is in memory.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Settler:
         self._loaded = loaded
         self._lock = threading.Lock()
         self._news: set[int] = set()
-        # When the impression that a stream waits for settles, by the ranker's version.
+        # When the next impression of a stream settles, and the version of the ranker.
         self._due: dict[int, tuple[int, int]] = {}
         self._looked_at = 0.0
         self._moved_at = 0
@@ -66,12 +66,12 @@ class Settler:
         self._thread.start()
 
     def notify(self, stream_id: int) -> None:
-        """Say that an impression of a stream has become final."""
+        """Take note that an impression of a stream has become final."""
         with self._lock:
             self._news.add(stream_id)
 
     def close(self) -> None:
-        """Fold what has settled, write snapshots, and end."""
+        """Fold the impressions that have settled, write snapshots and stop the thread."""
         self._stopping.set()
         self._thread.join()
         try:
@@ -79,10 +79,11 @@ class Settler:
             self._write_snapshots(all_of_them=True)
         except (StoreUnavailable, Unavailable) as error:
             log.warning(
-                "not all was folded before the end, and will be at the next start: %s", error
+                "some impressions are not folded yet, and will be at the next start: %s",
+                error,
             )
-        except Exception:  # what is on record stays on record
-            log.exception("not all was folded before the end")
+        except Exception:  # the log is complete without this
+            log.exception("some impressions are not folded yet")
 
     def _work(self) -> None:
         while not self._stopping.wait(PAUSE):
@@ -105,7 +106,7 @@ class Settler:
             self._follow_others()
             with self._database.reading() as connection:
                 waiting = dict(lagging(connection))
-            # What was reckoned with the window of another version does not hold any more.
+            # Times that were computed with the window of another version are not valid.
             self._due = {
                 number: (at, version)
                 for number, (at, version) in self._due.items()
@@ -121,7 +122,7 @@ class Settler:
                 with self._lock:
                     self._news |= news
                 raise
-            except Exception:  # of this stream: the others go on, and it is tried at the next look
+            except Exception:  # other streams go on; this one is tried again in a later round
                 log.exception("stream %d cannot be folded now", number)
 
     def _advance(self, number: int) -> None:
@@ -142,7 +143,7 @@ class Settler:
                 move_frontier, self._database, stream=stream, step=step, now=now
             )
             if not self._writer.run(move).result():
-                continue  # somebody else did, or a click came: look again
+                continue  # another worker moved it, or a click came: look again
             self.folded += len(step.logged)
             loaded = self._loaded(number)
             if loaded is not None:
@@ -153,7 +154,7 @@ class Settler:
                 return
 
     def _follow_others(self) -> None:
-        """Catch up with what other workers folded."""
+        """Fold in what other workers have settled."""
         since, self._moved_at = self._moved_at, self._clock.now() - CLOCKS_APART
         with self._database.reading() as connection:
             moved = moved_since(connection, since)
@@ -185,7 +186,7 @@ class Settler:
                 self._snapshot_due.discard(number)
 
     def save_snapshot(self, stream: Stream) -> None:
-        """Write down what a stream has learned."""
+        """Write a snapshot of a stream."""
         snapshot = stream.snapshot
         packed = pack(snapshot.state.statistics())
         put = functools.partial(

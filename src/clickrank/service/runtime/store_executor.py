@@ -1,4 +1,4 @@
-"""The store from an event loop: reads in a few threads, writes in the writer's."""
+"""StoreExecutor: runs reads, writes and long computations in threads, for an event loop."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ T = TypeVar("T")
 
 
 class StoreExecutor:
-    """A database, the thread that writes to it, and threads that read and reckon."""
+    """A database with its writer, and threads that read and compute."""
 
     def __init__(self, database: Database, numbers: Numbers) -> None:
         """Start the threads."""
         self.database = database
         self.writer = Writer(database, numbers)
-        # Apart, so that nobody waits for a long calculation to read a line.
+        # Separate pools, so that a short read does not wait for a long computation.
         self._readers = ThreadPoolExecutor(4, thread_name_prefix="clickrank-read")
         self._workers = ThreadPoolExecutor(2, thread_name_prefix="clickrank-work")
         self._compiler = ThreadPoolExecutor(1, thread_name_prefix="clickrank-compile")
 
     async def in_thread(self, function: Callable[[], T]) -> T:
-        """Call a function that takes a while."""
+        """Run a function that takes some time."""
         return await asyncio.get_running_loop().run_in_executor(self._workers, function)
 
-    async def slowly(self, function: Callable[[], T]) -> T:
-        """Call a function that may take half a minute: it compiles. One at a time."""
+    async def compiling(self, function: Callable[[], T]) -> T:
+        """Run a function that may compile for half a minute; these run one at a time."""
         return await asyncio.get_running_loop().run_in_executor(self._compiler, function)
 
     async def read(self, function: Callable[[sa.Connection], T]) -> T:
-        """Call a function that reads."""
+        """Run a function that reads from the store."""
 
         def read() -> T:
             with self.database.reading() as connection:
@@ -49,11 +49,11 @@ class StoreExecutor:
             raise Unavailable(str(error)) from error
 
     async def write(self, function: Callable[[sa.Connection], T]) -> T:
-        """Call a function that writes, in a transaction of its own."""
+        """Run a function that writes, in its own transaction."""
         return await asyncio.wrap_future(self.writer.run(function))
 
     def close(self) -> None:
-        """Write what waits, and end."""
+        """Write the requests that wait, and stop the threads."""
         self.writer.close()
         self._readers.shutdown()
         self._workers.shutdown()

@@ -1,4 +1,4 @@
-"""The promise of the store, checked: folding the log gives the snapshots, bit for bit."""
+"""Verification: checks that folding the log gives the stored snapshots, bit for bit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clickrank.service.store.tables import clicks, impressions, snapshots, strea
 
 
 class Verified(NamedTuple):
-    """What was looked at, and what was wrong with it."""
+    """The numbers of rows that were checked, and the problems found."""
 
     streams: int
     impressions: int
@@ -27,7 +27,7 @@ class Verified(NamedTuple):
 
 
 def verify(database: Database) -> Verified:
-    """Fold every stream from its beginning, and compare with each of its snapshots."""
+    """Fold every stream from its beginning, and compare the result with each snapshot."""
     n_streams = n_impressions = n_snapshots = 0
     problems: list[str] = []
     with database.reading() as connection:
@@ -65,14 +65,14 @@ def _gaps(connection: sa.Connection, stream: StreamRow) -> list[str]:
         .where(clicks.c.stream_id == stream.id, impressions.c.seq.is_(None))
     )
     if lost:
-        problems.append(f"stream {stream.id}: {lost} clicks on impressions that are not there.")
+        problems.append(f"stream {stream.id}: {lost} clicks on impressions that are missing.")
     return problems
 
 
 def _snapshots(connection: sa.Connection, stream: StreamRow) -> Iterator[str | None]:
     ranker = ranker_by_id(connection, stream.ranker_id)
     if ranker is None:
-        yield f"stream {stream.id}: its ranker is not there."
+        yield f"stream {stream.id}: its ranker is missing."
         return
     definition = ranker.definition
     own = sa.and_(
@@ -82,19 +82,19 @@ def _snapshots(connection: sa.Connection, stream: StreamRow) -> Iterator[str | N
     )
     for row in connection.execute(sa.select(snapshots).where(own)).all():
         try:
-            kept = stored_state(definition, unpack(row.statistics))
+            stored = stored_state(definition, unpack(row.statistics))
         except InvalidValue as error:
-            what = "cannot be read, so that the log is folded again"
+            what = "cannot be read, and the log is folded again instead"
             yield f"stream {stream.id}: the snapshot at {row.seq} {what}: {error}"
             continue
-        if kept is None:
+        if stored is None:
             yield f"stream {stream.id}: the snapshot at {row.seq} cannot be carried over."
             continue
         same = False
         with contextlib.suppress(ImpressionsMissing):
-            own_fold = load_snapshot(
+            folded = load_snapshot(
                 connection, definition, ranker.version, stream, row.seq, from_base=True
             )
-            same = pack(kept.statistics()) == pack(own_fold.state.statistics())
-        what = f"stream {stream.id}: the fold up to {row.seq} is not the snapshot of it."
+            same = pack(stored.statistics()) == pack(folded.state.statistics())
+        what = f"stream {stream.id}: the fold up to {row.seq} differs from the snapshot."
         yield None if same else what

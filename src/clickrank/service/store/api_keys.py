@@ -1,4 +1,4 @@
-"""Keys of the service: random secrets, of which only hashes are kept."""
+"""API keys: random secrets with roles, of which the store keeps only hashes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _COLUMNS = [keys.c[name] for name in KeyRow._fields]
 
 
 def _hash(secret: str) -> str:
-    # The secret has 256 random bits: a slow hash would protect it no better.
+    # A secret of 256 random bits needs no slow hash.
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def make_key(connection: sa.Connection, name: str, role: str) -> tuple[KeyRow, str]:
-    """Make a key; its secret is returned this once."""
+    """Make a key, and return it with its secret, which is not stored."""
     if role not in ROLES:
         raise invalid("keys", f"role must be one of {', '.join(ROLES)}", role)
     if not name or len(name) > 100:
@@ -47,12 +47,12 @@ def make_key(connection: sa.Connection, name: str, role: str) -> tuple[KeyRow, s
 
 
 def list_keys(connection: sa.Connection) -> list[KeyRow]:
-    """Return all keys, those revoked too."""
+    """Return all keys, including revoked ones."""
     return [KeyRow(*row) for row in connection.execute(sa.select(*_COLUMNS).order_by(keys.c.id))]
 
 
 def revoke_key(connection: sa.Connection, key_id: int) -> KeyRow | None:
-    """Revoke a key for good; None if there is none of that number."""
+    """Revoke a key for good; None if there is no key with that id."""
     now = time.time_ns() // 1000
     unrevoked = (keys.c.id == key_id) & keys.c.revoked_at.is_(None)
     connection.execute(sa.update(keys).where(unrevoked).values(revoked_at=now))
@@ -61,12 +61,12 @@ def revoke_key(connection: sa.Connection, key_id: int) -> KeyRow | None:
 
 
 def role_of(connection: sa.Connection, secret: str) -> str | None:
-    """Return the role of a secret, None if no valid key has it."""
+    """Return the role of the key with this secret; None if there is no valid one."""
     query = sa.select(keys.c.role).where(keys.c.hash == _hash(secret), keys.c.revoked_at.is_(None))
     return connection.scalar(query)
 
 
 def has_admin(connection: sa.Connection) -> bool:
-    """Tell whether anyone could get in with a key of role admin."""
+    """Return whether there is a valid key with the role admin."""
     query = sa.select(keys.c.id).where(keys.c.role == "admin", keys.c.revoked_at.is_(None))
     return connection.execute(query.limit(1)).first() is not None

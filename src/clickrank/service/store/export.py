@@ -1,4 +1,4 @@
-"""The log as one Parquet file, made and sent in pieces: a row a position of an impression."""
+"""Export: writes the log as a Parquet file, piece by piece, with one row per position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clickrank._core.arrays import Ints
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
 
-#: Impressions in a row group, which is all of the log that is in memory at a time.
+#: Number of impressions per row group; no more of the log is in memory at a time.
 GROUP = 10_000
 
 _WORD = pa.dictionary(pa.int32(), pa.string())
@@ -26,32 +26,42 @@ def _column(name: str, kind: Any, meaning: str, nullable: bool = False) -> pa.Fi
     return pa.field(name, kind, nullable=nullable, metadata={"description": meaning})
 
 
-#: Columns and what they mean, kept in the file.
+#: Columns and their meanings, which are stored in the file.
 SCHEMA = pa.schema(
     [
         _column("impression_id", pa.string(), "The id of the list that was shown."),
-        _column("query", _WORD, "The context: each value learns for itself."),
+        _column("query", _WORD, "The context; each context learns separately."),
         _column("position", pa.int32(), "The place in the list, from 1 on."),
         _column("item", _WORD, "The caller's id of the item shown there."),
-        _column("click", pa.int8(), "1 if it was clicked, 0 if not, or not yet: see settled."),
+        _column(
+            "click", pa.int8(), "1 if the item was clicked, 0 if not, or not yet: see settled."
+        ),
         _column(
             "propensity",
             pa.float64(),
-            "The probability of this item at this position when the list was chosen; null if not "
-            "asked for, or if the page chose it.",
+            "The probability of this item at this position when the list was chosen; null if it "
+            "was not requested, or if the page chose the list.",
             nullable=True,
         ),
         _column(
             "prefix_propensity",
             pa.float64(),
-            "The probability that a list begins as this one does, down to this position.",
+            "The probability that a list agrees with this one down to this position.",
             nullable=True,
         ),
         _column("timestamp", pa.timestamp("us", tz="UTC"), "When the list was shown."),
         _column("ranker", _WORD, "The name of the ranker."),
-        _column("version", pa.int32(), "The ranker's, one more with each change to it."),
+        _column(
+            "version",
+            pa.int32(),
+            "The version of the ranker, which each change to it increases by one.",
+        ),
         _column("settled", pa.bool_(), "Whether no more clicks can come."),
-        _column("exploring", pa.bool_(), "Whether it was not the best list by what was known."),
+        _column(
+            "exploring",
+            pa.bool_(),
+            "Whether the list differed from the best list by the estimates of that time.",
+        ),
         _column(
             "would_show",
             _WORD,
@@ -60,7 +70,7 @@ SCHEMA = pa.schema(
         ),
     ],
     metadata={
-        "description": "Impressions of a clickrank ranker, a row each position, in shown order "
+        "description": "Impressions of a clickrank ranker, one row per position, in shown order "
         "within a query.",
         "clickrank.log": "1",
     },
@@ -79,12 +89,12 @@ class Shown(NamedTuple):
     settled: bool
     exploring: bool
     would_show: Sequence[str] | None = None
-    propensity: Sequence[float] | None = None  # by position, as the next
+    propensity: Sequence[float] | None = None  # one per position
     prefix_propensity: Sequence[float] | None = None
 
 
 class _Sink(io.RawIOBase):
-    """A file to write to, whose content is taken out piece by piece."""
+    """A file to write to, whose content can be taken out piece by piece."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,10 +118,10 @@ class _Sink(io.RawIOBase):
 
 
 def parquet(ranker: str, impressions: Iterable[Shown], group: int = GROUP) -> Iterator[bytes]:
-    """Yield the bytes of a Parquet file with these impressions, a row group at a time.
+    """Yield the bytes of a Parquet file with these impressions, one row group at a time.
 
-    No more than ``group`` impressions are held. A file that is cut short has no footer, so that
-    readers refuse it.
+    At most ``group`` impressions are in memory. A file that is cut short has no footer, and readers
+    refuse it.
     """
     sink = _Sink()
     source = iter(impressions)
@@ -135,7 +145,7 @@ def _rows(ranker: str, some: Sequence[Shown]) -> pa.RecordBatch:
         own += there + [None] * (len(shown.items) - len(there))
 
     def each(values: list[Any], kind: Any) -> Any:
-        """One value an impression, in each of its rows."""
+        """Repeat the value of each impression in all of its rows."""
         return pa.array(values, kind).take(pa.array(of))
 
     def words(values: Any) -> Any:
@@ -160,7 +170,7 @@ def _rows(ranker: str, some: Sequence[Shown]) -> pa.RecordBatch:
 
 
 def _numbers(lists: Sequence[Sequence[float] | None], lengths: Ints) -> pa.Array[Any]:
-    """Return numbers by position, null for all of a list that has none."""
+    """Return the numbers of all positions; null for every position of a list without any."""
     rows: list[float | None] = []
     for numbers, length in zip(lists, lengths.tolist(), strict=True):
         rows += [None] * length if numbers is None else numbers

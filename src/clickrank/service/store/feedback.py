@@ -1,4 +1,4 @@
-"""Clicks on impressions: recorded once, refused when they cannot be."""
+"""Feedback: logs the clicks on impressions, each once, and refuses invalid ones."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _numbers = msgspec.json.Decoder(list[int])
 
 
 class NewFeedback(NamedTuple):
-    """Clicks as they came: items of an impression, by the caller's ids."""
+    """Clicks on the items of an impression, by the caller's ids."""
 
     impression_id: str
     clicked: list[str]
     final: bool
-    at: int
+    clicked_at: int
 
 
 class Shown(NamedTuple):
-    """An impression that feedback is about."""
+    """The impression that feedback refers to."""
 
     id: str
     stream_id: int
@@ -34,11 +34,11 @@ class Shown(NamedTuple):
     shown_at: int
     ranker_id: int
     window: int
-    version: int  # of the ranker, now
+    version: int  # of the ranker, at present
 
 
 class Answer(NamedTuple):
-    """What became of feedback: all positions clicked so far, or why it was refused."""
+    """The answer to feedback: all positions clicked so far, or the reason for refusing it."""
 
     refused: str | None  # "unknown", "impossible", "late"
     shown: Shown | None = None
@@ -102,7 +102,7 @@ _INSERT_FINAL = PreparedInsert(finals)
 
 
 def find_shown(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Shown]:
-    """Return the impressions of these ids that are on record."""
+    """Return the logged impressions with these ids."""
     found = {}
     for row in _SHOWN.rows(connection, {*ids}):
         number, stream_id, seq, items, *rest = row
@@ -113,7 +113,7 @@ def find_shown(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Shown
 def lock_all(
     connection: sa.Connection, new: Sequence[NewImpression], clicked: Sequence[NewFeedback]
 ) -> None:
-    """Hold all that a transaction with both needs: in two goes it would not be in one order."""
+    """Lock all rows for a transaction with both, in the one order that avoids deadlocks."""
     shown = find_shown(connection, [one.impression_id for one in clicked])
     lock_rankers(connection, {one.ranker_id for one in new})
     numbers = {one.stream_id for one in new} | {one.stream_id for one in shown.values()}
@@ -125,10 +125,10 @@ def record_feedback(
     new: Sequence[NewFeedback],
     numbers: Callable[[sa.Connection, int, int], Mapping[str, int]],
 ) -> list[Answer]:
-    """Put clicks on record; ``numbers`` gives the items of a ranker at a version, by their ids.
+    """Log clicks; ``numbers`` returns the numbers of a ranker's items by id, at a version.
 
-    Clicks that are already there change nothing. Once an impression is settled, by its caller, by
-    its window or because it is folded in, other clicks are late.
+    Clicks that are logged already change nothing. Once an impression has settled (because its
+    caller said so, its window has ended or it is folded in) further clicks are late.
     """
     shown = find_shown(connection, [one.impression_id for one in new])
     rows = lock_streams(connection, {one.stream_id for one in shown.values()})
@@ -153,18 +153,19 @@ def record_feedback(
             continue
         positions = {found.items.index(own[item]) for item in one.clicked}
         folded = found.seq <= rows[found.stream_id].folded_seq
-        settled = closed[found.id] or folded or found.shown_at + found.window <= one.at
+        settled = closed[found.id] or folded or found.shown_at + found.window <= one.clicked_at
         added = positions - clicked[found.id]
         if settled and added:
             answers.append(Answer("late", found))
             continue
         place_of: dict[str, Any] = {"stream_id": found.stream_id, "seq": found.seq}
         new_clicks += [
-            {**place_of, "position": position, "clicked_at": one.at} for position in sorted(added)
+            {**place_of, "position": position, "clicked_at": one.clicked_at}
+            for position in sorted(added)
         ]
         clicked[found.id] |= added
         if one.final and not settled:
-            new_finals.append({**place_of, "at": one.at})
+            new_finals.append({**place_of, "at": one.clicked_at})
             closed[found.id] = settled = True
         answers.append(Answer(None, found, sorted(clicked[found.id]), settled))
     if new_clicks:

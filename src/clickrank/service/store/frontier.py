@@ -1,4 +1,4 @@
-"""The frontier of a stream: all up to it has settled, is frozen and folded in."""
+"""Frontier: the last impression of a stream up to which all have settled and are folded in."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import LoggedImpression, StreamRow, lock_streams, read
 from clickrank.service.store.tables import activity, clicks, rankers, streams
 
-#: Microseconds that a bucket of `activity` lasts.
+#: Duration of a bucket of `activity`, in microseconds.
 BUCKET = 10_000_000
 
 
 class Step(NamedTuple):
-    """How far the frontier may move, and when the impression that stops it will settle."""
+    """Settled impressions after the frontier, and when the next one will settle."""
 
     until: int
     logged: list[LoggedImpression]
-    closes_at: int | None  # None: nothing is left, or it is not known yet
+    closes_at: int | None  # None: there is no other impression, or it was not read
 
 
 def settled_after(
     connection: sa.Connection, stream: StreamRow, window: int, now: int, most: int
 ) -> Step:
-    """Return the settled impressions right after the frontier, at most so many."""
+    """Return the settled impressions that follow the frontier, at most ``most`` of them."""
     last = min(stream.next_seq - 1, stream.folded_seq + most)
     found: list[LoggedImpression] = []
     for one in read(connection, stream.id, stream.folded_seq, last):
         if one.seq != stream.folded_seq + len(found) + 1:
             rule = f"impression {stream.folded_seq + len(found) + 1} of stream {stream.id}"
-            raise InvalidValue(f"Store: {rule} must be on record, got {one.seq}.")
+            raise InvalidValue(f"Store: {rule} must be in the log, got {one.seq}.")
         if not one.final and one.shown_at + window > now:
             return Step(stream.folded_seq + len(found), found, one.shown_at + window)
         found.append(one)
@@ -43,9 +43,10 @@ def settled_after(
 def move_frontier(
     database: Database, connection: sa.Connection, stream: StreamRow, step: Step, now: int
 ) -> bool:
-    """Freeze the impressions of a step; False if anything happened to them since they were read.
+    """Move the frontier over the impressions of a step, which then take no more clicks.
 
-    Whoever moves the frontier, the state follows from the log alone.
+    False means that the impressions have changed since they were read. The state follows from the
+    log alone, whichever worker moves the frontier.
     """
     row = lock_streams(connection, [stream.id]).get(stream.id)
     if row is None or row.folded_seq != stream.folded_seq:
@@ -92,15 +93,15 @@ def _count_activity(
 
 
 def lagging(connection: sa.Connection) -> list[tuple[int, int]]:
-    """Return each stream with something to fold, and the version of its ranker."""
+    """Return the ids of streams with impressions to fold, with the versions of their rankers."""
     query = sa.select(streams.c.id, rankers.c.version)
     query = query.join_from(streams, rankers, rankers.c.id == streams.c.ranker_id)
     query = query.where(streams.c.next_seq > streams.c.folded_seq + 1)
     return [(row.id, row.version) for row in connection.execute(query)]
 
 
-def moved_since(connection: sa.Connection, at: int) -> list[tuple[int, int, int]]:
-    """Return the streams whose frontier moved since then: number, ranker and frontier."""
+def moved_since(connection: sa.Connection, since: int) -> list[tuple[int, int, int]]:
+    """Return the streams whose frontier has moved since a time: id, ranker and frontier."""
     query = sa.select(streams.c.id, streams.c.ranker_id, streams.c.folded_seq)
-    rows = connection.execute(query.where(streams.c.folded_at >= at))
+    rows = connection.execute(query.where(streams.c.folded_at >= since))
     return [(row.id, row.ranker_id, row.folded_seq) for row in rows]

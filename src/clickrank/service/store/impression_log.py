@@ -1,8 +1,8 @@
-"""Reading and writing the log of streams.
+"""Impression log: reads and writes streams (one per context) and their impressions.
 
-Every function takes a connection inside a transaction: `Database.writing` for those that write.
-Locks are taken in one order, rankers before streams and each by number, so that workers never wait
-for each other in a circle.
+Every function takes a connection inside a transaction; those that write need `Database.writing`.
+Locks are always taken in the same order, rankers before streams and both by id, so that workers
+cannot deadlock.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class StreamRow(NamedTuple):
 
 
 class NewImpression(NamedTuple):
-    """A list that was chosen, to be put on record."""
+    """A list that was chosen, to be logged."""
 
     id: str
-    given: bool  # whether the id is the caller's, who may send it again
+    given: bool  # whether the id comes from the caller, who may send it again
     ranker_id: int
     version: int
     stream_id: int
@@ -56,7 +56,7 @@ class NewImpression(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What became of a `NewImpression`: on record, now or before, or why not."""
+    """The result of logging a `NewImpression`: it was logged, now or before, or why not."""
 
     outcome: str  # "new", "before", "stale", "gone", "taken"
     version: int = 0
@@ -65,7 +65,7 @@ class Recorded(NamedTuple):
 
 
 class LoggedImpression(NamedTuple):
-    """An impression as it is on record."""
+    """An impression in the log, with its clicks."""
 
     seq: int
     id: str
@@ -81,7 +81,7 @@ class LoggedImpression(NamedTuple):
 
 
 def now_floor(connection: sa.Connection) -> int:
-    """Return the latest time on record: the clock of a service never goes back behind it."""
+    """Return the latest time in the log; the clock of the service must not go back behind it."""
     return connection.scalar(sa.select(sa.func.max(streams.c.last_at))) or 0
 
 
@@ -89,7 +89,7 @@ def now_floor(connection: sa.Connection) -> int:
 
 
 def find_stream(connection: sa.Connection, ranker_id: int, context: str) -> StreamRow | None:
-    """Return the stream of a context, if there is one."""
+    """Return the stream of a context; None if there is none."""
     query = sa.select(*_STREAM).where(
         streams.c.ranker_id == ranker_id, streams.c.context == context
     )
@@ -98,7 +98,7 @@ def find_stream(connection: sa.Connection, ranker_id: int, context: str) -> Stre
 
 
 def stream_by_id(connection: sa.Connection, stream_id: int) -> StreamRow | None:
-    """Return a stream, unless it was deleted."""
+    """Return a stream; None if it was deleted."""
     row = connection.execute(sa.select(*_STREAM).where(streams.c.id == stream_id)).one_or_none()
     return None if row is None else StreamRow(*row)
 
@@ -106,7 +106,7 @@ def stream_by_id(connection: sa.Connection, stream_id: int) -> StreamRow | None:
 def make_stream(
     database: Database, connection: sa.Connection, ranker_id: int, context: str
 ) -> StreamRow | None:
-    """Return the stream of a context, made if need be; None if the ranker is gone."""
+    """Return the stream of a context, creating it if necessary; None without the ranker."""
     if not lock_rankers(connection, [ranker_id]):
         return None
     row = {"ranker_id": ranker_id, "context": context, "next_seq": 1}
@@ -116,18 +116,18 @@ def make_stream(
 
 
 def count_streams(connection: sa.Connection, ranker_id: int) -> int:
-    """Return how many contexts a ranker has."""
+    """Return the number of contexts of a ranker."""
     query = sa.select(sa.func.count()).where(streams.c.ranker_id == ranker_id)
     return connection.scalar(query) or 0
 
 
 def lock_rankers(connection: sa.Connection, ids: Iterable[int]) -> dict[int, int]:
-    """Hold rankers against changes until the end of the transaction; returns their versions."""
+    """Lock rankers against changes until the transaction ends, and return their versions."""
     return dict(_LOCK_RANKERS.rows(connection, {*ids}))
 
 
 def lock_streams(connection: sa.Connection, ids: Collection[int]) -> dict[int, StreamRow]:
-    """Hold streams until the end of the transaction; returns them as they are."""
+    """Lock streams until the transaction ends, and return their rows."""
     rows = _LOCK_STREAMS.rows(connection, {*ids})
     return {row[0]: StreamRow(*row) for row in rows}
 
@@ -152,7 +152,7 @@ _LOCK_RANKERS = PreparedList(
 
 
 def record(connection: sa.Connection, new: Sequence[NewImpression]) -> list[Recorded]:
-    """Put impressions on record, numbered in their order; nothing is recorded twice."""
+    """Log impressions, numbered in their order; an id is never logged twice."""
     versions = lock_rankers(connection, {one.ranker_id for one in new})
     rows = lock_streams(connection, {one.stream_id for one in new})
     seen = _recorded(connection, [one for one in new if one.given])
@@ -191,7 +191,7 @@ def record(connection: sa.Connection, new: Sequence[NewImpression]) -> list[Reco
         )
         next_seq[number] += 1
         found.append(Recorded("new", one.version, one.items, one.would_show))
-        if one.given:  # the same id may come again among these
+        if one.given:  # the same id may occur again in this batch
             again = Recorded("before", one.version, one.items, one.would_show)
             seen[one.id] = (number, again)
     if inserts:
@@ -215,7 +215,7 @@ _INSERT_IMPRESSION = PreparedInsert(impressions)
 def _recorded(
     connection: sa.Connection, given: Sequence[NewImpression]
 ) -> dict[str, tuple[int, Recorded]]:
-    """Return what is on record under the callers' ids."""
+    """Return the impressions that are logged under the callers' ids."""
     found = {}
     for number, version, stream_id, items, would_show in _RECORDED.rows(
         connection, {one.id for one in given}

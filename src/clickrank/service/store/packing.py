@@ -1,4 +1,4 @@
-"""Arrays as bytes, and back: no pickle, and a checksum."""
+"""Packing: converts arrays to bytes with a checksum, and back, without pickle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _decoder = msgspec.msgpack.Decoder(dict[str, _Array])
 
 
 def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Return the arrays as bytes that are the same for the same content."""
+    """Return arrays as bytes; equal arrays give equal bytes."""
     parts = {}
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -37,12 +37,12 @@ def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def pack_propensities(marginal: Floats, prefix: Floats) -> bytes:
-    """Return the probability of each item of a list, and of its beginnings, as bytes."""
+    """Return the probability of each item of a list, and of each of its beginnings, as bytes."""
     return np.concatenate([marginal, prefix]).astype("<f8").tobytes()
 
 
 def unpack_propensities(packed: bytes) -> tuple[list[float], list[float]]:
-    """Return what `pack_propensities` was given.
+    """Return the two lists of probabilities that were given to `pack_propensities`.
 
     >>> unpack_propensities(pack_propensities(np.array([0.5, 1.0]), np.array([0.5, 0.5])))
     ([0.5, 1.0], [0.5, 0.5])
@@ -52,14 +52,14 @@ def unpack_propensities(packed: bytes) -> tuple[list[float], list[float]]:
 
 
 def unpack(packed: bytes) -> dict[str, NDArray[Any]]:
-    """Return the arrays that `pack` was given.
+    """Return the arrays that were given to `pack`.
 
     >>> unpack(pack({"clicks": np.array([1, 2])}))
     {'clicks': array([1, 2])}
     """
     body = packed[4:]
     if len(packed) < 4 or zlib.crc32(body) != int.from_bytes(packed[:4], "little"):
-        raise InvalidValue("Snapshot: the bytes must be as written, got another checksum.")
+        raise InvalidValue("Snapshot: the bytes must be unchanged, got another checksum.")
     found = {}
     for name, part in _decoder.decode(body).items():
         dtype = np.dtype(part.dtype)

@@ -1,4 +1,4 @@
-"""Snapshots of what streams have learned."""
+"""Snapshots: stores the statistics of streams as bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clickrank.service.store.tables import snapshots, streams
 def newest_snapshot(
     connection: sa.Connection, stream_id: int, until: int
 ) -> tuple[int, int, bytes] | None:
-    """Return the last snapshot up to an impression: its seq, version and bytes."""
+    """Return the seq, version and bytes of the last snapshot up to an impression."""
     query = sa.select(snapshots.c.seq, snapshots.c.version, snapshots.c.statistics).where(
         snapshots.c.stream_id == stream_id, snapshots.c.seq <= until
     )
@@ -30,7 +30,7 @@ def write_snapshot(
     at: int,
     statistics: bytes,
 ) -> None:
-    """Write a snapshot, in place of one that is there: that may be of another layout."""
+    """Write a snapshot, replacing one of the same seq and version."""
     row = {"stream_id": stream_id, "seq": seq, "version": version, "at": at}
     added = database.insert(snapshots).values(**row, statistics=statistics)
     key = [snapshots.c.stream_id, snapshots.c.seq, snapshots.c.version]
@@ -48,7 +48,7 @@ def put_snapshot(
     at: int,
     statistics: bytes,
 ) -> None:
-    """Add a snapshot, and let older ones go that nothing needs: two are kept, and the base."""
+    """Add a snapshot, and delete older ones; the last two and the base remain."""
     if not lock_streams(connection, [stream_id]):
         return  # deleted meanwhile
     write_snapshot(database, connection, stream_id, seq, version, at, statistics)

@@ -1,4 +1,4 @@
-"""The tables. Impressions, clicks and finals are only ever added to; `compact` removes old ones.
+"""Tables of the store. Rows of impressions, clicks and finals never change; `compact` deletes them.
 
 Times are whole microseconds since 1970, UTC. Lists are JSON, so that people can read them.
 """
@@ -29,7 +29,7 @@ metadata = MetaData(
     }
 )
 
-# SQLite numbers rows by itself only where the type is INTEGER.
+# SQLite assigns ids only if the type is INTEGER.
 _Number = BigInteger().with_variant(Integer, "sqlite")
 
 rankers = Table(
@@ -37,12 +37,12 @@ rankers = Table(
     metadata,
     Column("id", _Number, primary_key=True),
     Column("name", String(100), nullable=False, unique=True),
-    Column("version", Integer, nullable=False),  # one more with each change
+    Column("version", Integer, nullable=False),  # increases by one with each change
     Column("window", BigInteger, nullable=False),  # microseconds
     Column("definition", Text, nullable=False),  # a `Definition`
     Column("created_at", BigInteger, nullable=False),
     Column("changed_at", BigInteger, nullable=False),
-    sqlite_autoincrement=True,  # numbers are not used again
+    sqlite_autoincrement=True,  # ids are never reused
 )
 
 changes = Table(
@@ -61,12 +61,12 @@ streams = Table(
     Column("ranker_id", _Number, ForeignKey("rankers.id"), nullable=False),
     Column("context", String(200), nullable=False),
     Column("next_seq", BigInteger, nullable=False),
-    Column("folded_seq", BigInteger, nullable=False),  # the frontier: frozen up to here
+    Column("folded_seq", BigInteger, nullable=False),  # the frontier: folded in up to here
     Column("base_seq", BigInteger, nullable=False),  # compacted away up to here
     Column("last_at", BigInteger, nullable=False),  # when the last list was shown
     Column("folded_at", BigInteger, nullable=False),  # when the frontier was moved
     UniqueConstraint("ranker_id", "context"),
-    sqlite_autoincrement=True,  # numbers are not used again
+    sqlite_autoincrement=True,  # ids are never reused
 )
 
 impressions = Table(
@@ -76,14 +76,16 @@ impressions = Table(
     Column("seq", BigInteger, primary_key=True),
     Column("id", String(64), nullable=False, unique=True),
     Column("version", Integer, nullable=False),  # of the ranker
-    Column("state_seq", BigInteger, nullable=False),  # what was folded when it was ranked
+    Column(
+        "state_seq", BigInteger, nullable=False
+    ),  # the seq of the snapshot that it was chosen from
     Column("shown_at", BigInteger, nullable=False),
-    Column("items", Text, nullable=False),  # item numbers by position
+    Column("items", Text, nullable=False),  # item numbers, one per position
     Column("memo", Text, nullable=False),
-    Column("would_show", Text, nullable=True),  # the ranker's own list, if another was shown
+    Column("would_show", Text, nullable=True),  # the ranker's list, if the page showed another
     Column("exploring", Boolean, nullable=False),
-    # Of each item at its position, then of the list's beginning down to there: little-endian
-    # floats of 8 bytes. Null if not asked for, or if another list was shown.
+    # The probability of each item at its position, then of each beginning of the list, as
+    # little-endian floats of 8 bytes. Null if not requested, or if the page showed another list.
     Column("propensities", LargeBinary, nullable=True),
     sqlite_with_rowid=False,
 )
@@ -111,7 +113,7 @@ snapshots = Table(
     "snapshots",
     metadata,
     Column("stream_id", _Number, ForeignKey("streams.id"), primary_key=True),
-    Column("seq", BigInteger, primary_key=True),  # all up to here is folded in
+    Column("seq", BigInteger, primary_key=True),  # folded in up to here
     Column("version", Integer, primary_key=True),
     Column("at", BigInteger, nullable=False),
     Column("statistics", LargeBinary, nullable=False),
@@ -121,7 +123,7 @@ activity = Table(
     "activity",
     metadata,
     Column("stream_id", _Number, ForeignKey("streams.id"), primary_key=True),
-    Column("bucket", BigInteger, primary_key=True),  # its beginning
+    Column("bucket", BigInteger, primary_key=True),  # the time at which it begins
     Column("impressions", BigInteger, nullable=False),
     Column("clicked", BigInteger, nullable=False),
     Column("clicks", BigInteger, nullable=False),
@@ -138,10 +140,10 @@ keys = Table(
     Column("hash", String(64), nullable=False, unique=True),
     Column("created_at", BigInteger, nullable=False),
     Column("revoked_at", BigInteger, nullable=True),
-    sqlite_autoincrement=True,  # numbers are not used again
+    sqlite_autoincrement=True,  # ids are never reused
 )
 
-# Which streams have something left to fold.
+# Finds the streams with impressions to fold.
 Index(
     "ix_streams_lagging",
     streams.c.id,

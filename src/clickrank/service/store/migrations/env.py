@@ -1,4 +1,4 @@
-"""Alembic's entry: `Database.upgrade` gives the connection, inside a transaction."""
+"""Entry point of Alembic; `Database.upgrade` passes a connection inside a transaction."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""The probability of each item of a list, and of the list."""
+"""Adds the probabilities of the items of a list, and of its beginnings."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,5 +8,5 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Add the column; impressions on record have none."""
+    """Add the column; it is empty for impressions logged before."""
     op.add_column("impressions", sa.Column("propensities", sa.LargeBinary(), nullable=True))

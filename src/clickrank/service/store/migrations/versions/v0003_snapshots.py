@@ -1,4 +1,4 @@
-"""Snapshots from before statistics changed: they are made again from the log.
+"""Deletes snapshots of earlier statistics, which are computed again from the log.
 
 The prior of PB-MHB was part of its counts, and would count twice now; GRAB, S-GRAB, TopRank and
 UniRank had statistics of the items in use, and have them of all items now.

@@ -1,4 +1,4 @@
-"""What clients may look at: contexts, activity over time, last impressions, reports, the log."""
+"""Log queries: contexts, activity over time, last impressions, reports and exports."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from clickrank.service.store.tables import impressions as impressions_table
 from clickrank.service.store.tables import streams
 
 _DAY = 24 * 3600 * 1_000_000
-#: Points of a chart, about, where the length of a bucket is left open.
+#: Approximate number of buckets if their duration is not given.
 _POINTS = 120
-#: Impressions that exploring now and shadow mode are judged by.
+#: Number of last impressions from which exploration and shadow mode are computed.
 _RECENT = 1_000
 _AT_ONCE = 2_000
 
@@ -39,7 +39,7 @@ _AT_ONCE = 2_000
 def contexts(
     connection: sa.Connection, ranker_id: int, after: str | None, limit: int
 ) -> ContextPage:
-    """Return contexts by name, those after one."""
+    """Return at most ``limit`` contexts whose names come after ``after``, sorted by name."""
     query = sa.select(streams.c.context, streams.c.next_seq, streams.c.folded_seq)
     query = query.where(streams.c.ranker_id == ranker_id)
     if after is not None:
@@ -50,7 +50,7 @@ def contexts(
 
 
 def activity(connection: sa.Connection, stream_id: int, seconds: int | None) -> Activity:
-    """Return settled impressions over time, in buckets of so many seconds."""
+    """Return the numbers of settled impressions and clicks, in buckets of ``seconds``."""
     own = activity_table.c.stream_id == stream_id
     ends = sa.select(sa.func.min(activity_table.c.bucket), sa.func.max(activity_table.c.bucket))
     first, last = connection.execute(ends.where(own)).one()
@@ -78,11 +78,11 @@ def activity(connection: sa.Connection, stream_id: int, seconds: int | None) -> 
 def impressions(
     connection: sa.Connection, row: RankerRow, context: str | None, limit: int, now: int
 ) -> LoggedImpressions:
-    """Return the last impressions of a context, or of all, newest first."""
+    """Return the last impressions of one context or of all, newest first."""
     newest = sa.select(streams.c.id).where(streams.c.ranker_id == row.id)
     if context is not None:
         newest = newest.where(streams.c.context == context)
-    # Contexts that were used last, and of each no more than could be shown.
+    # The contexts used last, and at most ``limit`` impressions of each.
     newest = newest.order_by(streams.c.last_at.desc()).limit(limit)
     last = sa.select(impressions_table.c.stream_id, impressions_table.c.seq)
     last = last.join(streams, streams.c.id == impressions_table.c.stream_id).where(
@@ -117,16 +117,16 @@ def impressions(
 
 
 def report(connection: sa.Connection, row: RankerRow, stream: Stream) -> Report:
-    """Return what a stream has learned."""
+    """Return the report on a stream."""
     snapshot, definition = stream.snapshot, row.definition
     found = log_store.stream_by_id(connection, stream.id)
-    on_record = snapshot.seq if found is None else found.next_seq - 1
+    n_logged = snapshot.seq if found is None else found.next_seq - 1
     clicked = connection.scalar(
         sa.select(sa.func.sum(activity_table.c.clicked)).where(
             activity_table.c.stream_id == stream.id
         )
     )
-    recent = read(connection, stream.id, max(on_record - _RECENT, 0), on_record)
+    recent = read(connection, stream.id, max(n_logged - _RECENT, 0), n_logged)
     shadow = [one for one in recent if one.would_show is not None]
     own_views = page_views = None
     if shadow:
@@ -139,7 +139,7 @@ def report(connection: sa.Connection, row: RankerRow, stream: Stream) -> Report:
     counts = reports.Counts(
         views=snapshot.state.views.astype(np.int64),
         clicks=snapshot.state.clicks.astype(np.int64),
-        impressions=on_record,
+        impressions=n_logged,
         settled=snapshot.seq,
         clicked=int(clicked or 0),
         recent=len(recent),
@@ -154,7 +154,7 @@ def report(connection: sa.Connection, row: RankerRow, stream: Stream) -> Report:
 
 
 def export(database: Database, row: RankerRow, now: int) -> Iterator[bytes]:
-    """Yield the log of a ranker as a Parquet file, context by context in shown order."""
+    """Yield the log of a ranker as a Parquet file, context by context, in shown order."""
     from clickrank.service.store.export import Shown, parquet  # takes a while to import
 
     def logged() -> Iterator[Shown]:
@@ -166,12 +166,14 @@ def export(database: Database, row: RankerRow, now: int) -> Iterator[bytes]:
         for stream in all_streams:
             for first in range(stream.base_seq, stream.next_seq - 1, _AT_ONCE):
                 last = min(first + _AT_ONCE, stream.next_seq - 1)
-                with database.reading() as connection:  # short ones: SQLite's log cannot shrink
+                with (
+                    database.reading() as connection
+                ):  # short transactions, so that SQLite's WAL file can shrink
                     some = read(connection, stream.id, first, last)
                 for one in some:
                     closed = one.final or one.seq <= stream.folded_seq
-                    odds = one.propensities
-                    chances = (None, None) if odds is None else unpack_propensities(odds)
+                    packed = one.propensities
+                    chances = (None, None) if packed is None else unpack_propensities(packed)
                     yield Shown(
                         id=one.id,
                         context=stream.context,

@@ -1,10 +1,11 @@
-"""What late feedback costs each policy, as a table in Markdown.
+"""Benchmark of late feedback: the regret of each policy with delays, as a table in Markdown.
 
     python benchmarks/delay.py --write docs/delayed-feedback.md
 
-Plays every policy that learns on one position-based page, or one of the same numbers with
-multinomial logit clicks if it assumes these alone, or on the first position alone if it assumes
-one, with feedback at once, some rounds late, and in batches. All meet the same users.
+Simulates every policy that learns on one position-based page. A policy that assumes multinomial
+logit clicks gets a page of the same numbers with such clicks, and one that assumes a single
+position gets the first position. Feedback comes at once, some rounds late, or in batches. All
+policies meet the same users.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SEED = 0
 
 
 class Column(NamedTuple):
-    """When feedback comes: so many rounds late, handed over once in so many rounds."""
+    """The time of feedback: its delay in rounds, and the number of rounds between deliveries."""
 
     title: str
     delay: int
@@ -50,13 +51,13 @@ END = "<!-- end: written by benchmarks/delay.py -->"
 
 
 def names() -> list[str]:
-    """Return clickrank's own policies that learn, by name."""
+    """Return the names of the policies that clickrank ships and that learn."""
     own = (n for n, cls in POLICIES.items() if cls.__module__.startswith("clickrank."))
     return sorted(set(own) - {"oracle", "uniform", "greedy", "ensemble"})
 
 
 def row(name: str, rounds: int, runs: int, threads: int | None = None) -> str:
-    """Play one policy at all delays; return its line of the table."""
+    """Simulate one policy at all delays; return its line of the table."""
     assumed = POLICIES[name].assumes.click_models
     logit = "mnl" in assumed and "pbm" not in assumed
     # Any attractions are linear in as many features as items.
@@ -68,7 +69,7 @@ def row(name: str, rounds: int, runs: int, threads: int | None = None) -> str:
         label += " ‡"
     try:
         spec = cr.policy(name, model=model, horizon=rounds)
-    except DoesNotApply as reason:  # it must be told what this page does not have
+    except DoesNotApply as reason:  # it must know something that this page does not have
         sys.stderr.write(f"{reason}\n")
         return f"| {label} | – |{' – |' * len(COLUMNS)}"
     if spec.why_not(model) is not None:
@@ -96,7 +97,7 @@ def row(name: str, rounds: int, runs: int, threads: int | None = None) -> str:
 
 
 def table(rows: Sequence[str], rounds: int, runs: int) -> str:
-    """Return the rows with what stands around them, ordered by name."""
+    """Return the table with its heading and caption, ordered by name."""
     head = f"| policy | memo | {' | '.join(column.title for column in COLUMNS)} |"
     line = f"|---|---|{'---|' * len(COLUMNS)}"
     caption = f"{rounds:,} rounds, mean of {runs} runs ± one standard error, seed {SEED}."
@@ -104,13 +105,13 @@ def table(rows: Sequence[str], rounds: int, runs: int) -> str:
 
 
 def rows_of(text: str) -> dict[str, str]:
-    """Return the rows of a page's table by policy."""
+    """Return the rows of the table on a page, by policy."""
     inside = text[text.index(BEGIN) : text.index(END)]
     return {m[1]: m[0] for m in re.finditer(r"^\| `([^`]+)`.*$", inside, re.MULTILINE)}
 
 
 def put(page: Path, new: dict[str, str], rounds: int, runs: int, keep: bool) -> None:
-    """Replace a page's table; ``keep`` leaves the rows of policies that were not played."""
+    """Replace the table of a page; ``keep`` keeps the rows of policies that were not simulated."""
     text = page.read_text()
     known = set(names())
     old = {name: line for name, line in rows_of(text).items() if keep and name in known}
@@ -120,12 +121,12 @@ def put(page: Path, new: dict[str, str], rounds: int, runs: int, keep: bool) -> 
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Play, and print the table or write it into a page."""
+    """Simulate, and print the table or write it into a page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=100_000, help="rounds of a run")
-    parser.add_argument("--runs", type=int, default=20, help="runs of each policy and delay")
-    parser.add_argument("--threads", type=int, help="runs at once; by default one a core")
-    parser.add_argument("--policies", help="only these, by comma; --write keeps the other rows")
+    parser.add_argument("--rounds", type=int, default=100_000, help="rounds per run")
+    parser.add_argument("--runs", type=int, default=20, help="runs per policy and delay")
+    parser.add_argument("--threads", type=int, help="runs at once; by default one per core")
+    parser.add_argument("--policies", help="comma-separated; --write keeps the rows of others")
     parser.add_argument("--write", type=Path, help="page whose table to replace")
     given = parser.parse_args(arguments)
     chosen = given.policies.split(",") if given.policies else names()

@@ -1,4 +1,4 @@
-"""What `simulate_many` costs beyond the loop: `python benchmarks/many.py --help`."""
+"""Benchmark of `simulate_many`: its cost beyond the loop. `python benchmarks/many.py --help`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import clickrank as cr
 
 
 class Cost(NamedTuple):
-    """Seconds of one call: by the clock, of the processor, and of these in the loop."""
+    """Seconds of one call: wall-clock time, processor time, and processor time in the loop."""
 
     policy: str
     threads: int
@@ -25,12 +25,12 @@ class Cost(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """What comes on top of the loop, in per cent of it."""
+        """The cost beyond the loop, in per cent of the loop."""
         return 100 * (self.processor / self.loop - 1)
 
     @property
     def milliseconds(self) -> float:
-        """What comes on top of the loop for each run."""
+        """The cost beyond the loop per run."""
         return 1e3 * (self.processor - self.loop) / self.runs
 
 
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> list[Cost]:
     parser.add_argument("--horizon", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3, help="the least cost counts")
     given = parser.parse_args(arguments)
-    table = Table("policy", "threads", "clock s", "processor s", "loop s", "beyond %", "ms a run")
+    table = Table("policy", "threads", "clock s", "processor s", "loop s", "beyond %", "ms per run")
     best = []
     for policy in given.policies.split(","):
         for threads in (1, 2):

@@ -1,11 +1,10 @@
-"""How long each policy takes to state its propensities, as a table.
+"""Benchmark of propensities: how long each policy takes to compute them, as a table.
 
     python benchmarks/propensities.py
 
-10 items, 5 positions, standard errors of at most 1 %: from nothing, and after some rounds on one
-position-based page (or one that the policy assumes). The floor is 20 ms. Best of several, in
-processor time, which is the time it takes on a machine that does nothing else. Compiling is not
-counted.
+10 items, 5 positions, standard errors of at most 1 %: before the first round, and after some rounds
+on one position-based page (or one that the policy assumes). The floor is 20 ms. The best of several
+times counts, in processor time, which is the time on an idle machine. Compilation is not counted.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def make(name: str, rounds: int) -> Learner:
 
 
 def measure(learner: Learner, repeats: int) -> tuple[float, str]:
-    """Return the best time in milliseconds, and how they were found."""
+    """Return the best time in milliseconds, and whether they are exact."""
     found = learner.propensities()  # compiles
     best = float("inf")
     for seed in range(repeats):
@@ -53,7 +52,7 @@ def measure(learner: Learner, repeats: int) -> tuple[float, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; fails if a policy is slower than the floor."""
+    """Print the table; return 1 if a policy is slower than the floor."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="policies; by default all")
     parser.add_argument("--repeats", type=int, default=25)

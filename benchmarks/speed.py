@@ -1,9 +1,9 @@
-"""How fast clickrank simulates: `make bench`, or `python benchmarks/speed.py --quick`.
+"""Benchmark of simulation speed: `make bench`, or `python benchmarks/speed.py --quick`.
 
-Measured: the time of a round for each policy, fast and as its plain reference; what a second
-thread brings; and how long a new process needs before its first simulation. Other work on the
-machine only ever makes things slower, so everything is measured several times in turn, and the best
-time counts.
+It measures the time of a round for each policy, with its fast kernels and with its plain ones; the
+gain of a second thread; and the time of a new process until its first simulation. Other work on the
+machine only ever makes things slower, so that everything is measured several times in turn, and the
+best time counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-# As a script, its own folder is the path, not the one above.
+# In a script, sys.path has the folder of the script, not the one above.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import clickrank as cr
@@ -33,7 +33,7 @@ from clickrank.policies import POLICIES
 from clickrank.policies.contract import has_fast_kernels
 from clickrank.simulation.simulate_runs import default_threads
 
-#: Microseconds a round at 10 items and 5 positions that a policy must not exceed.
+#: The largest allowed microseconds per round of a policy with 10 items and 5 positions.
 FLOORS = {
     "pbm-ucb": 0.4,
     "pbm-pie": 1.5,
@@ -63,18 +63,18 @@ FLOORS = {
     "mnl-bandit": 2.0,
     "recurrank": 2.0,
 }
-#: Not measured: no click model knows its scores, and it computes nothing.
+#: Not measured: no click model has its scores, and it computes nothing.
 LEFT_OUT = {"ensemble"}
-#: Measured at the first shape only: its plans are for tens of items.
+#: Measured at the first shape only: its plans are for dozens of items.
 SMALL_ONLY = {"pmed"}
 #: As FLOORS, at 1,000 items and 10 positions, on average from the first round on.
 LARGE_FLOORS = {"toprank": 20.0, "unirank": 20.0}
 #: As FLOORS, for web search: 120 items, 10 positions, cascade clicks, 5,000 rounds.
 SEARCH_FLOORS = {"cascade-ucb1": 0.6, "cascade-kl-ucb": 4.0, "bayes-ucb": 6.0, "thompson": 15.0}
-#: Measured with them: the oracle is what the loop itself takes.
+#: Measured with them: the oracle shows the time of the loop itself.
 SEARCH_BESIDE = ("oracle", "dcm-kl-ucb")
-#: As FLOORS, for large catalogues with features as in 002: clicks, items and floors of each case.
-#: What grows slower only after the rounds of the plan, of up to 5,000,000 in 002, is not seen here.
+#: As FLOORS, for large catalogues with features (li2019): clicks, items and floors of each case.
+#: A slowdown after the rounds of the plan, of up to 5,000,000 in li2019, is not seen here.
 CATALOGUES: dict[str, tuple[int, dict[str, float]]] = {
     "cascade": (
         10_000,
@@ -91,7 +91,7 @@ CATALOGUES: dict[str, tuple[int, dict[str, float]]] = {
 }
 #: How often each attraction occurs among the results of a query; most are irrelevant.
 GRADES = {0.0: 0.52, 0.2: 0.32, 0.4: 0.13, 0.8: 0.02, 1.0: 0.01}
-#: How many times as fast as the reference a fast file must be, at one of the sizes at least.
+#: How many times faster than the reference a fast file must be, at one of the sizes at least.
 RATIO = 1.3
 SPEEDUP = 1.8
 START_SECONDS = 0.2
@@ -101,7 +101,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "speed.json"
 
 
 class Size(NamedTuple):
-    """One shape, and how many rounds of it are played."""
+    """One shape, and the number of rounds that are played with it."""
 
     n_items: int
     n_positions: int
@@ -122,7 +122,7 @@ class Plan(NamedTuple):
     search_runs: int = 10
     search_horizon: int = 5_000
     catalogue_horizon: int = 500_000
-    #: Names of the policies; empty means all of clickrank's own.
+    #: Names of the policies; empty means all that clickrank ships.
     policies: tuple[str, ...] = ()
 
     def names(self) -> list[str]:
@@ -141,7 +141,7 @@ QUICK = Plan(
 
 
 class Speed(msgspec.Struct):
-    """Microseconds a round of one policy at one shape; without a fast file, no ratio."""
+    """Microseconds per round of one policy at one shape; without a fast file, no ratio."""
 
     policy: str
     n_items: int
@@ -164,7 +164,7 @@ class Threads(msgspec.Struct):
 
 
 class Start(msgspec.Struct):
-    """Seconds in a new process: to import, and then to simulate ten rounds of a known pair."""
+    """Seconds in a new process: to import, and then to simulate ten rounds of a compiled pair."""
 
     import_clickrank: float
     import_numba: float
@@ -173,7 +173,7 @@ class Start(msgspec.Struct):
 
 
 class Machine(msgspec.Struct):
-    """Where it was measured, and how busy that was (load averages of one minute)."""
+    """The machine, and how busy it was (load averages over one minute)."""
 
     processor: str
     cores: int
@@ -184,7 +184,7 @@ class Machine(msgspec.Struct):
 
 
 class Verdict(msgspec.Struct):
-    """One demand, and whether it was met; None if it cannot be measured here."""
+    """One requirement, and whether it was met; None if it cannot be measured here."""
 
     what: str
     wanted: str
@@ -193,7 +193,7 @@ class Verdict(msgspec.Struct):
 
 
 class Report(msgspec.Struct):
-    """Everything, as in the JSON file."""
+    """All measurements, as in the JSON file."""
 
     machine: Machine
     quick: bool
@@ -220,7 +220,7 @@ def catalogue(clicks: str, n_items: int) -> PBM | Cascade:
 
 
 def kind(name: str) -> type[PBM] | type[MNL]:
-    """Return the click model that a policy is measured on: what it knows must be there."""
+    """Return the click model for a policy, which must have the parameters that the policy knows."""
     return MNL if "mnl" in POLICIES[name].assumes.click_models else PBM
 
 
@@ -231,10 +231,10 @@ def query(seed: int) -> Cascade:
 
 
 def measure_rounds(plan: Plan, bar: Progress) -> list[Speed]:
-    """Measure each of clickrank's policies and, where it has a fast file, its reference, in turn.
+    """Measure each policy and, if it has a fast file, its reference, in turn.
 
-    The reference plays fewer rounds, so the fast kernels are measured on as many too: a policy
-    gets slower or faster while it learns.
+    The reference plays fewer rounds, so that the fast kernels are measured on that many rounds too:
+    a policy gets slower or faster while it learns.
     """
     names = plan.names()
     best: dict[tuple[str, Size, str], float] = {}
@@ -279,7 +279,7 @@ def measure_rounds(plan: Plan, bar: Progress) -> list[Speed]:
 
 
 def measure_large(plan: Plan, bar: Progress) -> list[Speed]:
-    """Measure the policies that are meant for large catalogues, once: it is an average anyway."""
+    """Measure the policies for large catalogues, once, because it is an average anyway."""
     names = [name for name in LARGE_FLOORS if name in plan.names()]
     task = bar.add_task("large", total=len(names))
     speeds = []
@@ -291,7 +291,7 @@ def measure_large(plan: Plan, bar: Progress) -> list[Speed]:
 
 
 def measure_search(plan: Plan, bar: Progress) -> list[Speed]:
-    """Measure the policies that are meant for web search, on several queries, from the start on."""
+    """Measure the policies for web search, on several queries, from the first round on."""
     names = [name for name in (*SEARCH_BESIDE, *SEARCH_FLOORS) if name in plan.names()]
     task = bar.add_task("search", total=plan.repeats * plan.search_queries)
     best = dict.fromkeys(itertools.product(names, range(plan.search_queries)), float("inf"))
@@ -309,7 +309,7 @@ def measure_search(plan: Plan, bar: Progress) -> list[Speed]:
 
 
 def measure_catalogues(plan: Plan, bar: Progress) -> list[Speed]:
-    """Measure the policies that are meant for large catalogues with features, once."""
+    """Measure the policies for large catalogues with features, once."""
     cases = [
         (clicks, n_items, name, floor)
         for clicks, (n_items, floors) in CATALOGUES.items()
@@ -334,7 +334,7 @@ def ours(
     runs: int = 1,
     reference: bool = False,
 ) -> float:
-    """Return the microseconds a round, on one thread."""
+    """Return the microseconds per round, on one thread."""
     policy = cr.policy(name, model=model, horizon=horizon, reference=reference)
     result = cr.simulate(
         policy, model, horizon, runs, seed=seed, threads=1, progress=False, allow_mismatch=True
@@ -376,7 +376,7 @@ print(after_numba - begin, imported - begin, time.perf_counter() - before)
 
 
 def measure_start(plan: Plan, bar: Progress) -> Start:
-    """Measure new processes, one for each policy; a first one fills the cache and is not counted.
+    """Measure new processes, one per policy; the first fills the cache and is not counted.
 
     The imports are the same in all of them.
     """
@@ -407,10 +407,10 @@ def new_process(name: str) -> tuple[float, float, float]:
 
 
 def judge(speeds: list[Speed], threads: Threads, start: Start) -> list[Verdict]:
-    """Compare the numbers with what was asked for."""
+    """Compare the numbers with the requirements."""
     verdicts = [
         Verdict(
-            f"{s.policy}, {shape(s)}: µs a round",
+            f"{s.policy}, {shape(s)}: µs per round",
             f"≤ {s.floor:g}",
             s.microseconds,
             s.microseconds <= s.floor,
@@ -469,7 +469,7 @@ def measure(plan: Plan, quick: bool, show: bool = True) -> Report:
 
 
 def load_average() -> float:
-    """Return how many processes wanted to run in the last minute; -1 if unknown."""
+    """Return how many processes were ready to run in the last minute; -1 if unknown."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else -1.0
 
 
@@ -484,8 +484,8 @@ def processor() -> str:
 
 
 def tables(report: Report) -> list[Table]:
-    """Return what is printed."""
-    rounds = Table(title="Microseconds a round", title_justify="left")
+    """Return the tables that are printed."""
+    rounds = Table(title="Microseconds per round", title_justify="left")
     heads = ("policy", "items × positions", "fast", "reference", "ratio", "floor", "")
     for i, head in enumerate(heads):
         rounds.add_column(head, justify="left" if i == 0 else "right")
@@ -506,7 +506,7 @@ def tables(report: Report) -> list[Table]:
     start.add_row("  of which import numba", f"{report.start.import_numba:.3f}")
     for name, took in report.start.pairs.items():
         start.add_row(f"then {name}, ten rounds", f"{took:.3f}")
-    verdict = Table(title="What was asked for", title_justify="left")
+    verdict = Table(title="Requirements", title_justify="left")
     for i, head in enumerate(("what", "wanted", "got", "")):
         verdict.add_column(head, justify="left" if i == 0 else "right")
     for v in report.verdicts:
@@ -515,7 +515,7 @@ def tables(report: Report) -> list[Table]:
 
 
 def shape(speed: Speed) -> str:
-    """Return the size of the page, and what it is if not the usual one."""
+    """Return the size of the page, and its kind if it is not the usual one."""
     return " ".join(filter(None, (speed.case, f"{speed.n_items} × {speed.n_positions}")))
 
 

@@ -1,10 +1,10 @@
-"""How much processor time imports, and the help of every command, take in a new process.
+"""Benchmark of start-up: the processor time of imports, and of the help of every command.
 
     python benchmarks/start.py
 
-Best of several, after one that is not counted and leaves compiled files of Python behind. The
-first rows are not clickrank's: nothing below them can be faster. The help of a command may take
-0.3 s, and the import of the client or of clickrank 0.3 s too.
+The best of several times counts, after a first process that leaves compiled files of Python behind.
+The first rows are other packages: nothing below them can be faster. The help of a command may take
+0.3 s, and so may the import of the client or of clickrank.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def processor_seconds(arguments: Sequence[str], repeats: int) -> float:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; fails if anything of clickrank takes longer than the limit."""
+    """Print the table; return 1 if anything of clickrank takes longer than the limit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args(arguments)

@@ -36,7 +36,7 @@ class _ByPolicy(LoadScopeScheduling):  # type: ignore[misc]
 
 
 #: These take longest, so that they must not begin last.
-_SLOW_FILES = ["tests/policies/test_skeleton.py", "tests/simulation/test_clusters.py"]
+_SLOW_FILES = ["tests/policies/test_skeleton.py", "tests/simulation/test_worker_pools.py"]
 
 # Compiling makes millions of objects, and few cycles; a tenth of its time went to looking for them.
 gc.set_threshold(100_000, 20, 50)
@@ -49,5 +49,5 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _ByPolicy
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the policies, whose machine code is on disk then, and with what takes longest."""
-    first = ["tests/policies/test_skeleton.py", "tests/simulation/test_clusters.py", *POLICIES]
+    first = ["tests/policies/test_skeleton.py", "tests/simulation/test_worker_pools.py", *POLICIES]
     items.sort(key=lambda item: _group(item.nodeid) not in first)

@@ -13,10 +13,10 @@ from clickrank.policies import Request, register_fast
 
 
 class Cache(NamedTuple):
-    """What need not be computed in every round."""
+    """Values that need not be computed in every round."""
 
     rate: Floats  # (n_items,), S_k / N_k; infinite before the first view
-    luck_buffer: Floats  # (n_items,), what a random list is sorted by
+    luck_buffer: Floats  # (n_items,), random numbers by which a random list is sorted
 
 
 def build(params: Params, state: State) -> Cache:
@@ -49,7 +49,7 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Learn from random lists alone, and renew the rates of their items."""
+    """Learn from random lists only, and update the rates of their items."""
     if memo[0] == 1:
         for position in range(ranking.shape[0]):
             item = ranking[position]

@@ -13,7 +13,7 @@ from clickrank.policies import Assumes, HasMemo, Policy, Request, register
 
 
 class Params(NamedTuple):
-    """Constants: what the kernels read of the spec. At least one field."""
+    """Constants that the kernels read. There is at least one field."""
 
     epsilon: float  # ε
 
@@ -27,10 +27,10 @@ class State(NamedTuple):
 
 @dataclass(frozen=True)
 class Skeleton(Policy, HasMemo):
-    """Skeleton shows a random list now and then, and otherwise the items clicked most in those.
+    """Skeleton sometimes shows a random list, and otherwise the items clicked most in random lists.
 
-    A random list shows every item at every position equally often, so click rates in random lists
-    compare items fairly although nothing is known about positions; those in other lists do not.
+    A random list shows every item at every position equally often. Click rates in random lists
+    therefore compare items fairly although positions are unknown; those in other lists do not.
 
     With probability ε the list is uniform; else items are sorted by S_k / N_k, counted in uniform
     lists only.
@@ -43,7 +43,7 @@ class Skeleton(Policy, HasMemo):
     **Differences**: 1. An item that no random list has shown yet comes first. 2. Ties are broken
     at random.
 
-    **Complexity**: O(n_items) a round.
+    **Complexity**: O(n_items) per round.
 
     **Guarantee**: none; the regret grows by a constant in each random list, so it is linear.
 
@@ -71,7 +71,7 @@ class Skeleton(Policy, HasMemo):
         check_float("Skeleton", "epsilon", self.epsilon, 0.0, 1.0)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(float(self.epsilon))
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -82,11 +82,11 @@ class Skeleton(Policy, HasMemo):
         )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number: whether the list is random."""
+        """Return 1: the memo holds whether the list is random."""
         return 1
 
     def memo_limit(self, n_items: int) -> int:
-        """Return what that number is below: it is 0 or 1."""
+        """Return the upper bound of that number, which is 0 or 1."""
         return 2
 
 
@@ -115,7 +115,7 @@ def rank(
 def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Learn from random lists alone."""
+    """Learn from random lists only."""
     if memo[0] == 1:
         for position in range(ranking.shape[0]):
             state.clicks[ranking[position]] += clicks[position]

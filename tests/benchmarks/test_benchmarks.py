@@ -52,8 +52,8 @@ def test_verdicts() -> None:
     start = speed.Start(0.5, 0.3, {"pbm-ucb": 0.3}, 0.3)
     verdicts = {v.what: v.met for v in speed.judge(speeds, threads, start)}
     assert verdicts == {
-        "pbm-ucb, 10 × 5: µs a round": True,
-        "grab, 10 × 5: µs a round": False,
+        "pbm-ucb, 10 × 5: µs per round": True,
+        "grab, 10 × 5: µs per round": False,
         "pbm-ucb: times its reference": True,  # at one of its sizes
         "grab: times its reference": False,
         "two threads: times one": None,  # there is one core

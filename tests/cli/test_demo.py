@@ -85,7 +85,7 @@ def test_it_starts_and_ends(checkout: Path) -> None:
         wait_for(address, 40, clicks=1)  # one in a hundred times, 40 visitors click on nothing
         httpx.post(f"{address}/v1/rankers/demo/items", json={"items": ["ice cream"]})
         with Client(address) as client:
-            demo._create(client)  # as after a restart: it goes on with the ranker as it is
+            demo.create_ranker(client)  # as after a restart: it goes on with the ranker as it is
             assert client.ranker("demo").n_items == len(demo.ATTRACTION) + 1
         assert httpx.delete(f"{address}/v1/rankers/demo").status_code == 204
         assert started.stderr is not None

@@ -245,7 +245,7 @@ def test_ubm_cells_are_those_of_a_plain_loop(monkeypatch: pytest.MonkeyPatch) ->
             cell[0] += int(n)
             cell[1] += int(n * clicks[k])
     for table in (1 << 24, 20):  # at once, and in passes of two pairs
-        monkeypatch.setattr(ubm, "_TABLE", table)
+        monkeypatch.setattr(ubm, "LARGEST_TABLE", table)
         cells = ubm.browsing_cells(sessions, counts.n_pairs, N_POSITIONS)
         found = zip(cells.pair.tolist(), cells.position.tolist(), strict=True)
         numbers = zip(cells.shown.tolist(), cells.clicked.tolist(), strict=True)

@@ -252,7 +252,7 @@ def test_a_ranking_as_prior_is_where_it_starts() -> None:
         (lambda: from_ranking([0, 1], weight=2.5), "weight must be a whole number of at least 1"),
         (lambda: cr.policy("pb-mhb", prior=Beta(0.5, 1.0)), "prior must have whole numbers"),
         (lambda: cr.policy("pb-mhb", prior=3), "prior must be a clickrank.priors.Beta"),
-        (lambda: relabelled(cr.policy("grab"), np.arange(2), prior), "nothing can be told of new"),
+        (lambda: relabelled(cr.policy("grab"), np.arange(2), prior), "new items take no desc"),
     ):
         with pytest.raises(InvalidValue, match=message):
             call()

@@ -30,8 +30,8 @@ from clickrank.rankings.distributions import (
     RankingDistribution,
     UniformLists,
 )
+from tests.checks.test_policy_checks import MAKE
 from tests.paths import DOCS
-from tests.policies.test_policies import MAKE
 
 
 def enumerated(

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from clickrank.cli.advice_commands import _counts, diagnose, whatif
+from clickrank.cli.advice_commands import diagnose, read_counts, whatif
 from clickrank.cli.app import app
 from clickrank.cli.evaluate_command import evaluate
 from clickrank.cli.log_commands import read
@@ -155,7 +155,7 @@ def test_diagnose_tells_problems_of_what_is_kept(
     for query, told in (("often", True), ("rare", False)):
         gap = {**rows[0], "impression_id": "gap", "query": query, "position": 2}
         path = write(tmp_path / f"{query}.parquet", [*rows, gap])
-        counts = _counts(([str(path)],), None, None, None, 1)
+        counts = read_counts(([str(path)],), None, None, None, 1)
         assert counts.queries.tolist() == ["often"]
         assert ("clickrank read shows them" in capsys.readouterr().err) == told
 

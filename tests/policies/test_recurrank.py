@@ -300,7 +300,7 @@ def test_policy_and_state_belong_together() -> None:
     spec, larger = (RecurRank(Features(np.eye(n)), failure=1.0) for n in (3, 4))
     for policy, state, rule in (
         (larger, spec.init(3, 2), "state must be of the policy's 4 items, got 3"),
-        (spec, Learner(spec, 3, 2), "state must be that of its learner"),
+        (spec, Learner(spec, 3, 2), "state must be learner.state"),
         (object(), spec.init(3, 2), "policy must be a RecurRank"),
     ):
         with pytest.raises(InvalidValue, match=f"change_catalogue: {rule}"):

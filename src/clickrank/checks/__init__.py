@@ -1,4 +1,4 @@
-"""Checks that policies and click models pass, ours or yours; they raise AssertionError."""
+"""Checks for policies and click models, including your own; they raise AssertionError."""
 
 from clickrank.checks.click_model_checks import (
     CLICK_MODEL_CHECKS,

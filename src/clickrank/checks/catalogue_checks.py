@@ -1,4 +1,4 @@
-"""Checks of what policies do with other items than they began with."""
+"""Checks of policies when items are added, removed, or limited to candidates."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from clickrank.policies.capabilities import ItemsComeAndGo, memos_for, relabelle
 from clickrank.policies.contract import Request, scores_items
 
 _SMALL, _LARGE, _POSITIONS = 6, 8, 3
-_ROUNDS = 400  # in which policies that wait for proof have some
+_ROUNDS = 400  # enough for policies that eliminate items with confidence to do so
 _GONE = (1, 4)
 
 
 def check_more_items(cls: type[Policy], make: Make) -> None:
-    """Statistics carried to more items are those of the same log with these items from the start.
+    """Statistics carried over to more items equal those of a log with these items from the start.
 
-    If items cannot come and go, only its memos are checked: the log is folded again with those.
+    If items cannot come and go, only memos are checked: the log is folded again with them.
     """
-    # The small catalogue is the first items of the large one, whose users then are the same.
+    # The small catalogue has the first items of the large one, so that their users are the same.
     model = matched_model(cls, _LARGE, _POSITIONS)
     large = make(model, HORIZON)
     keep = np.arange(_SMALL)
@@ -61,7 +61,7 @@ def check_more_items(cls: type[Policy], make: Make) -> None:
 
 
 def check_fewer_items(cls: type[Policy], make: Make) -> None:
-    """Statistics of some items are those that a state of these alone learns from the same lists."""
+    """Statistics of some items equal those that a state of these learns from the same lists."""
     if not issubclass(cls, ItemsComeAndGo):
         return
     model = matched_model(cls, _LARGE, _POSITIONS)
@@ -82,7 +82,7 @@ def check_fewer_items(cls: type[Policy], make: Make) -> None:
         alone.update_many([numbers[ranking]], called, [clicks])
     made = unpacked(some, carried(some, model.n_positions, learned.learner.state, _LARGE, left))
     want = unpacked(some, alone.state)
-    rule = f"{cls.__name__}: of fewer items it learned another"
+    rule = f"{cls.__name__}: with fewer items it learned another"
     assert_same(_statistics(want), _statistics(made), rule)
 
 
@@ -91,7 +91,7 @@ def _statistics(state: Any) -> dict[str, NDArray[Any]]:
 
 
 def check_candidates(cls: type[Policy], make: Make) -> None:
-    """A list of candidates holds these alone, and a list of all is one without candidates."""
+    """A list for candidates shows only these; with all items as candidates nothing changes."""
     model = matched_model(cls, _SMALL, _POSITIONS)
     learned = ContextState(make(model, HORIZON), _SMALL, model.n_positions)
     if not issubclass(cls, ItemsComeAndGo):
@@ -120,7 +120,7 @@ def _check_all_candidates(cls: type[Policy], learned: ContextState) -> None:
         two, _ = forks[1].rank(np.random.default_rng(seed), Request(np.arange(_SMALL)))
         assert np.array_equal(one, two), f"{cls.__name__}: all items as candidates {two}, not {one}"
     for seed in range(10):
-        # Without a cache, as the candidates' learner is.
+        # Without a cache, like the learner for candidates.
         fresh = learned.restored(learned.statistics())
         items = np.arange(_SMALL)
         some = SubsetLearner(learned.policy, items, _SMALL, learned.n_positions)
@@ -138,7 +138,7 @@ def _log(cls: type[Policy], make: Make) -> tuple[Ints, Ints, Ints]:
 
 
 def _check_memos(policy: Policy, memos: Ints) -> None:
-    """Numbers of items in memos can be changed and changed back, if they can be changed."""
+    """Renumbering the items in memos, and renumbering them back, changes nothing."""
     order = np.array([3, 0, 4, 1, 5, 2])
     called = memos_for(policy, memos, order, _SMALL)
     if called is not None:

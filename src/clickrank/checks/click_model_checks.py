@@ -1,7 +1,7 @@
-"""Checks of a click model by enumeration: every ranking, and every click vector of each.
+"""Checks of click models by enumeration: every ranking, and every click vector of each.
 
 A check takes an instance with few items and positions (4 × 3 is plenty) and raises AssertionError
-with the model, the rule and the numbers. ``check_click_model`` runs them all.
+with the model, the rule and the numbers. ``check_click_model`` runs all checks.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from clickrank.errors import InvalidValue, invalid
 
 M = TypeVar("M", bound=ClickModel)
 
-#: Sums of a few dozen products of float64 agree to this.
+#: Absolute tolerance for sums of a few dozen products in float64.
 TOLERANCE = 1e-12
-#: Probability that ``check_sampler`` blames a right sampler, over all that it compares.
+#: Probability that ``check_sampler`` rejects a correct sampler, over all its comparisons.
 FALSE_ALARM = 1e-6
 
 _DRAWS = 20_000
 _SOME_RANKINGS = 24
 _MOST_PAIRS = 100_000
 _REWARDS = ("clicks", "any click", "satisfaction")
-# The constructors' parameters with one entry a position, and the least value each may take.
+# Parameters of constructors with one entry per position, and the smallest value of each.
 _POSITION_EFFECTS = {"examination": 0.0, "satisfaction": 0.0, "position_bias": 0.01}
-# And the others that examples can be made for.
+# The other parameters for which examples can be made.
 _OTHERS = (
     "attraction",
     "continuation",
@@ -54,7 +54,7 @@ def check_click_model(model: ClickModel) -> None:
 
 
 def check_declarations(model: ClickModel) -> None:
-    """Name, reward, kinship and shape are declared, with words that others understand."""
+    """Name, reward, special cases and shape are declared with known words."""
     rule = "declarations"
     if model.name not in model.is_a:
         _fail(model, rule, f"is_a {model.is_a} lacks the model's own name {model.name!r}")
@@ -68,7 +68,7 @@ def check_probabilities_sum_to_one(model: ClickModel) -> None:
     """The probabilities of all click vectors sum to one."""
     for ranking in _rankings(model):
         p = _probabilities(model, ranking)
-        if not (p <= 1.0 + TOLERANCE).all():  # also if NaN
+        if not (p <= 1.0 + TOLERANCE).all():  # fails for NaN, too
             _fail(model, "probabilities sum to one", f"{p.tolist()} for {ranking.tolist()}")
         _agree(model, "probabilities sum to one", ranking, p.sum(), 1.0)
 
@@ -82,7 +82,7 @@ def check_marginals(model: ClickModel) -> None:
 
 
 def check_value(model: ClickModel) -> None:
-    """``value`` is the expectation of what ``reward`` says, as far as clicks can tell."""
+    """``value`` is the expectation of the declared ``reward``, as far as clicks determine it."""
     clicks = _click_vectors(model).sum(axis=1)
     rule = f"value is the expected {model.reward}"
     for ranking in _rankings(model):
@@ -109,7 +109,7 @@ def check_best_ranking(model: ClickModel) -> None:
 
 
 def check_relabelling(model: ClickModel) -> None:
-    """Items have no identity: other labels give the same model with other labels."""
+    """Items have no identity: relabelling the items gives the same model with other labels."""
     rule = "relabelling"
     labels = np.arange(model.n_items)
     for order in (labels, labels[::-1].copy(), np.roll(labels, 1)):
@@ -124,10 +124,10 @@ def check_relabelling(model: ClickModel) -> None:
 
 
 def check_sampler(model: ClickModel) -> None:
-    """``sample`` draws click vectors as often as ``log_prob`` says.
+    """``sample`` draws click vectors with the probabilities of ``log_prob``.
 
-    The count of each vector is tested by its exact binomial law (Bonferroni over vectors and
-    rankings), so the stated rate of false alarms also holds where few draws are expected.
+    The count of each vector is tested by its exact binomial distribution (Bonferroni over vectors
+    and rankings), so that the stated rate of false alarms also holds if few draws are expected.
     """
     vectors = _click_vectors(model)
     rankings = _some_rankings(model)
@@ -163,7 +163,7 @@ def check_same_seed(model: ClickModel) -> None:
 def check_uniforms(model: ClickModel) -> None:
     """A round takes a fixed number of uniforms, whatever is shown and clicked.
 
-    Paired comparisons rest on it: user t is the same user for every policy.
+    Paired comparisons depend on it: user t is the same user for every policy.
     """
     most = 64 * (model.n_positions + 1)
     taken: dict[int, str] = {}
@@ -171,7 +171,7 @@ def check_uniforms(model: ClickModel) -> None:
         for seed in range(3):
             rng = np.random.default_rng(seed)
             clicks = model.sample(ranking, rng)
-            # Where in the seed's stream of uniforms is the next one?
+            # The position of the next uniform in the stream of the seed.
             found = np.flatnonzero(np.random.default_rng(seed).random(most) == rng.random())
             where = f"ranking {ranking.tolist()}, clicks {clicks.tolist()}"
             if found.size == 0:
@@ -184,13 +184,13 @@ def check_uniforms(model: ClickModel) -> None:
 
 
 def check_inputs_untouched(model: ClickModel) -> None:
-    """Arguments are neither changed nor needed writable, and answers are the caller's own."""
+    """Arguments are not changed and may be read-only, and answers belong to the caller."""
     rule = "inputs untouched"
     for ranking in _some_rankings(model)[:4]:
         clicks = model.sample(ranking, 0)
         copies = ranking.copy(), clicks.copy()
         for array in copies:
-            array.flags.writeable = False  # a kernel that writes to it fails or is seen below
+            array.flags.writeable = False  # a kernel that writes to it fails or is noticed below
         for verb, call in _verbs(model, copies[1]).items():
             answers = [call(x) for x in (copies[0], ranking.tolist(), ranking)]
             if not all(np.array_equal(answers[0], answer) for answer in answers):
@@ -209,7 +209,7 @@ def check_inputs_untouched(model: ClickModel) -> None:
 
 
 def check_bad_input(model: ClickModel) -> None:
-    """A wrong ranking or click vector raises InvalidValue: who, which rule, what was given."""
+    """An invalid ranking or click vector raises InvalidValue with the rule and the value."""
     good = list(range(model.n_positions))
     bad_rankings: list[Any] = [
         good[:-1],
@@ -249,7 +249,7 @@ CLICK_MODEL_CHECKS: tuple[Callable[[ClickModel], None], ...] = (
 
 
 def example_models(cls: type[M], n_items: int, n_positions: int, seed: int) -> list[M]:
-    """Make instances of a click model that between them reach the corners of its parameters.
+    """Return instances of a click model that together reach the corners of its parameter space.
 
     >>> from clickrank.clickmodels import DCM
     >>> example_models(DCM, n_items=3, n_positions=2, seed=0)[0]
@@ -262,16 +262,16 @@ def example_models(cls: type[M], n_items: int, n_positions: int, seed: int) -> l
 def example_parameters(
     cls: type[ClickModel], n_items: int, n_positions: int, seed: int
 ) -> list[dict[str, Any]]:
-    """Make arguments for a click model's constructor, going by the parameters' names.
+    """Return arguments for the constructor of a click model, according to the parameters' names.
 
-    Position effects that decrease, that increase, and that reach the ends of their range; with
-    attractions inside (0, 1), tied, and of exactly 0 and 1.
+    Position effects decrease, increase, or reach the ends of their range; attractions are inside
+    (0, 1), tied, or exactly 0 and 1.
     """
     rng = np.random.default_rng(seed)
     inside = rng.uniform(0.05, 0.95, n_items)
     tied = np.where(np.arange(n_items) % 2 == 0, 0.5, 0.25)
     extreme = inside.copy()
-    extreme[0], extreme[-1] = 0.0, 1.0  # the one item of a single-item model is certain
+    extreme[0], extreme[-1] = 0.0, 1.0  # the only item of a single-item model is always clicked
     zero = np.zeros(n_items)
     effects = np.sort(rng.uniform(0.05, 0.95, n_positions))
     ends = np.linspace(0.0, 1.0, n_positions)[rng.permutation(n_positions)]
@@ -295,7 +295,7 @@ def example_parameters(
         values: dict[str, Any] = {"attraction": attraction.copy(), "n_positions": n_positions}
         for name, least in _POSITION_EFFECTS.items():
             values[name] = np.maximum(by_position, least)
-        # Drawn last, so that the parameters of other models stay what they were.
+        # Drawn last, so that the parameters of other models do not change.
         values["item_satisfaction"] = rng.permutation(attraction)
         values["continuation"] = float(by_position[-1])
         after = by_position[:, None] ** rng.uniform(0.0, 2.0, (n_positions, n_positions))
@@ -317,14 +317,14 @@ def _rankings(model: ClickModel) -> list[Ints]:
 
 
 def _some_rankings(model: ClickModel) -> list[Ints]:
-    """Rankings spread evenly over all of them, for what is too slow to do for each."""
+    """Return rankings spread evenly over all of them, for slow checks."""
     every = _rankings(model)
     step = max(1, len(every) // _SOME_RANKINGS)
     return every[::step][:_SOME_RANKINGS]
 
 
 def _click_vectors(model: ClickModel) -> Ints:
-    """All click vectors, one a row, in the order of the binary numbers that they spell."""
+    """Return all click vectors, one per row, in the order of the binary numbers they represent."""
     return np.array(list(itertools.product((0, 1), repeat=model.n_positions)), dtype=np.int64)
 
 
@@ -334,7 +334,7 @@ def _probabilities(model: ClickModel, ranking: Ints) -> Floats:
 
 
 def _verbs(model: ClickModel, clicks: Ints) -> dict[str, Callable[[Any], Any]]:
-    """The verbs that take a ranking, as functions of it alone."""
+    """Return the methods that take a ranking, as functions of the ranking alone."""
     return {
         "sample": lambda ranking: model.sample(ranking, 0),
         "log_prob": lambda ranking: model.log_prob(ranking, clicks),
@@ -366,7 +366,7 @@ def _agree(
     got: float | Floats | np.floating[Any],
     want: float | Floats | np.floating[Any],
 ) -> None:
-    if not bool(np.all(np.abs(np.asarray(got) - np.asarray(want)) <= TOLERANCE)):  # also if NaN
+    if not bool(np.all(np.abs(np.asarray(got) - np.asarray(want)) <= TOLERANCE)):  # fails for NaN
         numbers = f"{np.asarray(got).tolist()!r}, expected {np.asarray(want).tolist()!r}"
         _fail(model, rule, f"{numbers} for {ranking.tolist()}")
 

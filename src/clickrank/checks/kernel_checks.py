@@ -1,4 +1,4 @@
-"""Checks of kernels: in plain Python, without their cache, and against the plain ones."""
+"""Checks of kernels: as plain Python, without their cache, and compared with the plain ones."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from clickrank.policies._shared.packed_states import unpacked
 from clickrank.policies.capabilities import relabelled
 from clickrank.policies.contract import ANY_ITEMS, has_fast_kernels, rank, update
 
-#: Rounds in plain Python: enough to reach most lines, and few enough to take no time.
+#: Rounds in plain Python: enough to reach most lines, and few enough to be fast.
 INTERPRETED_ROUNDS = 20
-#: Rounds that fast and plain kernels are compared in, without late feedback and with it.
+#: Rounds in which fast and plain kernels are compared, without late feedback and with it.
 SAME_ROUNDS, LATE_ROUNDS, LATE = 1000, 300, 5
 
 
 def check_plain_python(cls: type[Policy], make: Make) -> None:
-    """Some rounds without the compiler: an error is a traceback with the file and the line.
+    """Some rounds run without the compiler: an error is a traceback with the file and the line.
 
     An index out of range, which machine code does not notice, is an IndexError here.
     """
@@ -43,7 +43,7 @@ def check_plain_python(cls: type[Policy], make: Make) -> None:
 
 
 def check_same_as_reference(cls: type[Policy], make: Make) -> None:
-    """Fast kernels give the rankings, memos and statistics of the plain ones, round by round."""
+    """Fast and plain kernels give the same rankings, memos and statistics, round by round."""
     model = matched_model(cls, 6, 3)
     policy = make(model, SAME_ROUNDS)
     other = relabelled(dataclasses.replace(policy, reference=True), np.arange(6)[::-1])
@@ -59,7 +59,7 @@ def check_same_as_reference(cls: type[Policy], make: Make) -> None:
 
 
 def check_dropped_cache(cls: type[Policy], make: Make) -> None:
-    """A cache that is dropped before every round changes no ranking."""
+    """Dropping the cache before every round changes no ranking."""
     for late in (0, LATE):
         one, _ = learner_for(cls, make)
         two = Learner(one.policy, one.n_items, one.n_positions)

@@ -1,4 +1,4 @@
-"""What the checks of policies have in common: an easy click model, and rounds played on it."""
+"""Rounds for the checks of policies: an easy click model, and functions that play on it."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from clickrank.policies.contract import ANY_ITEMS
 from clickrank.simulation.simulate_runs import in_flight
 from clickrank.simulation.visits import showing, users_of
 
-#: Builds the policy to check for a click model and a horizon.
+#: A function that builds the policy to check for a click model and a horizon.
 Make = Callable[[ClickModel, int], Policy]
 
 HORIZON = 400
 
 
 def by_name(cls: type[Policy]) -> Make:
-    """Return the builder that fills a spec's known parameters from the model, and defaults."""
+    """Return the builder that takes known parameters from the model, and otherwise defaults."""
     return lambda model, horizon: make_policy(cls.name, model=model, horizon=horizon)
 
 
 def matched_model(cls: type[Policy], n_items: int, n_positions: int) -> ClickModel:
-    """Return an easy click model that the policy assumes: attractions far apart.
+    """Return an easy click model that fits the policy's assumptions: attractions far apart.
 
-    It has one position if the policy assumes that there is one.
+    It has one position if the policy assumes that.
     """
     if cls.assumes.positions == "one":
         n_positions = 1
@@ -58,13 +58,13 @@ Log = list[tuple[Ints, Ints, Ints]]
 
 
 def learner_for(cls: type[Policy], make: Make) -> tuple[Learner, ClickModel]:
-    """Return a learner of six items and three positions, or one, and its users."""
+    """Return a learner of six items and three positions, or one position, and its click model."""
     model = matched_model(cls, 6, 3)
     return Learner(make(model, HORIZON), 6, model.n_positions), model
 
 
 def play(learner: Learner, model: ClickModel, rounds: int, seed: int) -> Log:
-    """Play some rounds, and return what was shown with its memos and clicks."""
+    """Play some rounds, and return the rankings with their memos and clicks."""
     rng = streams(seed, 0)
     return play_with(learner, model, rounds, rng.policy, rng.users)
 
@@ -76,7 +76,7 @@ def play_with(
     policy_rng: np.random.Generator,
     user_rng: np.random.Generator,
 ) -> Log:
-    """Play some rounds with generators that go on."""
+    """Play some rounds with given generators."""
     log: Log = []
     for _ in range(rounds):
         ranking, memo = learner.rank(policy_rng)
@@ -93,7 +93,7 @@ def rankings_of_run(
     policy_rng: np.random.Generator,
     user_rng: np.random.Generator,
 ) -> Ints:
-    """Play some rounds as `play_with`, in compiled code; return the rankings, one per row."""
+    """Play rounds like `play_with`, in compiled code; return the rankings, one per row."""
     return _play(learner, model, rounds, policy_rng, user_rng)[0]
 
 
@@ -104,7 +104,7 @@ def reward_of_run(
     policy_rng: np.random.Generator,
     user_rng: np.random.Generator,
 ) -> float:
-    """Play some rounds as `play_with`, in compiled code; return the expected reward of all."""
+    """Play rounds like `play_with`, in compiled code; return their total expected reward."""
     return -_play(learner, model, rounds, policy_rng, user_rng)[1]
 
 
@@ -120,7 +120,7 @@ def _play(
     users = users_of(model, user_rng, positions, 0.0, learner.n_positions, np.array([rounds]))
     # Both are used by their addresses: these variables keep them alive.
     held_users, held_rng = Held(users, model_code(model)), Held(policy_rng)
-    # With a place for each round, the ring of what is in flight keeps all that was shown.
+    # With one slot per round, the ring of impressions in flight keeps everything that was shown.
     flying = in_flight(learner, rounds)
     fixed = learner.params, learner.state, learner.cache, ANY_ITEMS, held_rng.address
     compiled_play(learner.policy)(*fixed, showing(held_users, model), *flying, 0, 0, rounds, 0, 1)

@@ -1,4 +1,4 @@
-"""Checks that every policy passes, whoever wrote it.
+"""Checks of policies: `check_policy` runs all of them on a policy, including your own.
 
     from clickrank.checks import check_policy
     check_policy(MyPolicy)
@@ -50,15 +50,15 @@ from clickrank.simulation import simulate
 
 #: (n_items, n_positions) of the edge cases.
 EDGE_SHAPES = ((1, 1), (2, 1), (4, 1), (4, 4), (7, 3))
-#: In how many rounds a policy must show that it learns, unless another number is given.
+#: The number of rounds in which a policy must show that it learns, unless another one is given.
 LEARNS_WITHIN = 3_000
-# How many runs a policy is compared in, and how many standard errors count as evidence: Student's
-# t with 15 degrees of freedom exceeds them with a probability of 1e-6.
+# The number of runs in which a policy is compared, and of standard errors that count as evidence:
+# Student's t with 15 degrees of freedom exceeds them with a probability of 1e-6.
 RUNS, EVIDENCE = 16, 7.47
 
 
 def check_valid_rankings(cls: type[Policy], make: Make) -> None:
-    """Rankings hold distinct items at every edge shape, with and without clicks."""
+    """Rankings have distinct items at every edge shape, with and without clicks."""
     for n_items, n_positions in EDGE_SHAPES:
         model = matched_model(cls, n_items, n_positions)
         learner = Learner(make(model, HORIZON), n_items, model.n_positions)
@@ -69,7 +69,7 @@ def check_valid_rankings(cls: type[Policy], make: Make) -> None:
 
 
 def check_rank_keeps_statistics(cls: type[Policy], make: Make) -> None:
-    """`rank` may touch the cache, never statistics."""
+    """`rank` may change the cache, but never the statistics."""
     learner, model = learner_for(cls, make)
     play(learner, model, 50, seed=2)
     before = learner.statistics()
@@ -80,7 +80,7 @@ def check_rank_keeps_statistics(cls: type[Policy], make: Make) -> None:
 
 
 def check_inputs_untouched(cls: type[Policy], make: Make) -> None:
-    """Neither `rank` nor `update` keeps or changes the arrays it is given."""
+    """Neither `rank` nor `update` stores or changes the arrays it is given."""
     learner, model = learner_for(cls, make)
     rng = streams(3, 0)
     for _ in range(30):
@@ -128,7 +128,7 @@ def check_save_and_restore(cls: type[Policy], make: Make) -> None:
 
 
 def check_replay(cls: type[Policy], make: Make) -> None:
-    """Folding the log of a run into a new state gives the run's statistics."""
+    """Folding the log of a run into a new state gives the statistics of the run."""
     learner, model = learner_for(cls, make)
     log = play(learner, model, 100, seed=8)
     other, _ = learner_for(cls, make)
@@ -138,7 +138,7 @@ def check_replay(cls: type[Policy], make: Make) -> None:
 
 
 def check_lost_cache(cls: type[Policy], make: Make) -> None:
-    """Statistics alone are enough to go on from: as well as after folding the log anew."""
+    """Statistics suffice to continue: rankings are the same as after folding the log again."""
     learner, model = learner_for(cls, make)
     log = play(learner, model, 80, seed=9)
     fresh = first_state(learner.policy, learner.n_items, learner.n_positions)
@@ -170,7 +170,7 @@ def check_delayed_feedback(
 
 
 def check_bad_feedback(cls: type[Policy], make: Make) -> None:
-    """Feedback that cannot be is refused, and changes nothing."""
+    """Impossible feedback is refused, and changes nothing."""
     learner, model = learner_for(cls, make)
     play(learner, model, 20, seed=15)
     ranking, memo = learner.rank(np.random.default_rng(0))
@@ -196,7 +196,7 @@ def check_bad_feedback(cls: type[Policy], make: Make) -> None:
 
 
 def check_extreme_clicks(cls: type[Policy], make: Make) -> None:
-    """Streams without any click and with nothing but clicks break nothing."""
+    """Streams without any click, and of clicks only, cause no failure."""
     for click in (0, 1):
         for n_items, n_positions in ((1, 1), (5, 3), (3, 3)):
             model = matched_model(cls, n_items, n_positions)
@@ -210,10 +210,10 @@ def check_extreme_clicks(cls: type[Policy], make: Make) -> None:
 
 
 def check_relabelling(cls: type[Policy], make: Make) -> None:
-    """Relabelling the items relabels the result: how often an item is shown where, over many runs.
+    """Relabelling the items relabels the result: views by item and position over many runs.
 
-    Compared by a normal test for each item and position; with all cells together a false alarm has
-    a probability below 1e-6.
+    They are compared by a normal test per item and position; the probability of a false alarm over
+    all cells is below 1e-6.
     """
     n_items, runs, horizon = 5, 150, 40
     model = matched_model(cls, n_items, 2)
@@ -240,7 +240,7 @@ def check_relabelling(cls: type[Policy], make: Make) -> None:
 
 
 def check_learns(cls: type[Policy], make: Make, learns_within: int = LEARNS_WITHIN) -> None:
-    """The policy beats uniform rankings on an easy matched instance."""
+    """The policy beats uniform rankings on an easy instance that fits its assumptions."""
     _beats_uniform(cls, make, learns_within)
 
 
@@ -270,7 +270,7 @@ def check_parameters(cls: type[Policy], make: Make) -> None:
 
 
 def check_docstring(cls: type[Policy], make: Make) -> None:
-    """The docstring has the sections that make policies comparable."""
+    """The docstring has the sections that all policies have."""
     text = inspect.cleandoc(cls.__doc__ or "")
     for section in ("Assumes", "Source", "Differences", "Complexity", "Guarantee"):
         assert f"**{section}**:" in text, f"{cls.__name__}: the docstring has no **{section}**"
@@ -282,7 +282,7 @@ def check_docstring(cls: type[Policy], make: Make) -> None:
 
 
 def check_state_fields(cls: type[Policy], make: Make) -> None:
-    """Every field of the state is a statistic, and it and the cache are of float64 and int64."""
+    """Every field of the state is a statistic; state and cache are of float64 and int64."""
     learner, _ = learner_for(cls, make)
     kind = type(learner.state)
     marked = set(statistic_fields(kind))
@@ -316,7 +316,7 @@ POLICY_CHECKS: tuple[Callable[[type[Policy], Make], None], ...] = (
     check_relabelling,
     check_relabelling_positions,
 )
-#: Checks that may be given a number of rounds to learn in.
+#: Checks that take a number of rounds to learn in.
 LEARNING_CHECKS: tuple[Callable[[type[Policy], Make, int], None], ...] = (
     check_delayed_feedback,
     check_learns,
@@ -328,9 +328,9 @@ def check_policy(
 ) -> None:
     """Run all checks on a registered policy.
 
-    ``make`` builds the policy for a click model and a horizon; by default what the policy says it
-    must know is taken from them, and everything else has its default. ``learns_within`` is the
-    number of rounds in which the policy must beat uniform rankings.
+    ``make`` builds the policy for a click model and a horizon. By default the parameters that the
+    policy must know are taken from these, and everything else has its default. ``learns_within`` is
+    the number of rounds in which the policy must beat uniform rankings.
     """
     for check in POLICY_CHECKS:
         check(cls, make or by_name(cls))
@@ -347,7 +347,7 @@ def _refused(learner: Learner, arguments: tuple[Any, Any, Any]) -> bool:
 
 
 def _complaint(policy: Policy, field: str, wrong: Any) -> str:
-    """Return the message of the error that a parameter raises, empty if it raises none."""
+    """Return the message of the error that a parameter raises; empty if it raises none."""
     try:
         dataclasses.replace(policy, **{field: wrong})
     except InvalidValue as error:
@@ -360,7 +360,7 @@ def _beats_uniform(
 ) -> None:
     """Compare paired runs; a policy that learns nothing passes with a probability below 1e-6.
 
-    The instance is easy enough for a policy that learns to be dozens of standard errors away.
+    The instance is so easy that a policy that learns is dozens of standard errors better.
     """
     model = matched_model(cls, 6, 3)
     policy = make(model, horizon)
@@ -372,14 +372,14 @@ def _beats_uniform(
         assert errors > EVIDENCE, (
             f"{cls.__name__}: does not beat uniform rankings, {gain.mean()=}, {errors=}"
         )
-    else:  # a deviation that is declared must be real
+    else:  # a declared deviation must be real
         assert errors < EVIDENCE, (
             f"{cls.__name__}: says it does not beat uniform rankings, but does, {errors=}"
         )
 
 
 def _assert_finite(learner: Learner) -> None:
-    """NaN is nowhere, and no statistic is infinite where it did not start so."""
+    """Assert that there is no NaN, and no infinite statistic that was finite at the start."""
     owner = type(learner.policy).__name__
     for name, array in learner.state._asdict().items():
         assert not np.isnan(array).any(), f"{owner}: NaN in {name}"

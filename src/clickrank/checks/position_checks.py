@@ -1,4 +1,4 @@
-"""Relabelling positions relabels the result, for policies that allow any order of positions."""
+"""A check that relabelling positions relabels the result, if any order of positions is allowed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from clickrank.policies import Policy
 from clickrank.policies.capabilities import relabelled_positions
 
 N_ITEMS, N_POSITIONS, RUNS, LISTS = 4, 3, 150, 6
-#: The policy's position k is the page's position ``order[k]``. A policy that assumes that the first
-#: position is looked at most meets that one at its place.
+#: The policy's position k is the page's position ``order[k]``. If a policy assumes that the first
+#: position is examined most, this position is not moved.
 ORDERS = {"any": np.array([2, 0, 1]), "first": np.array([0, 2, 1])}
-#: Rotations: every item at every position.
+#: Rotations, which show every item at every position.
 ROTATIONS = (np.arange(N_ITEMS)[:, None] + np.arange(N_POSITIONS)) % N_ITEMS
 NO_CLICK = np.zeros(N_POSITIONS, dtype=np.int64)
 Shown = tuple[Ints, Ints]
@@ -33,10 +33,10 @@ HISTORIES: tuple[list[Shown], ...] = (
 def check_relabelling_positions(cls: type[Policy], make: Make) -> None:
     """After the same history with the positions relabelled, the next lists are relabelled.
 
-    Passed if the lists agree one by one when the policy draws the same random numbers. A policy
-    that draws numbers for ties, or for each position, cannot agree in that way; for it the views
-    by item and position are compared, over many runs, by a normal test for each. With all cells
-    together a false alarm has a probability below 1e-6.
+    It passes if the lists agree one by one when the policy draws the same random numbers. A policy
+    that draws numbers for ties, or for each position, cannot agree in that way. For such a policy
+    the views by item and position are compared, over many runs, by a normal test for each. The
+    probability of a false alarm over all cells is below 1e-6.
     """
     order, model = ORDERS.get(cls.assumes.positions), _page_without_order(cls)
     if order is None or model is None:

@@ -1,4 +1,4 @@
-"""A check of what policies say about the probability of their lists."""
+"""A check of propensities: the probabilities that policies state for their lists."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from clickrank.policies._shared.packed_states import first_state
 
 
 def check_propensities(cls: type[Policy], make: Make) -> None:
-    """Propensities sum to one, asking changes nothing, and lists that come are possible ones.
+    """Propensities sum to one, asking for them changes nothing, and lists shown are possible.
 
-    What `rank` leaves in the cache has no say in them, unless the policy says so.
+    They do not depend on what `rank` leaves in the cache, unless the policy declares that.
     """
     name = cls.__name__
     for rounds in (0, 40):
         learner, model = learner_for(cls, make)
         play(learner, model, rounds, seed=17)
         rng = np.random.default_rng(0)
-        learner.rank(rng)  # a list whose feedback is to come
+        learner.rank(rng)  # a list in flight
         before = learner.arrays()
         found = learner.propensities(seed=1, accuracy=0.05)
         assert_same(before, learner.arrays(), f"{name}: asking for propensities changed")

@@ -1,4 +1,4 @@
-"""A restart costs no clicks: statistics alone are as good to go on from as the whole memory."""
+"""A check that a restart costs no clicks: statistics suffice to continue."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from clickrank.learning import Learner
 from clickrank.policies import Policy
 
 LEARNED, MORE = 3000, 300  # rounds before and after the restart
-# Where a restart makes no difference, both are as likely to earn less: that the restarted one does
-# so in 35 or more of 40 runs has a probability of Σ_{j ≤ 5} C(40, j) / 2^40 = 7e-7.
+# If a restart makes no difference, both are equally likely to earn less. The probability that the
+# restarted one does so in 35 or more of 40 runs is Σ_{j ≤ 5} C(40, j) / 2^40 = 7e-7.
 RUNS, WORSE = 40, 35
 
 
 def check_restart(cls: type[Policy], make: Make) -> None:
-    """After a restart from its statistics a policy earns as much as without one.
+    """After a restart from its statistics, a policy earns as much as without one.
 
     In each run it learns, and then plays some more rounds twice: as it is, and with the cache of
-    a new process. Both meet the same visitors. It fails if the restarted one earns less in nearly
-    all runs, which for a policy that loses nothing has a probability below 1e-6.
+    a new process. Both meet the same visitors. The check fails if the restarted one earns less in
+    nearly all runs; for a policy that loses nothing the probability of that is below 1e-6.
     """
     model = matched_model(cls, 6, 3)
     policy = make(model, LEARNED + MORE)

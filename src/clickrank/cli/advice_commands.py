@@ -93,7 +93,7 @@ def diagnose(
     from clickrank.reports.html_pages import write_page
 
     given = (log, format, column, strict, first_position, engine, memory)
-    counts = _counts(given, positions, min_displays, min_items, top_queries)
+    counts = read_counts(given, positions, min_displays, min_items, top_queries)
     found = run(counts, models=names, test_share=test_share, seed=seed, say=_say)
     if plot is not None:
         perplexity_figure(found).savefig(plot)
@@ -194,7 +194,7 @@ def whatif(
     out.mkdir(parents=True, exist_ok=True)
     protocol = Protocol(queries, top_items, positions, min_shown, resamples)
     given = (log, format, column, strict, first_position, engine, memory)
-    counts = _counts(given, None, min_displays, min_items, top_queries)
+    counts = read_counts(given, None, min_displays, min_items, top_queries)
     found = run(
         counts, policies=chosen, models=names, protocol=protocol, plan=plan,
         test_share=test_share, say=_say,
@@ -221,7 +221,7 @@ def whatif(
         raise typer.Exit(INTERRUPTED)
 
 
-def _counts(
+def read_counts(
     given: tuple[Any, ...],
     positions: int | None,
     min_displays: int | None,

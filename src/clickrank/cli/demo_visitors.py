@@ -53,7 +53,7 @@ def run_demo(url: str) -> None:
     rng = np.random.default_rng(SEED)
     with Client(url) as client:
         try:
-            _create(client)
+            create_ranker(client)
             typer.echo(f"Simulated visitors arrive. Watch the ranker learn: {url}/#/rankers/{NAME}")
             while True:
                 began = time.monotonic()
@@ -68,7 +68,8 @@ def run_demo(url: str) -> None:
                 typer.echo(f"No more simulated visitors: {error}", err=True)
 
 
-def _create(client: Client) -> None:
+def create_ranker(client: Client) -> None:
+    """Create the ranker of the demonstration, unless it exists already."""
     try:
         client.create_ranker(NAME, ATTRACTION, len(EXAMINATION), policy="pb-mhb", window=WINDOW)
     except ServiceError as error:

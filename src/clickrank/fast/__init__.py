@@ -1,7 +1,7 @@
-"""Faster kernels of policies, one file per algorithm, with the rankings of the plain ones.
+"""Fast kernels of policies, one file per algorithm, with the same rankings as the plain ones.
 
-Each file has a Cache of what need not be computed again in every round, `build`, which computes it
-from the statistics, and kernels that keep it up to date. What several files share is in `_shared`.
+Each file has a Cache of values that need not be computed again in every round, `build`, which
+computes it from the statistics, and kernels that keep it up to date. Shared parts are in `_shared`.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""BatchRank, fast: each item knows its batch, and each batch how many items have enough views.
+"""BatchRank, fast: stores the batch of each item, and how many items of a batch have enough views.
 
 A round takes O(n_positions), and the end of a stage O(n_items · n_positions).
 """
@@ -21,23 +21,23 @@ from clickrank.policies.registration import register_fast
 
 
 class Cache(NamedTuple):
-    """Where items are in the order and positions in their batches, and what stages wait for."""
+    """The places of items in the order, the ends of batches, and the progress of stages."""
 
-    dealing: IntParticle  # (1,), this and the next two: as of the plain kernels
+    dealing: IntParticle  # (1,); this and the next two: as in the plain kernels
     deck: IntParticle  # (n_items,)
     to_deal: IntParticle  # (1,)
-    alive: Ints  # (1,), items that are not eliminated
+    alive: Ints  # (1,), number of items that are not eliminated
     place: Ints  # (n_items,), place of each item in the order
-    end: Ints  # (n_positions,), end of its positions, I_b(2) + 1
-    done: Ints  # (n_positions,), at a batch's first position: items that have n_ℓ views
+    end: Ints  # (n_positions,), end of the positions of its batch, I_b(2) + 1
+    done: Ints  # (n_positions,), at the first position of a batch: items that have n_ℓ views
     upper_buffer: Floats  # (n_items,), U by place
     lower_buffer: Floats  # (n_items,), L by place
     best_buffer: Ints  # (n_positions,), places of the largest L, in its first ones
     order_buffer: Ints  # (n_items,)
 
 
-# Helpers on the way of every round take the arrays they need, not the state: passing it to a
-# function that is not inlined counts references to each of its arrays.
+# Helpers that run in every round take the arrays that they need, not the state: passing the state
+# to a function that is not inlined counts references to each of its arrays.
 
 
 def build(params: Params, state: State) -> Cache:
@@ -136,7 +136,7 @@ def update(
 
 @lean_kernel
 def _end_stages(state: State, cache: Cache, delta: float) -> None:
-    """End the stages that are done."""
+    """End the stages that are complete."""
     first = 0
     while first < cache.end.shape[0]:
         end = cache.end[first]
@@ -164,7 +164,7 @@ def _end_stage(state: State, cache: Cache, delta: float, first: int, end: int) -
         _eliminate(state, cache, first, places, needed)
         _begin_stage(state, cache, first, end, state.stage[first] + 1)
         return
-    # The first items come to the front, the others keep their order.
+    # The items that are split off come first, the others keep their order.
     for i in range(split):
         cache.order_buffer[i] = state.order[cache.best_buffer[i]]
         cache.upper_buffer[cache.best_buffer[i]] = -1.0
@@ -180,7 +180,7 @@ def _end_stage(state: State, cache: Cache, delta: float, first: int, end: int) -
 
 @lean_kernel
 def _sort_best(lower: Floats, first: int, places: int, best: Ints) -> None:
-    """Write the places of the largest L, best first, ties by place: they do not matter below."""
+    """Write the places of the largest L, best first, ties by place: their order does not matter."""
     size = 0
     for place in range(first, places):
         if size < best.shape[0]:
@@ -213,7 +213,7 @@ def _split(cache: Cache, first: int, places: int, size: int) -> int:
 
 @lean_kernel
 def _eliminate(state: State, cache: Cache, first: int, places: int, needed: float) -> None:
-    """Leave out items of a U below what is needed: there are some in the lowest batch alone."""
+    """Eliminate items whose U is below ``needed``, which happens in the lowest batch only."""
     to = 0
     for place in range(first, places):
         if cache.upper_buffer[place] >= needed:

@@ -1,7 +1,7 @@
 """BayesUCB, fast: the quantile of an item changes only with its counts.
 
-One quantile for each observed item, of about 0.4 µs, or by numerical integration under
-position-based clicks of about 10 µs.
+A round computes one quantile per observed item, in about 0.4 µs, or by numerical integration under
+position-based clicks in about 10 µs.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _count_page = inline_kernel(count_page)
 class Cache(NamedTuple):
     """The quantile of each item, and the last list."""
 
-    stale: Ints  # (n_items,), 1 where the quantile is not of the present counts
+    stale: Ints  # (n_items,), 1 where the quantile does not match the present counts
     bound: Floats  # (n_items,), U_i
     best: Ints  # (n_positions,), items by decreasing U_i
     order: Ints  # (n_positions,), positions by decreasing satisfaction
 
 
 class PageCache(NamedTuple):
-    """The quantile of each item where positions may go unseen, and the last list."""
+    """The quantile of each item if positions may go unexamined, and the last list."""
 
-    stale: Ints  # (n_items,), 1 where the quantile is not of the present counts
+    stale: Ints  # (n_items,), 1 where the quantile does not match the present counts
     bound: Floats  # (n_items,), U_i
     best: Ints  # (n_positions,), items by decreasing U_i
     order: Ints  # (n_positions,), positions by decreasing examination
@@ -48,7 +48,7 @@ class PageCache(NamedTuple):
 
 
 def build(params: Params, state: State) -> Cache:
-    """Return that no quantile is computed yet."""
+    """Return a cache without any quantile."""
     n_items, n_positions = state.clicks.size, params.visibility.size
     return Cache(
         stale=np.ones(n_items, dtype=np.int64),
@@ -67,7 +67,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Compute the quantiles of items whose counts have changed, and sort by all."""
+    """Compute the quantiles of items whose counts have changed, and sort all items."""
     for item in range(cache.bound.shape[0]):
         if cache.stale[item] == 1:
             cache.bound[item] = beta_upper_quantile(
@@ -84,14 +84,14 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count, and note whose quantile must be computed again."""
+    """Count, and mark the quantiles that must be computed again."""
     _count(params, state, None, ranking, memo, clicks)
     for position in range(positions_seen(params.rule, clicks)):
         cache.stale[ranking[position]] = 1
 
 
 def build_page(params: PageParams, state: PageState) -> PageCache:
-    """Return that no quantile is computed yet."""
+    """Return a cache without any quantile."""
     n_items, n_positions = state.misses.shape
     return PageCache(
         stale=np.ones(n_items, dtype=np.int64),
@@ -112,7 +112,7 @@ def rank_page(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Compute the quantiles of items whose counts have changed, and sort by all."""
+    """Compute the quantiles of items whose counts have changed, and sort all items."""
     exponents = cache.exponents_buffer
     for item in range(cache.bound.shape[0]):
         if cache.stale[item] == 1:
@@ -141,7 +141,7 @@ def update_page(
     memo: Ints,
     clicks: Ints,
 ) -> None:
-    """Count, and note whose quantile must be computed again."""
+    """Count, and mark the quantiles that must be computed again."""
     _count_page(params, state, None, ranking, memo, clicks)
     for item in ranking:
         cache.stale[item] = 1

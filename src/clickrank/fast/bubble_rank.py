@@ -1,6 +1,6 @@
-"""BubbleRank, fast: neighbours are looked at only once a pair is certain.
+"""BubbleRank, fast: neighbours are compared only after a pair has become certain.
 
-Between other neighbours nothing changes that calls for an exchange. A round takes O(n_positions),
+Between other neighbours nothing changes that could cause an exchange. A round takes O(n_positions),
 and O(n_items) when a pair becomes certain.
 """
 
@@ -21,16 +21,16 @@ from clickrank.policies.registration import register_fast
 
 
 class Cache(NamedTuple):
-    """How many items may come onto the page, and whether the base list may change."""
+    """How many items may move onto the page, and whether the base list may change."""
 
-    lists_since_feedback: IntParticle  # (1,), as of the plain kernels
+    lists_since_feedback: IntParticle  # (1,), as in the plain kernels
     candidates: Ints  # (1,), items below the page that may be better than its last one
-    unsettled: Ints  # (1,), whether the last pass exchanged items, so the next one may too
-    worse_buffer: Ints  # (n_items,), items below the page that are surely worse
+    unsettled: Ints  # (1,), whether the last pass exchanged items, so that the next one may too
+    worse_buffer: Ints  # (n_items,), items below the page that are worse with confidence
 
 
 def build(params: Params, state: State) -> Cache:
-    """Count the candidates; whether the last pass exchanged items is not known."""
+    """Count the candidates; whether the last pass exchanged items is unknown."""
     return Cache(
         lists_since_feedback=np.zeros(1, dtype=np.int64),
         candidates=np.full(1, count_candidates(params, state), dtype=np.int64),
@@ -48,7 +48,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Show every other pair of neighbours in random order, unless the upper is surely better."""
+    """Show every other pair of neighbours in random order, unless the upper item is better."""
     n_positions = ranking.shape[0]
     for position in range(n_positions):
         memo[position] = 0
@@ -95,14 +95,14 @@ def update(
             certain |= _count(state.wins, params.width, ranking[winner], ranking[loser])
     if memo[last] != 0 and clicks[last] == 1:
         certain |= _count(state.wins, params.width, ranking[last], memo[last] - 1)
-    # Nothing else can call for an exchange: between other neighbours nothing has changed.
+    # Nothing else can cause an exchange: between other neighbours nothing has changed.
     if certain or cache.unsettled[0] == 1:
         _bubble(state.base, state.wins, params.width, cache, ranking.shape[0])
 
 
 @lean_kernel
 def _count(wins: Ints, width: float, winner: int, loser: int) -> bool:
-    """Count a pair; return whether it is certain which item is better, or was so before."""
+    """Count a pair; return whether it is certain which item is better, now or already before."""
     before = confidently_better(wins, width, loser, winner)
     wins[winner, loser] += 1
     return bool(before or confidently_better(wins, width, winner, loser))
@@ -110,7 +110,7 @@ def _count(wins: Ints, width: float, winner: int, loser: int) -> bool:
 
 @lean_kernel
 def _bubble(base: Ints, wins: Ints, width: float, cache: Cache, n_positions: int) -> None:
-    """Exchange neighbours of which the lower is surely better, in one pass; then the last item."""
+    """Exchange neighbours if the lower one is better, in one pass; then exchange the last item."""
     n_items = base.shape[0]
     cache.unsettled[0] = 0
     for upper in range(n_positions - 1):
@@ -133,7 +133,7 @@ def _bubble(base: Ints, wins: Ints, width: float, cache: Cache, n_positions: int
         base[better] = last
         last = base[n_positions - 1]
         cache.unsettled[0] = 1
-    # Below the page those that may be better than the last one come first, in order.
+    # Below the page, items that may be better than the last one come first, in order.
     to = n_positions
     size = 0
     for place in range(n_positions, n_items):

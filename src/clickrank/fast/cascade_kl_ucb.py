@@ -1,7 +1,7 @@
-"""CascadeKL-UCB, fast: an index is computed only for items whose order its bounds leave open.
+"""CascadeKL-UCB, fast: computes an index only if bounds do not determine the order.
 
-A round solves the equation for the items that were looked at, and for the few others that bounds
-cannot separate from one in the list; otherwise it takes O(n_items) comparisons.
+A round solves the equation for the examined items, and for the few others that bounds cannot
+separate from an item of the list; otherwise it takes O(n_items) comparisons.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._core.arrays import Ints
-from clickrank.fast._shared.kept_indices import forget
+from clickrank.fast._shared.kl_index_cache import forget
 from clickrank.fast._shared.kl_ranking import KLRanking, no_ranking, rank_by_index
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.observation import FIRST_CLICK, positions_seen
@@ -41,13 +41,13 @@ def rank(
 def update(
     params: Params, state: State, cache: KLRanking, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count what was looked at, and forget the indices of these items."""
+    """Count the examined items, and forget their indices."""
     state.rounds[0] += 1
     for position in range(positions_seen(FIRST_CLICK, clicks)):
         item, click = ranking[position], clicks[position]
         state.clicks[item] += click
         state.misses[item] += 1 - click
-        forget(cache.kept, item)
+        forget(cache.indices, item)
 
 
 register_fast(CascadeKLUCB, State, KLRanking, build, rank, update, lean=True, candidates=True)

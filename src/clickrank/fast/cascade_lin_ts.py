@@ -1,7 +1,7 @@
-"""CascadeLinTS, fast: items that cannot reach the list are left out, see `near_items`.
+"""CascadeLinTS, fast: leaves out items that cannot reach the list, see `near_items`.
 
-A round costs O(d³), and O(d) for each item that may reach the list: a small part of a large
-catalogue but for the first rounds, as bounds show.
+A round costs O(d³), and O(d) per item that may reach the list. By the bounds this is a small part
+of a large catalogue, except in the first rounds.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from clickrank.policies.registration import register_fast
 
 
 def build(params: Params, state: State) -> Cache:
-    """Return a cache in which no items were chosen yet."""
-    # The square of a draw's distance has as many degrees of freedom as there are features.
+    """Return a cache without near items."""
+    # The squared distance of a draw has as many degrees of freedom as there are features.
     budget = math.sqrt(state.response.size) + 3.0
     return no_near_items(params.features, params.n_positions, 0.0, math.inf, budget)
 
@@ -45,7 +45,7 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Add the items looked at to M, and the one clicked to B."""
+    """Add the examined items to M, and the clicked one to B."""
     observe(params.features, params.precision, state.gram, state.response, ranking, clicks)
 
 

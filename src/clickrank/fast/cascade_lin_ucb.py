@@ -1,7 +1,7 @@
-"""CascadeLinUCB, fast: items that cannot reach the list are left out, see `near_items`.
+"""CascadeLinUCB, fast: leaves out items that cannot reach the list, see `near_items`.
 
-A round costs O(d³), and O(d²) for each item that may reach the list: a small part of a large
-catalogue but for the first rounds, as bounds show.
+A round costs O(d³), and O(d²) per item that may reach the list. By the bounds this is a small part
+of a large catalogue, except in the first rounds.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from clickrank.policies.cascade_lin_ucb import CascadeLinUCB, Params, State
 from clickrank.policies.contract import Request
 from clickrank.policies.registration import register_fast
 
-#: ‖θ - θ₀‖ within which the near items stay: see `near_items`.
+#: The near items stay valid while ‖θ - θ₀‖ is at most this: see `near_items`.
 _BUDGET = 0.5
 
 
 def build(params: Params, state: State) -> Cache:
-    """Return a cache in which no items were chosen yet."""
+    """Return a cache without near items."""
     constants = params.width, params.limit, _BUDGET, params.squared
     return no_near_items(params.features, params.n_positions, *constants)
 
@@ -47,7 +47,7 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Add the items looked at to M, and the one clicked to B."""
+    """Add the examined items to M, and the clicked one to B."""
     observe(params.features, params.precision, state.gram, state.response, ranking, clicks)
 
 

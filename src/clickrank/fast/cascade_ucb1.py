@@ -1,4 +1,4 @@
-"""CascadeUCB1, fast: sorts only the items that enter the list.
+"""CascadeUCB1, fast: sorts only the items that may enter the list.
 
 The two terms of a bound that depend on the item change only with its counts.
 """
@@ -24,7 +24,7 @@ class Cache(NamedTuple):
     mean: Floats  # (n_items,), ŵ(e); infinite before the first view
     width: Floats  # (n_items,), 1/√T(e); 0 before the first view
     bound: Floats  # (n_items,), U_t(e)
-    best: Ints  # (n_positions,), items by decreasing bound, tied ones by number
+    best: Ints  # (n_positions,), items by decreasing bound, ties by number
     items_buffer: Ints  # (2, n_items); this and the next: see `contenders`
     ceilings_buffer: Floats  # (n_positions,)
 
@@ -67,7 +67,7 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count down to the first click, and renew the terms of the items looked at."""
+    """Count down to the first click, and update the terms of the examined items."""
     state.rounds[0] += 1
     for position in range(positions_seen(FIRST_CLICK, clicks)):
         item = ranking[position]

@@ -1,4 +1,4 @@
-"""CombUCB1, fast: means and widths change only with an item's counts, and the list rarely.
+"""CombUCB1, fast: means and widths change only with the counts of an item, and the list rarely.
 
 A round checks that no exchange of items improves the last list, O(n_positions³); only if one does,
 it solves the assignment problem, O(n_positions² · n_items).
@@ -25,9 +25,9 @@ _count = inline_kernel(count)
 
 
 class Cache(NamedTuple):
-    """The terms of each bound, and the list last found best."""
+    """The terms of each bound, and the best list of the last round."""
 
-    unstarted: Ints  # (1,), items never shown at the first position: rotations to play
+    unstarted: Ints  # (1,), items never shown at the first position: rotations left to show
     mean: Floats  # (n_items, n_positions), ρ̂_ik
     width: Floats  # (n_items, n_positions), 1/√T_ik
     best: Ints  # (n_positions,), the list that was best in the last round
@@ -79,7 +79,7 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count clicks and misses, and renew the terms of the cells shown."""
+    """Count clicks and misses, and update the terms of the cells shown."""
     first = ranking[0]
     cache.unstarted[0] -= state.clicks[first, 0] + state.misses[first, 0] == 0
     _count(params, state, None, ranking, memo, clicks)

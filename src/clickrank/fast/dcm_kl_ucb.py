@@ -1,7 +1,7 @@
-"""dcmKL-UCB, fast: an index is computed only for items whose order its bounds leave open.
+"""dcmKL-UCB, fast: computes an index only if bounds do not determine the order.
 
-A round solves the equation for the items that were looked at, and for the few others that bounds
-cannot separate from one in the list; otherwise it takes O(n_items) comparisons.
+A round solves the equation for the examined items, and for the few others that bounds cannot
+separate from an item of the list; otherwise it takes O(n_items) comparisons.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._core.arrays import Ints
-from clickrank.fast._shared.kept_indices import forget
+from clickrank.fast._shared.kl_index_cache import forget
 from clickrank.fast._shared.kl_ranking import KLRanking, no_ranking, rank_by_index
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.observation import positions_seen
@@ -22,7 +22,7 @@ from clickrank.rankings.selection import place, prominence
 
 
 class Cache(NamedTuple):
-    """What is known of the indices, and where the best items go."""
+    """The known indices, and the order of positions."""
 
     last: KLRanking
     order: Ints  # (n_positions,), positions by decreasing satisfaction
@@ -54,13 +54,13 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count what was looked at, and forget the indices of these items."""
+    """Count the examined items, and forget their indices."""
     state.rounds[0] += 1
     for position in range(positions_seen(params.rule, clicks)):
         item, click = ranking[position], clicks[position]
         state.clicks[item] += click
         state.misses[item] += 1 - click
-        forget(cache.last.kept, item)
+        forget(cache.last.indices, item)
 
 
 register_fast(DCMKLUCB, State, Cache, build, rank, update, lean=True, candidates=True)

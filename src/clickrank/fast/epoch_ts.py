@@ -16,7 +16,7 @@ from clickrank.rankings.selection import place, renew_top_k
 
 
 class Cache(NamedTuple):
-    """The constants of the draws, and the draws last sorted by."""
+    """The constants of the draws, and the last draws."""
 
     wins: Floats  # (n_items, 2), constants of a Gamma draw of shape 1 + N_j
     losses: Floats  # (n_items, 2), constants of a Gamma draw of shape Λ_j²/Σ λ²
@@ -42,7 +42,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Show the epoch's list, or begin an epoch with the items of the largest draws."""
+    """Show the epoch's list, or begin an epoch with the items that have the largest draws."""
     if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
     for item in range(cache.draws.shape[0]):
@@ -56,7 +56,7 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count, and renew the constants of the items counted."""
+    """Count, and update the constants of the items counted."""
     ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]

@@ -23,16 +23,16 @@ _count = inline_kernel(count)
 
 
 class Cache(NamedTuple):
-    """The mode of the posterior, and the draws last sorted by."""
+    """The mode of the posterior, and the last draws."""
 
-    stale: Ints  # (1,), 1 if the mode is not that of the counts
-    log_attraction: Floats  # (n_items,), log α at the mode; where the next search starts
-    log_bias: Floats  # (n_positions,), log λ at the mode; likewise
+    stale: Ints  # (1,), 1 if the mode does not match the counts
+    log_attraction: Floats  # (n_items,), log α at the mode, where the next search starts
+    log_bias: Floats  # (n_positions,), log λ at the mode, where the next search starts
     drawn_log_bias: Floats  # (n_positions,), one draw of log λ
     draws: Floats  # (n_items,), one draw of each attraction given the biases
     best: Ints  # (n_positions,), items by decreasing draw
     order: Ints  # (n_positions,), positions by decreasing drawn bias
-    tables: Tables  # the counts as numbers to calculate with, and work space
+    tables: Tables  # the counts as floats, and buffers
 
 
 def build(params: Params, state: State) -> Cache:
@@ -91,7 +91,7 @@ def _find_mode(params: Params, state: State, cache: Cache) -> None:
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count, and mark the mode as old."""
+    """Count, and mark the mode as stale."""
     _count(params, state, None, ranking, memo, clicks)
     cache.stale[0] = 1
 

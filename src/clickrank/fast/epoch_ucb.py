@@ -1,7 +1,7 @@
 """Epoch-UCB, fast: the terms of an index change only with the counts of its item.
 
-A new epoch takes a logarithm and two roots for all items together, and compares the last list with
-the items that may enter it instead of sorting all. `EpochUCBW` runs the same kernels.
+A new epoch takes one logarithm and two roots for all items together, and compares the last list
+with the items that may enter it instead of sorting all. `EpochUCBW` runs the same kernels.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from clickrank.rankings.selection import contenders, draw_entered, enter
 
 
 class Cache(NamedTuple):
-    """The terms of each index, and the list last found."""
+    """The terms of each index, and the last list."""
 
     mean: Floats  # (n_items,), ᾱ_j; infinite before the first complete epoch
     share: Floats  # (n_items,), 1/Λ_j; 0 before it
     width: Floats  # (n_items,), √(min(1, 2ᾱ_j)/Λ_j); 0 before it
     bound: Floats  # (n_items,), the index
-    best: Ints  # (n_positions,), items by decreasing index, tied ones by number
+    best: Ints  # (n_positions,), items by decreasing index, ties by number
     item_buffer: Ints  # (2, n_items); this and the next: see `contenders`
     position_buffer: Floats  # (n_positions,)
 
@@ -60,7 +60,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Show the epoch's list, or begin an epoch with the items of the largest indices."""
+    """Show the epoch's list, or begin an epoch with the items that have the largest indices."""
     if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
     number = state.epoch[0] + 1.0
@@ -84,7 +84,7 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count, and renew the terms of the items counted."""
+    """Count, and update the terms of the items counted."""
     ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]

@@ -1,7 +1,7 @@
 """Epoch-UCB for unknown biases, fast: a fit starts from the last one, and takes a few steps.
 
 Indices and biases are computed once for all lists between two updates. They are rounded, so that
-they are the same from any start. `EpochUCBStar` runs the same kernels.
+they do not depend on the start of the fit. `EpochUCBStar` runs the same kernels.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _count = inline_kernel(count)
 
 
 class Cache(NamedTuple):
-    """The estimates, and what lists are sorted by."""
+    """The estimates, and the values by which lists are sorted."""
 
-    stale: Ints  # (1,), 1 if the estimates are not those of the counts
-    log_attraction: Floats  # (n_items,), log α; where the next fit starts
-    log_bias: Floats  # (n_positions,), log λ; likewise
+    stale: Ints  # (1,), 1 if the estimates do not match the counts
+    log_attraction: Floats  # (n_items,), log α, where the next fit starts
+    log_bias: Floats  # (n_positions,), log λ, where the next fit starts
     squares: Floats  # (n_items,), β²
     bound: Floats  # (n_items,), the index
     rounded_log_bias: Floats  # (n_positions,), log λ, equal where biases count as equal
     best: Ints  # (n_positions,), items by decreasing index
     order: Ints  # (n_positions,), positions by decreasing λ
-    tables: Tables  # the counts as numbers to calculate with, and work space
+    tables: Tables  # the counts as floats, and buffers
 
 
 def build(params: Params, state: State) -> Cache:
@@ -65,7 +65,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Show the epoch's list, or begin an epoch with the items of the largest indices."""
+    """Show the epoch's list, or begin an epoch with the items that have the largest indices."""
     if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
     if cache.stale[0] == 1:
@@ -102,7 +102,7 @@ def _estimate(params: Params, state: State, cache: Cache) -> None:
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count, and mark the estimates as old."""
+    """Count, and mark the estimates as stale."""
     _count(params, state, None, ranking, memo, clicks)
     cache.stale[0] = 1
 

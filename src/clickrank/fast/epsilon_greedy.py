@@ -1,7 +1,7 @@
-"""ε_n-greedy, fast: click rates are kept, and the fit starts from the one of the last round.
+"""ε_n-greedy, fast: stores the click rates, and starts each fit from that of the last round.
 
 The leading vector of the rates changes little from round to round, so that few multiplications find
-it from the last one; rounded, it is the same from any start (see `clickrank.numerics.rank_one`).
+it from the last one. Rounded, it does not depend on the start (see `clickrank.numerics.rank_one`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _count = inline_kernel(count)
 class Cache(NamedTuple):
     """Click rates, and the last rank-one fit of them."""
 
-    rates: Floats  # (n_items, n_positions), clicks / views, 0 without a view
-    start: Floats  # (n_positions,), where the search of the leading vector begins
+    rates: Floats  # (n_items, n_positions), clicks / views; without views it is 0
+    start: Floats  # (n_positions,), where the search for the leading vector begins
     attraction: Floats  # (n_items,), θ̂ up to a factor
     examination: Floats  # (n_positions,), κ̂ up to a factor
     best: Ints  # (n_positions,), items by decreasing θ̂
@@ -36,7 +36,7 @@ class Cache(NamedTuple):
     powers_buffer: Floats  # (2, n_positions, n_positions), see `leading_vector`
     replaced_buffer: Ints  # (n_positions,), 1 where a random item is shown, else 0
     pool_buffer: Ints  # (n_items,), in its first places the items that may be drawn
-    kept_buffer: Ints  # (n_items,), 1 for items of the list that stay, else 0; 0 between rounds
+    unchanged_buffer: Ints  # (n_items,), 1 for items that stay in the list; 0 between rounds
 
 
 def build(params: Params, state: State) -> Cache:
@@ -56,7 +56,7 @@ def build(params: Params, state: State) -> Cache:
         powers_buffer=np.zeros((2, n_positions, n_positions)),
         replaced_buffer=np.zeros(n_positions, dtype=np.int64),
         pool_buffer=np.zeros(n_items, dtype=np.int64),
-        kept_buffer=np.zeros(n_items, dtype=np.int64),
+        unchanged_buffer=np.zeros(n_items, dtype=np.int64),
     )
 
 
@@ -69,7 +69,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Fit the rates unless all positions are replaced, and replace only if any is."""
+    """Fit the rates unless all positions are replaced, and replace items if necessary."""
     n_positions = ranking.shape[0]
     epsilon = params.exploration / (state.rounds[0] + 1.0)
     changes = 0
@@ -107,8 +107,8 @@ def _fit(cache: Cache) -> None:
 
 @lean_kernel
 def _replace(cache: Cache, rng: np.random.Generator, ranking: Ints) -> None:
-    """Fill the positions to be replaced with items that are at none of the others."""
-    kept, pool, replaced = cache.kept_buffer, cache.pool_buffer, cache.replaced_buffer
+    """Fill the positions to be replaced with items that are not in the rest of the list."""
+    kept, pool, replaced = cache.unchanged_buffer, cache.pool_buffer, cache.replaced_buffer
     for position in range(ranking.shape[0]):
         if replaced[position] == 0:
             kept[ranking[position]] = 1
@@ -128,7 +128,7 @@ def _replace(cache: Cache, rng: np.random.Generator, ranking: Ints) -> None:
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count, and renew the rates of the items shown."""
+    """Count, and update the rates of the items shown."""
     _count(params, state, None, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]

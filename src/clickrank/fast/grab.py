@@ -1,8 +1,8 @@
-"""GRAB, fast: a leader that is kept while it must lead, and few indices computed.
+"""GRAB, fast: stores the leader while no other list can lead, and computes few indices.
 
-A round looks at n_items - 1 neighbours and computes the indices, a few at most, that bounds leave
-open. The leader is found again, O(n_positions² · n_items), when the changes since the last time
-could add up to another one.
+A round compares n_items - 1 neighbours and computes only the indices, a few at most, that bounds
+leave open. The leader is found again, O(n_positions² · n_items), when the changes since the last
+time could add up to another one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Play the leader in every n_items-th of its rounds, else the best list next to it."""
+    """Show the leader in every n_items-th of its rounds, else the best list next to it."""
     find_leader(cache, rng)
     copy(cache.best, memo)
     rounds_led = count_of(state.keys, state.times, hash_of_list(cache.best, cache.labels))
@@ -46,8 +46,8 @@ def _list_neighbours(cache: Cache, rng: np.random.Generator) -> None:
     n_items, n_positions = cache.mean.shape
     order = cache.order_buffer
     for position in range(n_positions):
-        cache.own_buffer[position] = cache.mean[cache.best[position], position]
-    top_k(cache.own_buffer, rng, order)
+        cache.leader_buffer[position] = cache.mean[cache.best[position], position]
+    top_k(cache.leader_buffer, rng, order)
     for k in range(n_positions - 1):
         cache.neighbours_buffer[k, 0] = order[k]
         cache.neighbours_buffer[k, 1] = -1 - order[k + 1]

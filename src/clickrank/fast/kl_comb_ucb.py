@@ -1,8 +1,8 @@
-"""KL-CombUCB, fast: upper bounds stand in for most of the indices.
+"""KL-CombUCB, fast: upper bounds replace most of the indices.
 
-The list that is best by the bounds is best by the indices once its own indices are computed. So a
-round computes a few indices more than those of the last list, and the list is exactly that of all
-indices.
+The list that is best by the bounds is best by the indices once its own indices are computed. A
+round therefore computes few more indices than those of the last list, and the result is exactly
+that of computing all indices.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel
 from clickrank._core.arrays import Floats, Ints
-from clickrank.fast._shared.kept_indices import NEVER, KLIndices, bound, forget, index, no_indices
+from clickrank.fast._shared.kl_index_cache import NEVER, KLIndices, bound, forget, index, no_indices
 from clickrank.numerics.assignment import TIE, assignment_buffers, break_ties, optimise
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.rotation import rotate
@@ -22,15 +22,15 @@ from clickrank.policies.kl_comb_ucb import KLCombUCB, Params, State
 from clickrank.policies.registration import register_fast
 from clickrank.rankings.selection import copy
 
-# Leads below this may come from the difference between bounds and indices.
+# Leads below this may be caused by the difference between bounds and indices.
 CLOSE = 1e-7
 
 
 class Cache(NamedTuple):
-    """Indices where they are known, and the list last found best."""
+    """The known indices, and the best list of the last round."""
 
-    unstarted: Ints  # (1,), items never shown at the first position: rotations to play
-    kept: KLIndices  # (n_items, n_positions), b_ik(t) when last computed
+    unstarted: Ints  # (1,), items never shown at the first position: rotations left to show
+    indices: KLIndices  # (n_items, n_positions), b_ik(t) when last computed
     best: Ints  # (n_positions,), the list that was best in the last round
     bounds_buffer: Floats  # (n_items, n_positions), b_ik(t) or a number above it
     room_buffer: Floats  # (5, n_items); this and the next two: see `assign`
@@ -39,13 +39,13 @@ class Cache(NamedTuple):
 
 
 def build(params: Params, state: State) -> Cache:
-    """Count the rotations to play; indices are computed when they are needed."""
+    """Count the rotations left to show; indices are computed when they are needed."""
     n_items, n_positions = state.clicks.shape
     unstarted = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
     work = assignment_buffers(n_items, n_positions)
     return Cache(
         unstarted=np.full(1, unstarted, dtype=np.int64),
-        kept=no_indices((n_items, n_positions)),
+        indices=no_indices((n_items, n_positions)),
         best=work["best"],
         bounds_buffer=np.zeros((n_items, n_positions)),
         room_buffer=work["float_buffer"],
@@ -63,18 +63,18 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Show each rotation once, then the best list, of which all indices are computed."""
+    """Show each rotation once, then the best list, all of whose indices are computed."""
     if cache.unstarted[0] > 0:
         rotate(state.clicks, state.misses, cache.unstarted[0], rng, ranking)
         return
     delta = exploration_budget(state.rounds[0] + 1.0)
-    kept, bounds = cache.kept, cache.bounds_buffer
+    indices, bounds = cache.indices, cache.bounds_buffer
     n_items, n_positions = bounds.shape
     for item in range(n_items):
         for position in range(n_positions):
-            if kept.delta[item, position] == NEVER:
-                index(kept, state.clicks, state.misses, (item, position), delta)
-            bounds[item, position] = bound(kept, (item, position), delta)
+            if indices.delta[item, position] == NEVER:
+                index(indices, state.clicks, state.misses, (item, position), delta)
+            bounds[item, position] = bound(indices, (item, position), delta)
     lead = 0.0
     computed = True
     while computed:
@@ -96,17 +96,17 @@ def rank(
 
 @inline_kernel
 def _compute(state: State, cache: Cache, item: int, position: int, delta: float) -> bool:
-    """Replace the bound of a cell by its index; returns whether it was not yet known."""
+    """Replace the bound of a cell by its index; return whether it was unknown before."""
     arm = item, position
-    known = cache.kept.delta[arm] == delta
-    cache.bounds_buffer[arm] = index(cache.kept, state.clicks, state.misses, arm, delta)
+    known = cache.indices.delta[arm] == delta
+    cache.bounds_buffer[arm] = index(cache.indices, state.clicks, state.misses, arm, delta)
     return not known
 
 
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count clicks and misses; the indices of the cells shown are no longer known."""
+    """Count clicks and misses, and forget the indices of the cells shown."""
     state.rounds[0] += 1
     first = ranking[0]
     cache.unstarted[0] -= state.clicks[first, 0] + state.misses[first, 0] == 0
@@ -114,7 +114,7 @@ def update(
         item = ranking[position]
         state.clicks[item, position] += clicks[position]
         state.misses[item, position] += 1 - clicks[position]
-        forget(cache.kept, (item, position))
+        forget(cache.indices, (item, position))
 
 
 register_fast(KLCombUCB, State, Cache, build, rank, update, lean=True)

@@ -22,7 +22,7 @@ from clickrank.rankings.selection import copy
 
 
 class Cache(NamedTuple):
-    """The terms of each index, and the list last found best."""
+    """The terms of each index, and the last list."""
 
     mean: Floats  # (n_items, n_positions), γ̄_jk; infinite before the first complete epoch
     share: Floats  # (n_items, n_positions), 1/Ñ_jk; 0 before it
@@ -64,7 +64,7 @@ def rank(
 def _begin_epoch(
     params: Params, state: State, cache: Cache, rng: np.random.Generator, ranking: Ints
 ) -> None:
-    """Write the list of the largest sum of indices."""
+    """Write the list with the largest sum of indices."""
     number = state.epoch[0] + 1.0
     level = params.exploration * max(0.0, math.log(params.half * number * number))
     root = math.sqrt(level)
@@ -89,7 +89,7 @@ def _begin_epoch(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count, and renew the terms of the cells counted."""
+    """Count, and update the terms of the cells counted."""
     ended = ends_epoch(state.epoch, state.begun, state.current, ranking, memo, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]

@@ -1,8 +1,8 @@
-"""PB-MHB, fast: most candidates are refused by a bound, and logarithms are kept.
+"""PB-MHB, fast: a bound refuses most candidates, and logarithms are stored.
 
-The posterior of a candidate x' takes one logarithm for each miss count, but by Jensen's inequality
-it is at most S log x' + F log(1 - x' Σ_j F_j w_j / F), F = Σ_j F_j, and most candidates are so bad
-that this refuses them. The logarithms of the present particle are kept from round to round.
+The posterior of a candidate x' takes one logarithm per miss count. By Jensen's inequality it is at
+most S log x' + F log(1 - x' Σ_j F_j w_j / F), F = Σ_j F_j, and most candidates are so bad that this
+bound refuses them. The logarithms of the present particle are kept from round to round.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from clickrank.policies.pb_mhb import PBMHB, Params, State
 from clickrank.policies.registration import register_fast
 
 _LOG_2 = math.log(2.0)
-# Uniform numbers in (0, 1] that have 53 bits: the logarithm of the smallest is -36.74.
+# Uniform numbers in (0, 1] have 53 bits: the logarithm of the smallest is -36.74.
 _LEAST_LOG = -36.75
-# Of two sums of logarithms, more than what rounding can do to them.
+# More than the rounding error of the difference between two sums of logarithms.
 _SLACK = 1e-9
 
 
@@ -36,11 +36,11 @@ class Cache(NamedTuple):
     started: IntParticle  # (1,), 1 if there is a particle, else 0
     attraction: FloatParticle  # (n_items,), θ
     examination: FloatParticle  # (n_positions,), κ
-    logs_known: Ints  # (1,), 1 if miss_logs are those of the particle, else 0
+    logs_known: Ints  # (1,), 1 if miss_logs match the particle, else 0
     miss_logs: Floats  # (n_items, n_positions), log(1 - θ_i κ_k)
     item_clicks: Ints  # (n_items,), S_i = Σ_k S_ik
     position_clicks: Ints  # (n_positions,), S_k = Σ_i S_ik
-    logs_buffer: Floats  # (n_items,), such logarithms of a candidate
+    logs_buffer: Floats  # (n_items,), the logarithms for a candidate
 
 
 def build(params: Params, state: State) -> Cache:
@@ -64,7 +64,7 @@ def score(
     items: Floats,
     positions: Floats,
 ) -> None:
-    """Let the particle take m steps, and write its θ and κ."""
+    """Move the particle by m steps, and write its θ and κ."""
     theta, kappa = cache.attraction, cache.examination
     if cache.logs_known[0] == 0 or cache.started[0] == 0 or params.random_start == 1:
         _begin(params, state, cache, rng)
@@ -93,12 +93,12 @@ def _begin(params: Params, state: State, cache: Cache, rng: np.random.Generator)
 def _step(
     params: Params, deviation: float, state: State, cache: Cache, rng: np.random.Generator
 ) -> None:
-    """Move each θ_i and then each κ_k but that which is 1, once."""
+    """Move each θ_i once, and then each κ_k except the one that is fixed at 1."""
     theta, kappa, logs = cache.attraction, cache.examination, cache.miss_logs
     clicks, misses = state.clicks, state.misses
-    # A bound of the truncated Gaussian's correction, which is needed itself for few candidates: a
-    # mean at the edge loses half of the mass, and the logarithm of the mass has a slope of at most
-    # 1/2 in μ/σ², as the mean of the truncated distribution is between μ and 1/2.
+    # A bound of the correction of the truncated Gaussian, which is itself needed for few
+    # candidates: a mean at the edge loses half of the mass, and the logarithm of the mass has a
+    # slope of at most 1/2 in μ/σ², as the mean of the truncated distribution is between μ and 1/2.
     most = min(_LOG_2, 0.5 / (deviation * deviation))
     for i in range(theta.shape[0]):
         prior = params.prior_clicks[i], params.prior_misses[i]
@@ -138,7 +138,7 @@ def _move(
 ) -> float:
     """Return x or, if it is accepted, a candidate; then ``logs`` become log(1 - x' w_j).
 
-    ``total`` are all clicks, the prior's too.
+    ``total`` counts all clicks, including those of the prior.
     """
     now, missed, weighted = 0.0, prior[1], float(prior[1])
     if prior[1] > 0:
@@ -182,7 +182,7 @@ def _luck_needed(
     correction: float,
     rng: np.random.Generator,
 ) -> float:
-    """Return what the logarithm of the acceptance ratio must exceed; infinity if it cannot.
+    """Return the threshold for the logarithm of the acceptance ratio; infinity if unreachable.
 
     A candidate of 0 is refused. ``now`` is Σ_j F_j log(1 - x w_j), ``missed`` is F = Σ_j F_j and
     ``weighted`` is Σ_j F_j w_j. By Jensen's inequality,
@@ -215,7 +215,7 @@ def _cross(
     cache: Cache,
     rng: np.random.Generator,
 ) -> None:
-    """Do what `cross` does, with the logarithms that are kept."""
+    """Move κ_k as `cross` does, and update the stored logarithms."""
     theta, kappa, logs = cache.attraction, cache.examination, cache.miss_logs
     misses = state.misses
     n_items, n_positions = logs.shape

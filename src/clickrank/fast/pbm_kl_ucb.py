@@ -1,4 +1,4 @@
-"""PBM-KL-UCB, fast: solves eq. 7 only for items that may belong into the list.
+"""PBM-KL-UCB, fast: solves eq. 7 only for items that may belong in the list.
 
 These are the items just shown, and the few others whose tangent bound reaches the list (U is
 concave in δ); the others take one comparison each.
@@ -13,7 +13,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel
 from clickrank._core.arrays import Floats, Ints
-from clickrank.fast._shared.kept_indices import (
+from clickrank.fast._shared.kl_index_cache import (
     NEVER,
     KLIndices,
     bound,
@@ -29,10 +29,10 @@ from clickrank.rankings.selection import kth_largest, place, prominence, renew_t
 
 
 class Cache(NamedTuple):
-    """What is known of the indices, and the last list."""
+    """The known indices, and the last list."""
 
-    kept: KLIndices  # (n_items,), U_k when last computed
-    score: Floats  # (n_items,), U_k now, or a bound on it below the list's indices
+    indices: KLIndices  # (n_items,), U_k when last computed
+    score: Floats  # (n_items,), U_k now, or a bound of it that is below the indices of the list
     best: Ints  # (n_positions,), items by decreasing score
     order: Ints  # (n_positions,), positions by decreasing examination
     largest_buffer: Floats  # (n_positions,), for kth_largest
@@ -42,7 +42,7 @@ def build(params: Params, state: State) -> Cache:
     """Return a cache without any index."""
     n_items, n_positions = state.clicks.shape
     return Cache(
-        kept=no_indices(n_items),
+        indices=no_indices(n_items),
         score=np.zeros(n_items),
         best=np.zeros(n_positions, dtype=np.int64),
         order=prominence(params.examination),
@@ -59,16 +59,16 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Sort by the index, or by a bound on it where it cannot matter."""
+    """Sort by the index, or by a bound of it where the index cannot matter."""
     delta = params.exploration * math.log(state.rounds[0] + 1.0)
-    kept, n_items = cache.kept, cache.score.shape[0]
+    indices, n_items = cache.indices, cache.score.shape[0]
     for item in range(n_items):
-        if kept.delta[item] == NEVER:
+        if indices.delta[item] == NEVER:
             _index(params, state, cache, item, delta)
-    # Indices only grow with δ: old ones are lower bounds, but for rounding.
-    needed = kth_largest(kept.value, cache.largest_buffer) - SLACK
+    # Indices only grow with δ: old ones are lower bounds, except for rounding errors.
+    needed = kth_largest(indices.value, cache.largest_buffer) - SLACK
     for item in range(n_items):
-        cache.score[item] = bound(kept, item, delta)
+        cache.score[item] = bound(indices, item, delta)
         if cache.score[item] >= needed:
             cache.score[item] = _index(params, state, cache, item, delta)
     renew_top_k(cache.score, rng, cache.best)
@@ -78,7 +78,7 @@ def rank(
 @inline_kernel
 def _index(params: Params, state: State, cache: Cache, item: int, delta: float) -> float:
     counts = state.clicks, state.misses
-    return index_over_positions(cache.kept, *counts, params.examination, item, delta)
+    return index_over_positions(cache.indices, *counts, params.examination, item, delta)
 
 
 def update(
@@ -90,7 +90,7 @@ def update(
         item = ranking[position]
         state.clicks[item, position] += clicks[position]
         state.misses[item, position] += 1 - clicks[position]
-        forget(cache.kept, item)
+        forget(cache.indices, item)
 
 
 register_fast(PBMKLUCB, State, Cache, build, rank, update, lean=True)

@@ -1,7 +1,7 @@
 """PBM-PIE, fast: eq. 7 is rarely solved.
 
-An index is needed only on one side or the other of a threshold; its tangent in δ decides that
-unless they are close. So a round takes O(n_items) comparisons, and little more.
+Only the comparison of an index with a threshold is needed, and its tangent in δ decides this unless
+they are close. A round takes O(n_items) comparisons, and little more.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._core.arrays import Floats, Ints
-from clickrank.fast._shared.kept_indices import (
+from clickrank.fast._shared.kl_index_cache import (
     NEVER,
     KLIndices,
     bound,
@@ -29,10 +29,10 @@ from clickrank.rankings.selection import place, renew_top_k
 
 
 class Cache(NamedTuple):
-    """Estimates, the leaders, and the indices where they are known."""
+    """Estimates, the leaders, and the known indices."""
 
-    kept: KLIndices  # (n_items,), U_k when last computed
-    unstarted: Ints  # (1,), items never shown at the first position: rotations to play
+    indices: KLIndices  # (n_items,), U_k when last computed
+    unstarted: Ints  # (1,), items never shown at the first position: rotations left to show
     total: Ints  # (n_items,), S_k
     mean: Floats  # (n_items,), S_k / Ñ_k
     best: Ints  # (n_positions,), the leaders
@@ -48,7 +48,7 @@ def build(params: Params, state: State) -> Cache:
     mean[seen] = total[seen] / state.seen[seen]
     unstarted = np.count_nonzero(state.clicks[:, 0] + state.misses[:, 0] == 0)
     return Cache(
-        kept=no_indices(n_items),
+        indices=no_indices(n_items),
         unstarted=np.full(1, unstarted, dtype=np.int64),
         total=total,
         mean=mean,
@@ -67,7 +67,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Show the leaders, and find B by bounds where they are enough."""
+    """Show the leaders, and find B by bounds where they are sufficient."""
     if cache.unstarted[0] > 0:
         rotate(state.clicks, state.misses, cache.unstarted[0], rng, ranking)
         return
@@ -78,21 +78,21 @@ def rank(
         cache.is_leader[item] = 1
     place(cache.best, params.prominence, ranking)
 
-    # If more rounds are played than were announced, δ grows with t again.
+    # If more rounds are played than `rounds`, δ grows with t again.
     log_t = math.log(state.rounds[0] + 1.0)
     delta = params.exploration * max(log_t, params.log_rounds)
-    kept, examination = cache.kept, params.examination
+    indices, examination = cache.indices, params.examination
     needed = cache.mean[cache.best[-1]]
     size = 0
     for item in range(cache.mean.shape[0]):
         if cache.is_leader[item] == 1:
             continue
-        if bound(kept, item, delta) < needed:
+        if bound(indices, item, delta) < needed:
             continue
-        # The index grows with δ: if the old one was enough, so is the new one.
-        enough = kept.delta[item] != NEVER and kept.value[item] - SLACK >= needed
+        # The index grows with δ: if the old one was large enough, so is the new one.
+        enough = indices.delta[item] != NEVER and indices.value[item] - SLACK >= needed
         if enough or needed <= index_over_positions(
-            kept, state.clicks, state.misses, examination, item, delta
+            indices, state.clicks, state.misses, examination, item, delta
         ):
             cache.promising_buffer[size] = item
             size += 1
@@ -103,7 +103,7 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count, renew the estimates of the items shown, and forget their indices."""
+    """Count, update the estimates of the items shown, and forget their indices."""
     state.rounds[0] += 1
     first = ranking[0]
     if state.clicks[first, 0] + state.misses[first, 0] == 0:
@@ -112,7 +112,7 @@ def update(
         item, click = ranking[position], clicks[position]
         state.clicks[item, position] += click
         state.misses[item, position] += 1 - click
-        forget(cache.kept, item)
+        forget(cache.indices, item)
         state.seen[item] += params.examination[position]
         cache.total[item] += click
         cache.mean[item] = cache.total[item] / state.seen[item]

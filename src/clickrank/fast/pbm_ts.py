@@ -1,6 +1,6 @@
-"""PBM-TS, fast: a hat changes only with its item's counts, so only those just shown are built.
+"""PBM-TS, fast: builds only the hats of items just shown, as a hat changes with the counts only.
 
-Building one takes O(n_positions); half of the draws from it need no logarithm of the density. So a
+Building one takes O(n_positions); half of the draws from it need no logarithm of the density. A
 round takes about O(n_items + n_positions²).
 """
 
@@ -25,7 +25,7 @@ _count = inline_kernel(count)
 class Cache(NamedTuple):
     """The samplers of the posteriors."""
 
-    stale: Ints  # (n_items,), 1 where the hat is not of these counts
+    stale: Ints  # (n_items,), 1 where the hat does not match the counts
     hats: Floats  # (n_items, HAT_SIZE), see numerics.posterior_draws
     draws: Floats  # (n_items,), one draw from each posterior
     best: Ints  # (n_positions,), items by decreasing draw

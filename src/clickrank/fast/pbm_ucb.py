@@ -58,7 +58,7 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count, and renew the terms of the items shown."""
+    """Count, and update the terms of the items shown."""
     _count(params, state, None, ranking, memo, clicks)
     for item in ranking:
         cache.mean[item] = state.clicks[item] / state.seen[item]

@@ -13,7 +13,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._core.arrays import Ints
-from clickrank.fast._shared.kept_indices import (
+from clickrank.fast._shared.kl_index_cache import (
     NEVER,
     KLIndices,
     bound,
@@ -28,16 +28,16 @@ from clickrank.policies.registration import register_fast
 
 
 class Cache(NamedTuple):
-    """The indices where they are known."""
+    """The known indices."""
 
-    kept: KLIndices  # (n_arms,), when last computed
+    indices: KLIndices  # (n_arms,), when last computed
     taken_buffer: Ints  # (n_items,), 1 for the items of the list so far, else 0
 
 
 def build(params: Params, state: State) -> Cache:
     """Return a cache without any index."""
     return Cache(
-        kept=no_indices(state.clicks.shape[0]),
+        indices=no_indices(state.clicks.shape[0]),
         taken_buffer=np.zeros(params.n_items, dtype=np.int64),
     )
 
@@ -51,7 +51,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Let each bandit choose, and show a random item where its choice is shown above."""
+    """Let each bandit choose, and show a random item if its choice is shown above."""
     log_t = math.log(state.rounds[0] + 1.0)
     delta = log_t
     if params.loglog > 0.0 and log_t > 1.0:
@@ -82,21 +82,21 @@ def _choose(
     delta: float,
     rng: np.random.Generator,
 ) -> int:
-    """Return the item of the largest index among the arms of one bandit, ties at random."""
-    kept = cache.kept
-    n_arms = kept.value.shape[0]
+    """Return the item with the largest index among the arms of one bandit, ties at random."""
+    indices = cache.indices
+    n_arms = indices.value.shape[0]
     n_positions = n_arms // params.n_items
     needed = -math.inf
     for arm in range(position, n_arms, n_positions):
-        if kept.delta[arm] == NEVER:
+        if indices.delta[arm] == NEVER:
             _index(params, state, cache, arm, delta)
-        # Indices only grow with δ: an old one is a lower bound, but for rounding.
-        needed = max(needed, kept.value[arm] - SLACK)
+        # Indices only grow with δ: an old one is a lower bound, except for rounding errors.
+        needed = max(needed, indices.value[arm] - SLACK)
     choice = -1
     best = -math.inf
     ties = 0
     for arm in range(position, n_arms, n_positions):
-        if bound(kept, arm, delta) >= needed:
+        if bound(indices, arm, delta) >= needed:
             value = _index(params, state, cache, arm, delta)
             if value > best:
                 best = value
@@ -108,7 +108,7 @@ def _choose(
         skip = int(rng.random() * ties)
         while skip > 0:
             choice += 1
-            if bound(kept, choice * n_positions + position, delta) == best:
+            if bound(indices, choice * n_positions + position, delta) == best:
                 skip -= 1
     return choice
 
@@ -116,7 +116,7 @@ def _choose(
 @inline_kernel
 def _index(params: Params, state: State, cache: Cache, arm: int, delta: float) -> float:
     counts = state.clicks, state.misses
-    return index_over_positions(cache.kept, *counts, params.certain, arm, delta)
+    return index_over_positions(cache.indices, *counts, params.certain, arm, delta)
 
 
 def update(
@@ -130,7 +130,7 @@ def update(
         reward = clicks[position] if memo[position] == ranking[position] else 0
         state.clicks[arm, 0] += reward
         state.misses[arm, 0] += 1 - reward
-        forget(cache.kept, arm)
+        forget(cache.indices, arm)
 
 
 register_fast(RBAKLUCB, State, Cache, build, rank, update, lean=True)

@@ -1,6 +1,6 @@
-"""S-GRAB, fast: a leader that is kept while it must lead, and few indices computed.
+"""S-GRAB, fast: stores the leader while no other list can lead, and computes few indices.
 
-A round looks at γ neighbours; otherwise it is as fast GRAB.
+A round compares γ neighbours; the rest is as in fast GRAB.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Play the leader in every (γ + 1)-th of its rounds, else the best list next to it."""
+    """Show the leader in every (γ + 1)-th of its rounds, else the best list next to it."""
     find_leader(cache, rng)
     copy(cache.best, memo)
     rounds_led = count_of(state.keys, state.times, hash_of_list(cache.best, cache.labels))

@@ -1,8 +1,9 @@
-"""Thompson sampling, fast: what draws of an item need changes only with its counts.
+"""Thompson sampling, fast: the constants for draws of an item change only with its counts.
 
-The power of a uniform that a draw with α < 1 takes is left out for items that cannot reach the list
-anyway. Under position-based clicks the hats of the rejection samplers are kept; a draw then costs
-about four times one from a Beta, and seven times for items with β < 1 and no certain miss.
+A draw with α < 1 takes a power of a uniform number, which is left out for items that cannot reach
+the list anyway. Under position-based clicks the hats of the rejection samplers are stored; a draw
+then costs about four times one from a Beta, and seven times for items with β < 1 and no certain
+miss.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ _count_page = inline_kernel(count_page)
 
 
 class Cache(NamedTuple):
-    """What draws from the Beta posteriors need, and the last list."""
+    """The constants for draws from the Beta posteriors, and the last list."""
 
-    stale: Ints  # (n_items,), 1 where the constants are not of the present counts
+    stale: Ints  # (n_items,), 1 where the constants do not match the present counts
     constants: Floats  # (n_items, BETA_SIZE), see `set_beta_constants`
     best: Ints  # (n_positions,), distinct items; after `rank` by decreasing odds
     order: Ints  # (n_positions,), positions by decreasing satisfaction
-    odds_buffer: Floats  # (n_items,), θ_i/(1 - θ_i) of one draw, or a bound below the list's
-    uniform_buffer: Floats  # (n_items,), a power of it is missing in the odds; 1 if none
+    odds_buffer: Floats  # (n_items,), θ_i/(1 - θ_i) of one draw, or a bound below those of the list
+    uniform_buffer: Floats  # (n_items,), the odds lack a power of it; 1 if they are complete
 
 
 class PageCache(NamedTuple):
-    """What draws need where positions may go unseen, and the last list."""
+    """The constants for draws if positions may go unexamined, and the last list."""
 
-    stale: Ints  # (n_items,), 1 where the samplers are not of the present counts
+    stale: Ints  # (n_items,), 1 where the samplers do not match the present counts
     exponents: Floats  # (n_items, n_positions + 1); this and the next three: `set_page_sampler`
-    doubt: Floats  # (n_items,), misses that are not certain, weighted by examination
+    doubt: Floats  # (n_items,), uncertain misses, weighted by examination
     constants: Floats  # (n_items, BETA_SIZE)
     hats: Floats  # (n_items, HAT_SIZE)
     best: Ints  # (n_positions,), items by decreasing odds
@@ -52,7 +53,7 @@ class PageCache(NamedTuple):
 
 
 def build(params: Params, state: State) -> Cache:
-    """Return that nothing is computed yet."""
+    """Return a cache without constants."""
     n_items, n_positions = state.clicks.size, params.visibility.size
     return Cache(
         stale=np.ones(n_items, dtype=np.int64),
@@ -73,7 +74,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Draw for each item, and take powers only where they may matter."""
+    """Draw for each item, and compute powers only where they may matter."""
     odds, uniform = cache.odds_buffer, cache.uniform_buffer
     for item in range(odds.shape[0]):
         if cache.stale[item] == 1:
@@ -85,7 +86,7 @@ def rank(
             )
             cache.stale[item] = 0
         odds[item], uniform[item] = draw_odds(cache.constants, item, rng)
-    # What the items of the last list have drawn is what others must reach.
+    # Other items must reach the draws of the items of the last list.
     needed = math.inf
     for position in range(ranking.shape[0]):
         item = cache.best[position]
@@ -103,7 +104,7 @@ def rank(
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count, and note whose constants must be computed again."""
+    """Count, and mark the constants that must be computed again."""
     for position in range(positions_seen(params.rule, clicks)):
         item = ranking[position]
         state.clicks[item] += clicks[position]
@@ -112,7 +113,7 @@ def update(
 
 
 def build_page(params: PageParams, state: PageState) -> PageCache:
-    """Return that nothing is computed yet."""
+    """Return a cache without samplers."""
     n_items, n_positions = state.misses.shape
     return PageCache(
         stale=np.ones(n_items, dtype=np.int64),
@@ -135,7 +136,7 @@ def rank_page(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Draw for each item with its sampler, made again if its counts have changed."""
+    """Draw for each item with its sampler, which is made again if its counts have changed."""
     kappa = params.examination
     for item in range(cache.odds_buffer.shape[0]):
         alpha, beta = params.alpha[item] + state.clicks[item], params.beta[item]
@@ -157,7 +158,7 @@ def update_page(
     memo: Ints,
     clicks: Ints,
 ) -> None:
-    """Count, and note whose samplers must be made again."""
+    """Count, and mark the samplers that must be made again."""
     _count_page(params, state, None, ranking, memo, clicks)
     for item in ranking:
         cache.stale[item] = 1

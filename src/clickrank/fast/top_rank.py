@@ -1,8 +1,8 @@
-"""TopRank, fast: who beats whom is looked at only when a click may have decided it.
+"""TopRank, fast: compares two items only when a click may have decided which one beats the other.
 
-A click may only make its own item beat another, and not before a number of clicks on it that is
-computed from the wins; so the pairs of an item are rarely looked at, and a click usually takes
-O(1). A round takes O(n_items) to remember the partition. The first list after items are added or
+A click can only make its own item beat another, and not before a number of clicks on it that is
+computed from the wins. The pairs of an item are therefore rarely compared, and a click usually
+takes O(1). A round takes O(n_items) to store the partition. The first list after items are added or
 retired takes O(n_items²) more; in the service, while items are retired, so does each first list
 after feedback.
 """
@@ -27,15 +27,15 @@ FAR = 2**40  # clicks that no item will get
 
 
 class Cache(NamedTuple):
-    """The partition as a sorted list, and which clicks need a closer look."""
+    """The partition as a sorted list, and the clicks after which pairs must be compared."""
 
     scale: Floats  # (1,), c/δ
-    restarts: Ints  # (1,), how often all was forgotten
+    restarts: Ints  # (1,), number of restarts
     inferiors: Ints  # (n_items,), how many items i beats
     superiors: Ints  # (n_items,), how many items beat j
     block: Ints  # (n_items,), d with i in P_d, from 0
     order: Ints  # (n_items,), the items by block
-    starts: Ints  # (n_items + 1,), where each block begins in it; n_items beyond the last
+    starts: Ints  # (n_items + 1,), start of each block in the order; n_items beyond the last
     due: Ints  # (n_items,), clicks on i before which it cannot beat an item of its block
     depth_buffer: Ints  # (n_items,), the next partition
     item_buffer: Ints  # (n_items,)
@@ -43,13 +43,13 @@ class Cache(NamedTuple):
 
 
 def build(params: Params, state: PackedState) -> Cache:
-    """Divide the items; how soon they may beat others is not known."""
+    """Divide the items; how soon they may beat others is unknown."""
     block = peeled(state.beats)
     return cache_of(params, state, block, state.beats.sum(axis=1), state.beats.sum(axis=0))
 
 
 def cache_of(params: Params, state: Any, block: Ints, inferiors: Ints, superiors: Ints) -> Cache:
-    """Return a cache of a state in which each item beats, and is beaten by, that many others."""
+    """Return a cache for a state, given how many items each item beats, and is beaten by."""
     n_items = block.size
     order, starts = cut(block)
     restarts = count_restarts(params.guess, int(state.rounds[0]))
@@ -77,7 +77,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Draw a list that respects the partition, which the memo has."""
+    """Draw a list that respects the partition, and write the partition to the memo."""
     draw_compatible(cache.order, cache.starts, rng, cache.item_buffer, ranking)
     n_items = cache.block.shape[0]
     for item in range(n_items):
@@ -105,7 +105,7 @@ def update(
 
 @inline_kernel
 def is_present(block: Ints, memo: Ints) -> bool:
-    """Say whether a list is of the present partition."""
+    """Return whether a list was made for the present partition."""
     moved = 0
     for item in range(block.shape[0]):
         moved |= memo[item] ^ block[item]
@@ -114,7 +114,7 @@ def is_present(block: Ints, memo: Ints) -> bool:
 
 @inline_kernel
 def learn(state: Any, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints, present: bool) -> bool:
-    """Count the clicks on a list, and say whether to divide the items again."""
+    """Count the clicks on a list, and return whether the items must be divided again."""
     if not present:
         return _count_late(state, cache, ranking, memo, clicks)
     _count(state.clicks, cache.block, state.wins, ranking, clicks)
@@ -136,7 +136,7 @@ def _count(counts: Ints, block: Ints, wins: Ints, ranking: Ints, clicks: Ints) -
         counts[item] += 1
         for above in range(position):
             other = ranking[above]
-            # Neither wins, where counting the clicks makes both win.
+            # Neither wins, whereas counting the clicks makes both win.
             if clicks[above] == 1 and block[other] == block[item]:
                 wins[item, other] -= 1
                 wins[other, item] -= 1
@@ -149,7 +149,7 @@ def _compare(state: Any, cache: Cache, item: int) -> bool:
     scale = cache.scale[0]
     least_log = 2.0 * math.log(scale)
     nearest = clicks_needed(own, own, FAR, scale, least_log)
-    if nearest > 0:  # even if it had won all of its clicks, and never lost
+    if nearest > 0:  # even if it had won with all of its clicks, and never lost
         cache.due[item] = own + nearest
         return False
     nearest = FAR
@@ -163,7 +163,7 @@ def _compare(state: Any, cache: Cache, item: int) -> bool:
         s = won - lost
         n = won + lost
         if other == item or (s <= nearest_s and n >= nearest_n):
-            continue  # it needs no fewer clicks than the nearest
+            continue  # it needs at least as many clicks as the nearest
         need = clicks_needed(s, n, nearest, scale, least_log)
         if need == 0:
             if state.beats[item, other] == 0:
@@ -179,7 +179,7 @@ def _compare(state: Any, cache: Cache, item: int) -> bool:
 def clicks_needed(s: int, n: int, nearest: int, scale: float, least_log: float) -> int:
     """Return a number of clicks on an item before which it cannot beat another; 0 if it does now.
 
-    Any number of at least ``nearest`` stands for all of them.
+    The number need not be exact if it is at least ``nearest``.
     """
     # Even with as many more clicks as the nearest needs? The width is at least √(n least_log).
     reach = float(s + nearest)
@@ -187,8 +187,8 @@ def clicks_needed(s: int, n: int, nearest: int, scale: float, least_log: float) 
         return nearest
     if n > 0 and s >= width(scale, n):
         return 0
-    # A click adds 1 to both S and N, and the width grows with N: from below, each of these is
-    # not enough clicks.
+    # A click adds 1 to both S and N, and the width grows with N: approached from below, none of
+    # these numbers of clicks is enough.
     need = 1
     for _ in range(6):
         more = math.ceil(width(scale, n + need) * (1.0 - 1e-12) - s)
@@ -206,7 +206,7 @@ def width(scale: float, n: int) -> float:
 
 @lean_kernel
 def _add_edge(state: Any, cache: Cache, item: int, other: int) -> None:
-    """Note that an item beats another one."""
+    """Store that an item beats another one."""
     state.beats[item, other] = 1
     cache.inferiors[item] += 1
     cache.superiors[other] += 1
@@ -214,9 +214,9 @@ def _add_edge(state: Any, cache: Cache, item: int, other: int) -> None:
 
 @lean_kernel
 def _count_late(state: Any, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints) -> bool:
-    """Count the clicks on a list of another partition, pair by pair; say whether to divide again.
+    """Count the clicks on a list of another partition by pairs; return whether to divide again.
 
-    A click is counted for its item too: what the wins hold follows from W and all clicks.
+    A click is counted for its item too: the matrix of wins follows from W and all clicks.
     """
     changed = False
     for position in range(ranking.shape[0]):
@@ -231,7 +231,7 @@ def _count_late(state: Any, cache: Cache, ranking: Ints, memo: Ints, clicks: Int
                 continue
             together = cache.block[item] == cache.block[other]
             counts = memo[other] == memo[item] and cache.clicked_buffer[other] == 0
-            if together != counts:  # else the wins stay: the click tells, or it tells nothing
+            if together != counts:  # else the wins stay: the click is counted, or does not matter
                 state.wins[item, other] += 1 if counts else -1
             if not counts:
                 continue
@@ -250,16 +250,16 @@ def _count_late(state: Any, cache: Cache, ranking: Ints, memo: Ints, clicks: Int
 
 @inline_kernel
 def divide(state: Any, cache: Cache) -> None:
-    """Compute the partition from who beats whom."""
+    """Compute the partition from the matrix of which item beats which."""
     _peel(state, cache)
     sort_items(cache)
 
 
 @lean_kernel
 def _peel(state: Any, cache: Cache) -> None:
-    """Take off, again and again, the items that none beats of those left."""
+    """Remove, again and again, the items that none of the remaining items beats."""
     n_items = cache.block.shape[0]
-    missing = cache.clicked_buffer  # superiors not yet placed; borrowed, and all 0 in the end
+    missing = cache.clicked_buffer  # superiors not yet placed; reused, and all 0 in the end
     queue = cache.item_buffer
     size = 0
     for item in range(n_items):
@@ -284,7 +284,7 @@ def _peel(state: Any, cache: Cache) -> None:
                     cache.depth_buffer[other] = last + 1
                     queue[size] = other
                     size += 1
-    if size < n_items:  # a circle
+    if size < n_items:  # a cycle
         rest = last + 1 if size > 0 else 0
         for item in range(n_items):
             missing[item] = 0
@@ -297,7 +297,7 @@ def _peel(state: Any, cache: Cache) -> None:
 
 @lean_kernel
 def _move(state: Any, cache: Cache, item: int) -> None:
-    """Move an item to its new block; W of its pairs stays what it is."""
+    """Move an item to its new block; W of its pairs does not change."""
     old = cache.block[item]
     new = cache.depth_buffer[item]
     for other in range(cache.block.shape[0]):

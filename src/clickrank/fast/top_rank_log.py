@@ -1,9 +1,9 @@
-"""TopRank with a log of clicks: many items, whose pairs are not written to matrices.
+"""TopRank with a log of clicks: for many items, whose pairs are not written to matrices.
 
-See `clickrank.fast._shared.click_log` for what the log holds: one number per click, and a table
-of n_items²/16 once fewer than a quarter of the items are in the first block; n_items²/4 in all at
+`clickrank.fast._shared.click_log` describes the log: one number per click, and a table of
+n_items²/16 once fewer than a quarter of the items are in the first block; n_items²/4 in all at
 most. The rest is reserved, but not written to. When the log ends, or the catalogue has changed, all
-pairs are in the matrices, and it goes on as `clickrank.fast.top_rank` does.
+pairs are in the matrices, and it continues as `clickrank.fast.top_rank` does.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from clickrank.policies.top_rank import Params, TopRank, count_restarts
 
 
 def build(params: Params, state: LoggedState) -> Cache:
-    """Sort the items by block; the matrices are not looked at while there is a log."""
+    """Sort the items by block; the matrices are not read while there is a log."""
     if state.crowd[0] > 0:
         inferiors, superiors = np.zeros((2, state.clicks.size), dtype=np.int64)
         return cache_of(params, state, blocks_in(state), inferiors, superiors)
@@ -60,7 +60,7 @@ def build(params: Params, state: LoggedState) -> Cache:
 def update(
     params: Params, state: LoggedState, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count the clicks, in the log if they can be, and divide the items if one beats another."""
+    """Count the clicks, in the log if possible, and divide the items if one beats another."""
     if params.guess > 0 and memo[cache.block.shape[0]] != cache.restarts[0]:
         return
     clicked = 0
@@ -87,7 +87,7 @@ def update(
 
 @lean_kernel
 def _end_log(state: LoggedState, cache: Cache) -> None:
-    """Write all pairs to the matrices, and count who beats whom there."""
+    """Write all pairs to the matrices, and count there which items beat which."""
     write_pairs(state, cache.block, cache.depth_buffer, cache.item_buffer)
     for item in range(cache.block.shape[0]):
         for other in range(cache.block.shape[0]):
@@ -97,7 +97,7 @@ def _end_log(state: LoggedState, cache: Cache) -> None:
 
 @lean_kernel
 def _learn_from_log(state: LoggedState, cache: Cache, ranking: Ints, clicks: Ints) -> bool:
-    """Write the clicks on a list to the log, and say whether an item now beats another one."""
+    """Write the clicks on a list to the log, and return whether an item now beats another one."""
     _count(state, ranking, clicks)
     changed = False
     for position in range(ranking.shape[0]):
@@ -109,7 +109,7 @@ def _learn_from_log(state: LoggedState, cache: Cache, ranking: Ints, clicks: Int
 
 @inline_kernel
 def _fits(state: LoggedState, block: Ints, ranking: Ints, clicks: Ints) -> bool:
-    """Say whether clicks on a list of the present partition can be written to the log."""
+    """Return whether clicks on a list of the present partition can be written to the log."""
     lower = 0
     for position in range(ranking.shape[0]):
         lower += clicks[position] * block[ranking[position]]
@@ -155,7 +155,7 @@ def _count_together(state: LoggedState, at: int) -> None:
 
 @lean_kernel
 def _begin_table(state: LoggedState, block: Ints) -> None:
-    """Count all pairs of the first block; those of others share row and column 0, never read."""
+    """Count all pairs of the first block; other pairs share row and column 0, which is not read."""
     place = 0
     for item in range(block.shape[0]):
         if block[item] == 0:
@@ -182,7 +182,7 @@ def _compare(state: LoggedState, cache: Cache, item: int) -> bool:
         s = own - state.clicks[other]
         n = own + state.clicks[other] - 2 * cache.clicked_buffer[other]
         if other == item or (s <= nearest_s and n >= nearest_n):
-            continue  # it needs no fewer clicks than the nearest
+            continue  # it needs at least as many clicks as the nearest
         need = clicks_needed(s, n, nearest, scale, least_log)
         if need == 0:
             _note_superior(state, item, other)
@@ -196,7 +196,7 @@ def _compare(state: LoggedState, cache: Cache, item: int) -> bool:
 
 @lean_kernel
 def _mark_together(state: LoggedState, cache: Cache, item: int, sign: int) -> None:
-    """Add to the buffer of each item in how many lists it was clicked together with a given one."""
+    """Add, to the buffer of each item, the number of lists with clicks on it and on ``item``."""
     if state.crowd[0] == 2:
         row = state.traces[item, PLACE]
         for place in range(cache.starts[1]):
@@ -220,20 +220,20 @@ def _mark_together(state: LoggedState, cache: Cache, item: int, sign: int) -> No
 
 @inline_kernel
 def _note_superior(state: LoggedState, item: int, other: int) -> None:
-    """Note that an item beats another one of the first block."""
+    """Store that an item beats another one of the first block."""
     state.traces[other, state.superiors[other]] = item
     state.superiors[other] += 1
 
 
 @lean_kernel
 def _leave(state: LoggedState, cache: Cache) -> None:
-    """Let items that are beaten leave the first block, and find the depth of all that have left."""
+    """Remove beaten items from the first block, and compute the depth of all removed items."""
     n_items = cache.block.shape[0]
     left = n_items - cache.starts[1]
     for place in range(cache.starts[1]):
         item = cache.order[place]
         if state.superiors[item] > 0:
-            # Those of fewer clicks first, as none beats one of more.
+            # Those with fewer clicks first, as no item beats one with more clicks.
             at = left
             while at > 0:
                 other = state.traces[at - 1, LEFT]
@@ -247,7 +247,7 @@ def _leave(state: LoggedState, cache: Cache) -> None:
             state.crowd[1] += 1
     for item in range(n_items):
         cache.depth_buffer[item] = 0
-    # From the last on: who beats an item leaves after it.
+    # From the last on, because an item that beats another one leaves after it.
     for at in range(left - 1, -1, -1):
         item = state.traces[at, LEFT]
         deepest = 0

@@ -1,9 +1,9 @@
-"""UniRank, fast: the leader is elicited again only when a pair changes that matters for it.
+"""UniRank, fast: elicits the leader again only when a pair changes that matters for it.
 
 Which items dominate which others is kept up to date, see `clickrank.fast._shared.dominance`.
-Whether an index is at most 0 shows without solving for it: s̲_ij ≤ 0 just where ŝ_ij ≤ 0 or
+Whether an index is at most 0 is decided without solving for it: s̲_ij ≤ 0 exactly if ŝ_ij ≤ 0 or
 T_ij kl((1 + ŝ_ij)/2, 1/2) is within the budget. A round usually takes O(n_items), and O(n_items)
-for each click. The first list after items are added or retired takes O(n_items²) more; in the
+per click. The first list after items are added or retired takes O(n_items²) more; in the
 service, while items are retired, so does each first list after feedback.
 """
 
@@ -30,34 +30,34 @@ _ROUNDING = 1e-12
 
 
 class Cache(NamedTuple):
-    """Who dominates whom, the leader, and what is known of the indices."""
+    """Which items dominate which, the leader, and the known indices."""
 
-    labels: IntParticle  # (n_items,), as of the plain kernels
+    labels: IntParticle  # (n_items,), as in the plain kernels
     clock: Floats  # (2,), the last t, and its log log t
-    evidence: Floats  # (n_items, n_items), T_ij kl(p̂, 1/2), see `_weigh`; ∞ if not known
-    ready: Ints  # (1,), whether the following fields fit the wins
-    stale: Ints  # (1,), whether the leader is to be elicited again
+    evidence: Floats  # (n_items, n_items), T_ij kl(p̂, 1/2), see `_weigh`; ∞ if unknown
+    ready: Ints  # (1,), whether the following fields match the wins
+    stale: Ints  # (1,), whether the leader must be elicited again
     dominators: Ints  # (n_items, words), bit i of row j: i dominates j
     floor: Floats  # (n_items + 1,), at most S_ij²/T_ij of j's dominators; last, of all pairs
     witness: Ints  # (n_items,), an item that dominates j, or -1
-    head: Ints  # (n_items + 1,), the first item of each witness, last of those without; or -1
+    head: Ints  # (n_items + 1,), first item per witness, last of those without; or -1
     after: Ints  # (n_items,), the next item of the same witness, or -1
-    before: Ints  # (n_items,), the item before with the same witness, or -1
+    before: Ints  # (n_items,), the previous item with the same witness, or -1
     remaining: Ints  # (words,), bits of the items not yet peeled off
     leader: Ints  # (n_items,), c with i in P̃_c, from 1; 0 for the last subset
     key: Ints  # (1,), the leader's hash
     n_blocks: Ints  # (1,), d̃ - 1
     order: Ints  # (n_items,), the items by subset
-    starts: Ints  # (n_items + 2,), where each subset begins in it
+    starts: Ints  # (n_items + 2,), start of each subset in the order
     played: Ints  # (n_items + 1,), d with P̃_c in P_d, from 1; 0 for the last subset
-    cuts: Ints  # (n_items + 1,), where each P_d begins in the order
+    cuts: Ints  # (n_items + 1,), start of each P_d in the order
     value_buffer: Floats  # (n_items,), least index of items that may join
     item_buffer: Ints  # (n_items,)
     clicked_buffer: Ints  # (n_items,), 0 between calls
 
 
 def build(params: Params, state: State) -> Cache:
-    """Return a cache in which nothing is known: the first list computes it from the wins."""
+    """Return an empty cache, which the first list computes from the wins."""
     n_items = state.wins.shape[0]
     return Cache(
         clock=np.zeros(2),
@@ -80,7 +80,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Bring the leader up to date, mix its subsets where it is uncertain, and draw a list."""
+    """Bring the leader up to date, mix its subsets where uncertain, and draw a list."""
     n_items = cache.leader.shape[0]
     loglog = _loglog(state, cache)
     if cache.ready[0] == 0:
@@ -90,12 +90,12 @@ def rank(
     if cache.stale[0] == 1:
         elicit(cache, params.n_positions, cache.item_buffer)
     rounds_led = count_of(state.keys, state.times, cache.key[0])
-    # An index of -1 for all pairs before the leader has led, which any budget of ∞ gives.
+    # Before the leader has led, the index of all pairs is -1, which a budget of ∞ gives.
     budget = exploration_budget(float(rounds_led)) if rounds_led > 0 else math.inf
 
     n_blocks = cache.n_blocks[0]
     shown = cache.starts[n_blocks]
-    joins = -1  # where in the order
+    joins = -1  # place in the order of the item that joins
     count = 0
     block = 0
     while block < n_blocks:
@@ -161,7 +161,7 @@ def _weigh(wins: Ints, cache: Cache, i: int, j: int) -> float:
 
 @lean_kernel
 def _uncertain(wins: Ints, cache: Cache, block: int, budget: float) -> bool:
-    """Say whether an item of the next block may be better than one of this."""
+    """Return whether an item of the next block may be better than one of this block."""
     if budget == math.inf:
         return True
     for place in range(cache.starts[block], cache.starts[block + 1]):
@@ -223,10 +223,10 @@ def _outsider(wins: Ints, cache: Cache, budget: float, rng: np.random.Generator)
 def _settle(
     wins: Ints, cache: Cache, begin: int, shown: int, first: int, second: int, budget: float
 ) -> float:
-    """Return the least f of all pairs, and note for each item its own if it is the least.
+    """Return the least f of all pairs, and store for each item its own if it is the least.
 
-    The pair that comes first is a guess. Of another one, f is below a given p just where the
-    divergence to p is below the budget, so few are solved for.
+    The pair that comes first is a guess. For another one, f is below a given p if and only if the
+    divergence to p is below the budget, so that few must be solved.
     """
     rival = cache.order[second]
     best = kl_lower(wins[first, rival], wins[rival, first], budget)
@@ -258,7 +258,7 @@ def _settle(
 
 @lean_kernel
 def _pick(cache: Cache, shown: int, value: float, ties: int, rng: np.random.Generator) -> int:
-    """Return the place of a random one of the items outside that have this value."""
+    """Return the place of a random item among those outside the list that have this value."""
     skip = int(rng.random() * ties) if ties > 1 else 0
     other = shown
     while cache.value_buffer[cache.order[other]] != value or skip > 0:
@@ -271,12 +271,12 @@ def _pick(cache: Cache, shown: int, value: float, ties: int, rng: np.random.Gene
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count the leader and the wins, and note what they change."""
+    """Count the leader and the wins, and store the changes that they cause."""
     n_items = cache.leader.shape[0]
     changed = 0
     for item in range(n_items):
         changed |= memo[item] ^ cache.leader[item]
-    # The key belongs to the leader last elicited, even where that is stale.
+    # The key belongs to the leader last elicited, even if that is stale.
     key = cache.key[0] if changed == 0 else hash_of_partition(memo[:n_items], cache.labels)
     count_once_more(state.keys, state.times, key)
     state.rounds[0] += 1

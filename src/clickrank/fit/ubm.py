@@ -34,7 +34,7 @@ from clickrank.logs import Counts, Sessions
 from clickrank.logs.counts import NOTHING, Cells
 
 #: Size of the table in which cells are counted; more pairs than fit are counted in several passes.
-_TABLE = 1 << 24
+LARGEST_TABLE = 1 << 24
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -238,7 +238,7 @@ def browsing_cells(sessions: Sessions, n_pairs: int, n_positions: int) -> Cells:
     j - 1; j = 0 means no click.
     """
     n_columns = n_positions * (n_positions + 1) // 2
-    chunk = max(1, _TABLE // n_columns)
+    chunk = max(1, LARGEST_TABLE // n_columns)
     found = []
     for first in range(0, n_pairs, chunk):
         size = min(chunk, n_pairs - first)

@@ -1,4 +1,4 @@
-"""Policies: how we rank and learn. One file an algorithm."""
+"""Policies: algorithms that rank items and learn from clicks, one file per algorithm."""
 
 from clickrank.policies._shared.catalogue_change import change_catalogue
 from clickrank.policies.batch_rank import BatchRank

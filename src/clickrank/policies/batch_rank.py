@@ -1,4 +1,4 @@
-"""BatchRank: explore batches of items evenly, split and thin them out in stages."""
+"""BatchRank: explores batches of items evenly, and splits and thins them out in stages."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from clickrank.policies.registration import register
 
 
 class State(NamedTuple):
-    """Batches as cuts of one order of the items, and the counts of their current stages.
+    """Batches, as parts of one order of the items, and the counts of their current stages.
 
-    Neighbouring positions with the same `number` are a batch. Its items stand at the same places of
+    Neighbouring positions with the same `number` form a batch. Its items are at the same indices of
     `order`; the lowest batch also has all items after them.
     """
 
-    order: IntStatistic  # (n_items,), items by place: B_1, B_2, …; -1 in place of eliminated ones
-    number: IntStatistic  # (n_positions,), number of the position's batch and stage, from 1 up
+    order: IntStatistic  # (n_items,), items by batch: B_1, B_2, …; -1 in place of eliminated ones
+    number: IntStatistic  # (n_positions,), number of the position's batch and stage, from 1
     stage: IntStatistic  # (n_positions,), stage of the position's batch, ℓ_b
     clicks: IntStatistic  # (n_items,), c_{b,ℓ}: clicks in the current stage of the item's batch
     views: IntStatistic  # (n_items,), n_{b,ℓ}
@@ -37,49 +37,49 @@ class State(NamedTuple):
 class Params(NamedTuple):
     """Constants."""
 
-    needed: Ints  # (STAGES,), n_ℓ, views of an item that end stage ℓ
+    needed: Ints  # (STAGES,), n_ℓ, views per item that end stage ℓ
     delta: float  # log T + 3 log log T
 
 
 @dataclass(frozen=True)
 class BatchRank(Policy, BatchRankItems):
-    """BatchRank divides the items into batches that own neighbouring positions.
+    """BatchRank divides the items into batches, each of which owns neighbouring positions.
 
     Each batch shows its items equally often, in random order, through stages of growing length. At
-    the end of a stage it is split in two where upper items are surely better than lower ones, or
-    items that surely do not belong on the page are eliminated.
+    the end of a stage the batch is split in two if, with confidence, its upper items are better
+    than the lower ones; otherwise items that do not belong on the page are eliminated.
 
     Stage ℓ of a batch ends when each item has n_ℓ = ⌈16 · 4^ℓ log T⌉ views. With KL the divergence
-    of Bernoulli distributions, an item of c clicks has bounds U and L: the largest and smallest q
+    of Bernoulli distributions, an item with c clicks has bounds U and L: the largest and smallest q
     with n_ℓ KL(c/n_ℓ, q) ≤ log T + 3 log log T. Sort the items so that L(d_1) ≥ L(d_2) ≥ …. The
     batch is split after the last d_s, s below its number of positions, with L(d_s) > U of all items
-    after it; both parts begin at stage 0. Without such an s, items whose U is below L(d_m), where
-    the batch has m positions, are eliminated, and stage ℓ + 1 begins.
+    after it; both parts begin at stage 0. Without such an s, the items whose U is below L(d_m) are
+    eliminated, where m is the number of positions of the batch, and stage ℓ + 1 begins.
 
     **Assumes**: position-based or cascade clicks, or any click model with the properties that the
-    paper assumes; the first positions are examined most. Knows the horizon.
+    paper assumes; the first positions are examined most. The horizon is known.
 
     **Source**: zoghi2017, Algorithms 1 to 4.
 
     **Differences**: 1. As printed, a view counts only for items that were shown less often than
     others of the batch, not for those that fill up the list. With late feedback the counts do not
-    tell which these are, so the memo does: it holds the number of the batch's stage, or 0 if the
-    view does not count. 2. Which items were shown less often is decided by the lists made, so that
-    items take turns in the same way when feedback is late; after a restart of the process, by
-    feedback. Views beyond n_ℓ, or of a stage that has ended, are dropped: late feedback prolongs
-    every stage by the delay. Which views count never depends on clicks. 3. A batch of as many items
-    as positions that was not split goes on to the next stage, too. 4. A batch of one item is not
-    counted: there is nothing to learn. 5. log T is at least log 2 in n_ℓ, and log log T is 0 up to
-    T = e. 6. Items that were eliminated may be retired, and learning goes on. Any other change of
-    the items starts the policy again: counts are those of one stage of one batch, and all items of
-    a batch must have as many views.
+    show which items these are, so the memo does: it holds the number of the batch's stage, or 0 if
+    the view does not count. 2. The lists made decide which items were shown less often, so that
+    items take turns in the same way when feedback is late; after a restart of the process, feedback
+    decides. Views beyond n_ℓ, or of a stage that has ended, are dropped: late feedback prolongs
+    every stage by the delay. Whether a view counts never depends on clicks. 3. A batch with as many
+    items as positions that was not split goes on to the next stage, too. 4. A batch of one item is
+    not counted, because there is nothing to learn. 5. log T is at least log 2 in n_ℓ, and log log T
+    is 0 up to T = e. 6. Eliminated items may be retired, and learning continues. Any other change
+    of the items starts the policy again: counts belong to one stage of one batch, and all items of
+    a batch must have equally many views.
 
-    **Complexity**: O(n_items · n_positions) a round, and as much again at the end of a stage, plus
-    the sort.
+    **Complexity**: O(n_items · n_positions) per round, and as much again at the end of a stage,
+    plus sorting.
 
     **Guarantee**: regret O(K³ L log T / ((1 - p_max) Δ_min)) for L items on K positions, where
     p_max is the largest attraction and Δ_min the smallest gap between neighbours among the best K +
-    1 (zoghi2017). Items of equal attraction are never told apart, which costs nothing.
+    1 (zoghi2017). Items of equal attraction are never separated, which costs nothing.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class BatchRank(Policy, BatchRankItems):
         object.__setattr__(self, "horizon", check_int("BatchRank", "horizon", self.horizon, 1))
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         log_t = math.log(max(self.horizon, 2))
         needed = [math.ceil(16 * 4**stage * log_t) for stage in range(STAGES)]
         return Params(np.array(needed, dtype=np.int64), exploration_budget(float(self.horizon)))
@@ -121,12 +121,12 @@ class BatchRank(Policy, BatchRankItems):
         )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number per position: the stage that the view counts for, or 0."""
+        """Return one integer per position: the stage that the view counts for, or 0."""
         return n_positions
 
 
 def build(params: Params, state: State) -> Deck:
-    """Return a deck that is not of any stage: it goes by feedback who was shown less often."""
+    """Return an empty deck: at first, feedback decides which items were shown less often."""
     return no_deck(state.order.size)
 
 
@@ -176,7 +176,7 @@ def update(
     while first < ranking.shape[0]:
         items, end = _batch_at(state, first)
         needed = params.needed[state.stage[first]]
-        waiting = 0  # for views of items of this batch
+        waiting = 0  # number of items of this batch that need more views
         for item in items:
             for position in range(ranking.shape[0]):
                 counts = ranking[position] == item and memo[position] == state.number[first]
@@ -206,8 +206,8 @@ def _end_stage(params: Params, state: State, items: Ints, first: int, end: int) 
     for s in range(1, size):
         if lower[best[s - 1]] > upper[best[s:]].max():
             split = s
-    newest = state.number.max()  # the largest number so far: it never falls
-    if split > 0:  # d_1, …, d_s, and the others as they were
+    newest = state.number.max()  # the largest number so far, which never decreases
+    if split > 0:  # d_1, …, d_s come first; the others keep their order
         after = np.ones(items.shape[0], dtype=np.bool_)
         after[best[:split]] = False
         items[:] = np.concatenate((items[best[:split]], items[after]))

@@ -1,4 +1,4 @@
-"""BayesUCB: sort items by an upper quantile of the posterior of their attraction."""
+"""BayesUCB: sorts items by an upper quantile of the posterior of their attraction."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from clickrank.rankings.request_candidates import candidate, n_candidates
 
 
 class State(NamedTuple):
-    """Clicks and misses where it is certain that the item was looked at (O = 1)."""
+    """Clicks and misses where the item was certainly examined (O = 1)."""
 
     clicks: IntStatistic  # (n_items,), Σ O Y
     misses: IntStatistic  # (n_items,), Σ O (1 - Y)
 
 
 class PageState(NamedTuple):
-    """Clicks and misses where positions may go unseen."""
+    """Clicks and misses if positions may go unexamined."""
 
     clicks: IntStatistic  # (n_items,), S_i
     misses: IntStatistic  # (n_items, n_positions), F_il
@@ -41,69 +41,70 @@ class Params(NamedTuple):
 
     alpha: Floats  # (n_items,), α_i
     beta: Floats  # (n_items,), β_i
-    rule: int  # which positions are observed, see `positions_seen`
+    rule: int  # the rule for observed positions, see `positions_seen`
     visibility: Floats  # (n_positions,), larger where clicks satisfy more
     log_failure: float  # log δ
-    normal: float  # the normal distribution's quantile of the same level
+    normal: float  # the quantile of the normal distribution at the same level
 
 
 class PageParams(NamedTuple):
-    """Constants where positions may go unseen."""
+    """Constants if positions may go unexamined."""
 
     alpha: Floats  # (n_items,), α_i
     beta: Floats  # (n_items,), β_i
     examination: Floats  # (n_positions + 1,), κ, and a 1
     visibility: Floats  # (n_positions,), larger where examination is larger
     log_failure: float  # log δ
-    normal: float  # the normal distribution's quantile of the same level
+    normal: float  # the quantile of the normal distribution at the same level
 
 
 @dataclass(frozen=True)
 class BayesUCB(BayesianPolicy):
-    """BayesUCB sorts items by the attraction that each exceeds with probability δ, as far as known.
+    """BayesUCB sorts items by the value that their attraction exceeds with probability δ.
 
-    What is known is a Beta posterior, so a prior helps from the first visitor on.
+    The probability is that of a posterior, so that a prior helps from the first visitor on.
 
     U_i = min{c : P(θ_i ≥ c) ≤ δ}, θ_i ~ Beta(α_i + clicks, β_i + misses), counted where the item
-    was surely looked at: the whole list ("dctr"), down to the first click ("cascade"; clicks below
-    it, which a cascade does not have, do not count) or to the last ("dcm"); all of it without a
-    click. The largest U_i goes to the position whose clicks satisfy most.
+    was certainly examined: the whole list ("dctr"), down to the first click ("cascade"; clicks
+    below it, which a cascade does not have, do not count) or down to the last ("dcm"); without a
+    click, the whole list. The largest U_i goes to the position whose clicks satisfy most.
 
-    With "pbm" every shown item without a click is a miss of its position, seen with probability
-    κ_l only, and the posterior is not a Beta: π(θ_i) ∝
+    With "pbm" every shown item without a click is a miss at its position, which was examined with
+    probability κ_l only, and the posterior is not a Beta distribution: π(θ_i) ∝
     θ^(α_i + S_i - 1) (1 - θ)^(β_i - 1) Π_l (1 - κ_l θ)^F_il, with S_i clicks and F_il misses at
     position l.
 
-    **Assumes**: "dctr", "cascade", "dcm" or "pbm" clicks (`click_model`). With "dcm", where clicks
-    satisfy most: from the top down, or as `satisfaction` says. With "pbm", known examination.
-    The horizon, or δ.
+    **Assumes**: "dctr", "cascade", "dcm" or "pbm" clicks (`click_model`). With "dcm", the positions
+    whose clicks satisfy most: the upper ones, or those given by `satisfaction`. With "pbm", known
+    examination. The horizon, or δ.
 
     **Source**: kveton2022, Algorithm 1, sections 4 to 6; kaufmann2012.
 
     **Differences**: 1. δ = 1/T unless `failure` is given, and 1/2 for T = 1. 2. Ties are broken at
-    random; quantiles that round to 0 or to 1 tie. 3. In a dependent click model, counting down to
-    the last click, as the text does, is biased: an item between clicks counts only because a click
-    followed. With attraction .4 and satisfaction .5 the positions 1, 2, 3 show .400, .440, .542.
-    `observe="first-click"` counts what is certain whatever came later: less, without bias. At 30
-    items, 3 positions and 2,000 rounds the former still has the smaller regret. 4. Position-based
-    clicks, which the text leaves open. The largest bound goes to the most examined position, so
-    that examination need not decrease. 5. The text lets satisfaction decrease; told otherwise,
-    the largest bound goes where it is largest. There the bias of difference 3 can hold the wrong
-    order for good: at attraction .6, .4, .2 and satisfaction .2, .9 one run of 12 lost 702 in 5,000
-    rounds, 12 with "first-click".
+    random; quantiles that round to 0 or to 1 are tied. 3. In a dependent click model, counting down
+    to the last click, as the paper does, is biased: an item between clicks counts only because a
+    click followed. With attraction .4 and satisfaction .5 the estimates at positions 1, 2, 3 are
+    .400, .440, .542. `observe="first-click"` counts only what is certain whatever came later:
+    fewer observations, without bias. With 30 items, 3 positions and 2,000 rounds the former still
+    has the smaller regret. 4. Position-based clicks, which the paper leaves open. The largest bound
+    goes to the most examined position, so that examination need not decrease. 5. The paper assumes
+    that satisfaction decreases; with other values of `satisfaction`, the largest bound goes where
+    it is largest. There the bias of difference 3 can preserve the wrong order for good: with
+    attraction .6, .4, .2 and satisfaction .2, .9 one run of 12 had a regret of 702 in 5,000 rounds,
+    and of 12 with "first-click".
 
     **Complexity**: O(n_items) per round, one quantile per item: a few Newton steps on a continued
-    fraction, and numerical integration under position-based clicks.
+    fraction, or numerical integration under position-based clicks.
 
     **Guarantee**: for δ = 1/T and attractions drawn from the prior, regret
-    O(√(n_positions · n_items · T) log T), and less the more the prior knows, under document-based
-    and cascade clicks (kveton2022, Theorems 1 and 2), and under dependent clicks with
-    `observe="first-click"` (Corollary 3). None for dependent clicks with the default rule, though
-    Corollary 3 says so: its proof needs observations that do not depend on later clicks, and
-    regret is linear. At attractions .5, .45, …, .25 and satisfaction .8, .6, .4, .2 it lost 398
-    in 100,000 rounds and 3,438 in 1,000,000 (6 runs, seed 1), but 55 and 68 with
-    "first-click", which is recommended for long horizons: a few thousand rounds or more where
-    satisfaction decreases, some 100,000 where it is equal at all positions (the experiments
+    O(√(n_positions · n_items · T) log T), and less for a more informative prior, under
+    document-based and cascade clicks (kveton2022, Theorems 1 and 2), and under dependent clicks
+    with `observe="first-click"` (Corollary 3). None for dependent clicks with the default rule,
+    although Corollary 3 states one: its proof needs observations that do not depend on later
+    clicks, and regret is linear. With attractions .5, .45, …, .25 and satisfaction .8, .6, .4, .2
+    it was 398 in 100,000 rounds and 3,438 in 1,000,000 (6 runs, seed 1), but 55 and 68 with
+    "first-click", which is recommended for long horizons: a few thousand rounds or more if
+    satisfaction decreases, some 100,000 if it is equal at all positions (the experiments
     kveton-2022/dcm-decreasing and dcm-observation). None for position-based clicks.
 
     Parameters
@@ -111,19 +112,19 @@ class BayesUCB(BayesianPolicy):
     click_model
         How people click: "dctr", "cascade", "dcm" or "pbm".
     prior
-        A `clickrank.priors.Beta`; by default every attraction is as likely.
+        A `clickrank.priors.Beta`; the default is the uniform prior.
     examination
-        With "pbm" only: probability that each position is looked at (κ), each above 0.
+        Only with "pbm": probability that each position is examined (κ), each above 0.
     observe
-        With "dcm" only: "last-click" (the paper's rule) or "first-click" (recommended for long
-        horizons), down to where items count as observed.
+        Only with "dcm": items count as observed down to the "last-click" (the paper's rule) or to
+        the "first-click" (recommended for long horizons).
     satisfaction
-        With "dcm" only: probability that a click at each position satisfies, of which only the
-        order is used; the click model's, where it has one, and otherwise decreasing.
+        Only with "dcm": probability that a click at each position satisfies, of which only the
+        order is used. The default is that of the click model, if it has one, and else decreasing.
     horizon
-        Number of rounds T; may be left open with `failure`, and is then not used.
+        Number of rounds T. It is not needed, and not used, if `failure` is given.
     failure
-        Probability δ, above 0 and below 1; 1/T if left open.
+        Probability δ, above 0 and below 1; 1/T by default.
 
     Examples
     --------
@@ -154,10 +155,10 @@ class BayesUCB(BayesianPolicy):
             raise invalid("BayesUCB", "horizon must be given, or failure", self.horizon)
 
     def params(self, n_items: int, n_positions: int) -> Any:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         failure = self.failure
         if failure is None:
-            assert self.horizon is not None  # as checked
+            assert self.horizon is not None  # checked above
             failure = 1.0 / max(self.horizon, 2)
         level = (math.log(failure), -NormalDist().inv_cdf(failure))
         if self.doubtful():
@@ -193,7 +194,7 @@ def score(
 def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count clicks and misses, as far down as the list was looked at for certain."""
+    """Count clicks and misses down to the last position that was certainly examined."""
     for position in range(positions_seen(params.rule, clicks)):
         item = ranking[position]
         state.clicks[item] += clicks[position]
@@ -209,7 +210,7 @@ def score_page(
     items: Floats,
     positions: Floats,
 ) -> None:
-    """Write U_i for each candidate, where positions may go unseen."""
+    """Write U_i for each candidate, if positions may go unexamined."""
     level = params.log_failure, params.normal
     for i in range(n_candidates(request.candidates, items.shape[0])):
         item = candidate(request.candidates, i)

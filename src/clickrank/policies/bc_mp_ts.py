@@ -35,8 +35,8 @@ class Params(NamedTuple):
 class BCMPTS(Policy, ItemsComeAndGo):
     """BC-MP-TS draws an attraction for each item from a Beta distribution, and sorts by the draws.
 
-    The true posterior under position-based clicks is not a Beta distribution; this policy takes the
-    Beta that would be right if views weighted by examination were views that were examined.
+    The true posterior under position-based clicks is not a Beta distribution. This policy uses the
+    Beta distribution that would be right if views weighted by examination were examined views.
 
     θ_k ~ Beta(1 + S_k, 1 + max(Ñ_k - S_k, 0)), with S_k clicks and Ñ_k = Σ_l κ_l N_kl.
 
@@ -44,20 +44,19 @@ class BCMPTS(Policy, ItemsComeAndGo):
 
     **Source**: komiyama2015, section 5 (bias-corrected MP-TS), as used in lagree2016, section 4.
 
-    **Differences**: 1. Ñ_k - S_k, which lucky clicks make negative, is cut off at 0. 2. The best
-    draw goes to the most examined position, so that examination need not decrease.
+    **Differences**: 1. Ñ_k - S_k, which may be negative by chance, is at least 0. 2. The best draw
+    goes to the most examined position, so that examination need not decrease.
 
-    **Complexity**: O(n_items) a round, one Beta draw per item.
+    **Complexity**: O(n_items) per round, one Beta draw per item.
 
-    **Guarantee**: none. For attractions near one the Beta is narrower than the posterior, so the
-    policy explores too little: a few runs in a thousand settle on a wrong list (lagree2016,
-    Figure 1a).
-    Use `PBMTS`.
+    **Guarantee**: none. For attractions near one the Beta distribution is narrower than the
+    posterior, so that the policy explores too little: a few runs in a thousand settle on a wrong
+    list (lagree2016, Figure 1a). `PBMTS` is the better choice.
 
     Parameters
     ----------
     examination
-        Probability that each position is looked at (κ), each above 0.
+        Probability that each position is examined (κ), each above 0.
 
     Examples
     --------
@@ -78,7 +77,7 @@ class BCMPTS(Policy, ItemsComeAndGo):
         set_probabilities(self, "examination")
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         examination = check_length(self, "examination", n_positions)
         return Params(examination, visibility(examination))
 

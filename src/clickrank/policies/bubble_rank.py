@@ -1,4 +1,4 @@
-"""BubbleRank: start from a given list, and exchange neighbours once the lower is surely better."""
+"""BubbleRank: starts from a given list, and exchanges neighbours if the lower one is better."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class State(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """Lists that feedback may still come for, which cannot be known from feedback."""
+    """Lists that are waiting for feedback, which cannot be computed from the statistics."""
 
     lists_since_feedback: IntParticle  # (1,), lists made since the last feedback; t counts them too
 
@@ -39,38 +39,38 @@ class Params(NamedTuple):
     """Constants."""
 
     n_positions: int  # K
-    given: bool  # whether there is a list to start from; otherwise the first one is
-    width: float  # 4 log(1/δ): i is surely better than j where s(i,j) > 0 and s² > width · n(i,j)
+    given: bool  # whether an initial list is given; otherwise the first list shown is used
+    width: float  # 4 log(1/δ): i is better than j, with confidence, if s > 0 and s² > width · n
 
 
 @dataclass(frozen=True)
 class BubbleRank(Policy, BubbleRankItems):
-    """BubbleRank improves a list it is given, and never shows one that is much worse.
+    """BubbleRank improves a given list, and never shows one that is much worse.
 
-    In every round disjoint pairs of neighbours, which begin at odd and at even positions in turn,
-    are shown in random order unless the upper one is surely better. A pair counts when exactly one
-    of the two is clicked. Once the lower item is surely better, it moves up.
+    In every round, disjoint pairs of neighbours, which begin at odd and at even positions in turn,
+    are shown in random order unless the upper item is better with confidence. A pair counts if
+    exactly one of the two is clicked. Once the lower item is better with confidence, it moves up.
 
     Let n(i,j) be how often the pair counted, and s(i,j) how often i was the one clicked, minus how
-    often j was. Item i is surely better than j if s(i,j) > 2 √(n(i,j) log(1/δ)), where δ =
-    T^-power.
+    often j was. Item i is better than j with confidence if s(i,j) > 2 √(n(i,j) log(1/δ)), where
+    δ = T^-power.
 
     **Assumes**: position-based or cascade clicks, or any click model with the properties that the
-    paper assumes; the first positions are examined most. Knows the horizon.
+    paper assumes; the first positions are examined most. The horizon is known.
 
     **Source**: changli2019, Algorithm 1.
 
     **Differences**: 1. The paper re-ranks as many items as there are positions. With more, the last
-    position is paired with a random item below the page that is not surely worse than the last one;
-    an item that is not shown is not clicked. One that is surely better takes the last position (the
-    one of the largest lead, if there are several). 2. Without a given list, the first list, drawn
-    at random, is the one to start from; with delayed feedback, the first that comes back, and each
-    list before that is drawn again. 3. Pairs shown in a fixed order do not count. The memo says
-    which were randomised, and with what item the last position was paired: late feedback counts for
-    the pair, wherever its items are by then. 4. Rounds alternate between even and odd pairs by the
-    number of lists whose feedback has come, plus those made since.
+    position is paired with a random item below the page that may be better than the last one; an
+    item that is not shown is not clicked. An item that is better with confidence takes the last
+    position (of several, the one with the largest lead). 2. Without `initial`, the first list,
+    drawn at random, is the one to start from; with delayed feedback, the first that comes back, and
+    each list before that is drawn again. 3. Pairs shown in a fixed order do not count. The memo
+    records which pairs were randomised, and the item with which the last position was paired: late
+    feedback counts for the pair, wherever its items are by then. 4. Rounds alternate between even
+    and odd pairs by the number of lists with feedback, plus those made since.
 
-    **Complexity**: O(n_items) a round, and memory for n_items² counts.
+    **Complexity**: O(n_items) per round, and memory for n_items² counts.
 
     **Guarantee**: regret O(K (χ_max/χ_min) (K + V_0) log(T) / Δ_min) for K items at K positions,
     examined with probabilities between χ_min and χ_max, where Δ_min is the smallest gap in
@@ -107,7 +107,7 @@ class BubbleRank(Policy, BubbleRankItems):
     power: float = 4.0
 
     def __post_init__(self) -> None:
-        """Check the parameters, the list as far as it can be without the catalogue."""
+        """Check the parameters, and the initial list as far as possible without the catalogue."""
         object.__setattr__(self, "horizon", check_int("BubbleRank", "horizon", self.horizon, 1))
         check_float("BubbleRank", "power", self.power, 0.0)
         if self.initial is not None:
@@ -115,7 +115,7 @@ class BubbleRank(Policy, BubbleRankItems):
             object.__setattr__(self, "initial", initial)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(
             n_positions, self.initial is not None, 4.0 * self.power * math.log(self.horizon)
         )
@@ -129,15 +129,16 @@ class BubbleRank(Policy, BubbleRankItems):
         )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number per position.
+        """Return one integer per position.
 
-        1 if it was randomised with the next one, else 0; the last: 1 + the item left out, else 0.
+        It is 1 if the position was randomised with the next one, else 0. The last is 1 + the item
+        that was left out, or 0.
         """
         return n_positions
 
 
 def build(params: Params, state: State) -> Waiting:
-    """Wait for no list."""
+    """Return a cache in which no list is waiting for feedback."""
     return Waiting(np.zeros(1, dtype=np.int64))
 
 
@@ -150,7 +151,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Show every other pair of neighbours in random order, unless the upper is surely better."""
+    """Show every other pair of neighbours in random order, unless the upper item is better."""
     n_positions = ranking.shape[0]
     memo[:] = 0
     if not params.given and state.rounds[0] == 0:
@@ -166,7 +167,7 @@ def rank(
             if rng.random() < 0.5:
                 ranking[position], ranking[position + 1] = other, item
     last = n_positions - 1
-    candidates = 0  # items below the page that may be better than its last one: they come first
+    candidates = 0  # number of items below the page that may be better than its last one
     for item in state.base[n_positions:]:
         candidates += not confidently_better(state.wins, params.width, state.base[last], item)
     if candidates > 0 and (last - offset) % 2 == 0:
@@ -185,7 +186,7 @@ def update(
     started = params.given or state.rounds[0] > 0
     state.rounds[0] += 1
     cache.lists_since_feedback[0] = 0
-    if not started:  # this is the list to start from, and the other items follow
+    if not started:  # this list is the base list, and the other items follow
         begin_with(ranking, state.base)
         return
     last = ranking.shape[0] - 1

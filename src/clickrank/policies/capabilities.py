@@ -1,7 +1,7 @@
-"""What a policy may be able to do besides ranking and learning: one small class for each ability.
+"""Capabilities: optional abilities of policies besides ranking and learning, one class for each.
 
-A policy that has an ability inherits its class next to `Policy`, and whoever needs the ability asks
-with `isinstance`. The functions at the end are for callers to whom it makes no difference.
+A policy inherits the class of each of its abilities along with `Policy`. Callers that need an
+ability test for it with `isinstance`. The functions at the end are for callers that need no test.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ P = TypeVar("P", bound="Policy")
 
 
 class HasMemo(abc.ABC):
-    """Remembers a few whole numbers of each ranking until its feedback comes.
+    """Stores a few integers per ranking until its feedback comes.
 
-    They travel with the impression, and come back from outside.
+    They travel with the impression. They are not trusted, because they come back from outside.
     """
 
     @abc.abstractmethod
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return how many numbers must be remembered of one ranking to learn from it."""
+        """Return how many integers must be stored per ranking to learn from it."""
 
     def memo_limit(self, n_items: int) -> int:
-        """Return what all of these numbers are below; none is negative."""
+        """Return an upper bound: all integers are below it, and none is negative."""
         return n_items
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints | None:
-        """Return memos, one per row, for another catalogue, of ``n_items``.
+        """Return memos, one per row, for another catalogue of ``n_items`` items.
 
         ``numbers[i]`` is the number that item i has there, -1 if it is gone. A memo that needs an
-        item that is gone gets a -1, and its list is not learned from. None if a memo means
-        something only in the catalogue that it was made for: the default where items cannot come
-        and go.
+        item that is gone gets a -1, and its list is not learned from. None means that memos are
+        valid only in the catalogue for which they were made: the default if items cannot come and
+        go.
         """
         return memos if isinstance(self, ItemsComeAndGo) else None
 
 
 class ItemsComeAndGo:
-    """Can be given more items, fewer items, or candidates for one list, and keeps its statistics.
+    """Accepts more items, fewer items, or candidates for one list, and keeps its statistics.
 
-    Only for policies in which the statistics of an item, or of a pair of items, mean the same
-    whatever other items there are. All other fields of the state must be the same for all
-    catalogues, or are set by `mend`.
+    Only for policies in which the statistics of an item, or of a pair of items, do not depend on
+    the other items. All other fields of the state must be the same for all catalogues, or are set
+    by `mend`.
     """
 
     #: Names of the state fields with one row per item, or with several consecutive rows per item.
@@ -64,20 +64,20 @@ class ItemsComeAndGo:
     by_pair: ClassVar[tuple[str, ...]] = ()
 
     def mend(self, state: Any, numbers: Ints) -> None:
-        """Set the fields of a state just carried over that depend on which items there are.
+        """Set the fields of a state just carried over that depend on the catalogue.
 
         ``numbers[i]`` is the new number of the old item i, -1 if it is gone.
         """
 
     def name_items(self, cache: Any, numbers: Ints) -> None:
-        """Tell a cache just built for another catalogue which old number each item had.
+        """Give a cache just built for another catalogue the old number of each item.
 
         ``numbers[i]`` is the new number of the old item i, -1 if it is gone.
         """
 
 
 class DropsItems(abc.ABC):
-    """Drops items for good as it learns, so that these may be retired without any change."""
+    """Drops items for good as it learns. Dropped items may be retired without any change."""
 
     @abc.abstractmethod
     def dropped(self, state: Any) -> Ints:
@@ -85,26 +85,26 @@ class DropsItems(abc.ABC):
 
 
 class Walks(abc.ABC):
-    """Has a particle whose walk must go on when its learner is copied or gets more items."""
+    """Has a particle that must be carried over when its learner is copied or gets more items."""
 
     @abc.abstractmethod
     def walk_on(self, learner: Any, former: Any) -> None:
         """Copy the particle of ``former``, whose items are the first ones of ``learner``.
 
-        If it is not a valid one, ``learner`` begins a walk of its own.
+        If that particle is not valid, ``learner`` starts a new one.
         """
 
 
 class ExactLists(abc.ABC):
-    """Knows the exact distribution of its next list, at least in some rounds.
+    """Can compute the exact distribution of its next list, at least in some rounds.
 
     Policies whose `rank` draws no random number, and those that sort by scores without drawing any,
-    do not need this: the engine finds their distribution.
+    do not need this: the engine computes their distribution.
     """
 
     @abc.abstractmethod
     def lists(self, source: ListSource) -> RankingDistribution | None:
-        """Return the distribution of the next list; None in a round in which it is not known."""
+        """Return the distribution of the next list; None in a round in which it is unknown."""
 
 
 class ReadsEarlierStates(abc.ABC):
@@ -112,60 +112,60 @@ class ReadsEarlierStates(abc.ABC):
 
     @abc.abstractmethod
     def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return saved statistics by the names and with the meanings that they have now.
+        """Return saved statistics with the names and meanings of the present version.
 
-        ``arrays`` may be of this version or of an earlier one.
+        ``arrays`` may come from this version or from an earlier one.
         """
 
 
 class HasCautions(abc.ABC):
-    """Has something that people should know before they choose it."""
+    """Has disadvantages that people should know before they choose it."""
 
-    #: One sentence or more each, shown wherever policies are listed.
+    #: Each has one sentence or more, shown wherever policies are listed.
     cautions: ClassVar[tuple[str, ...]]
 
     @abc.abstractmethod
     def warnings(self) -> list[str]:
-        """Return those of the `cautions` that concern the policy with these settings."""
+        """Return the `cautions` that apply to the policy with these settings."""
 
 
 class KnowsItems(abc.ABC):
-    """Has settings that speak of single items, and so must follow when items get other numbers."""
+    """Has settings with one entry per item, which must be reordered when items are renumbered."""
 
     #: The setting that describes new items to `clickrank.Ranker`; empty if there is none.
     described_by: ClassVar[str] = ""
 
     @abc.abstractmethod
     def relabelled(self, origin: Ints, new: Any = None) -> Any:
-        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``.
+        """Return the spec for a catalogue whose item i is item ``origin[i]`` of this spec.
 
-        -1 stands for an item that is new. ``new`` describes these items, in their order.
+        -1 stands for a new item. ``new`` describes the new items, in their order.
         """
 
 
 class HasPrior(KnowsItems):
-    """Has a setting ``prior``, a `clickrank.priors.Beta` of each item's attraction."""
+    """Has a setting ``prior``, a `clickrank.priors.Beta` for the attraction of each item."""
 
     described_by = "prior"
 
     def relabelled(self: Any, origin: Ints, new: Beta | None = None) -> Any:
-        """Return the spec with the prior of each item; ``new`` is that of the new items."""
+        """Return the spec with the prior of each item; ``new`` is the prior of the new items."""
         prior = self.prior.relabelled(origin, new)
         return self if prior is self.prior else dataclasses.replace(self, prior=prior)
 
 
 class HasFeatures(KnowsItems):
-    """Has a setting ``features``, one vector per item."""
+    """Has a setting ``features``, with one vector per item."""
 
     described_by = "features"
 
     def relabelled(self: Any, origin: Ints, new: ArrayLike | Features | None = None) -> Any:
-        """Return the spec with the features of each item; ``new`` are those of the new items."""
+        """Return the spec with the features of each item; ``new`` has those of the new items."""
         features = self.features.relabelled(origin, None if new is None else Features(new))
         return dataclasses.replace(self, features=features)
 
 
-#: All abilities, those of which others are kinds first.
+#: All abilities.
 ABILITIES: tuple[type, ...] = (
     HasMemo,
     ItemsComeAndGo,
@@ -176,12 +176,12 @@ ABILITIES: tuple[type, ...] = (
     HasCautions,
     KnowsItems,
 )
-#: Settings that come with an ability.
+#: Settings that need an ability.
 _SETTINGS: tuple[tuple[str, type], ...] = (("prior", HasPrior), ("features", HasFeatures))
 
 
 def parts_of(ability: type) -> list[str]:
-    """Return the names of what a class with an ability defines.
+    """Return the names that the class of an ability defines.
 
     >>> parts_of(Walks)
     ['walk_on']
@@ -190,7 +190,7 @@ def parts_of(ability: type) -> list[str]:
 
 
 def check_abilities(cls: type[Policy]) -> None:
-    """Raise if a class defines a part of an ability that it does not inherit: nobody would ask."""
+    """Raise if a class defines a part of an ability that it does not inherit."""
     named = [(name, ability) for ability in ABILITIES for name in parts_of(ability)]
     for name, ability in (*named, *_SETTINGS):
         if any(name in _defined_by(base) for base in cls.__mro__) and not issubclass(cls, ability):
@@ -204,12 +204,12 @@ def _defined_by(cls: type) -> dict[str, Any]:
 
 
 def memo_size(policy: Policy, n_items: int, n_positions: int) -> int:
-    """Return how many numbers the policy remembers of one ranking: 0 for most."""
+    """Return how many integers the policy stores per ranking: 0 for most policies."""
     return policy.memo_size(n_items, n_positions) if isinstance(policy, HasMemo) else 0
 
 
 def memo_limit(policy: Policy, n_items: int) -> int:
-    """Return what the numbers of a memo are below."""
+    """Return an upper bound of the integers in a memo."""
     return policy.memo_limit(n_items) if isinstance(policy, HasMemo) else n_items
 
 
@@ -219,9 +219,9 @@ def memos_for(policy: Policy, memos: Ints, numbers: Ints, n_items: int) -> Ints 
 
 
 def relabelled(policy: P, origin: Ints, new: Any = None) -> P:
-    """Return the spec for a catalogue whose item i is the policy's item ``origin[i]``.
+    """Return the spec for a catalogue whose item i is item ``origin[i]`` of the policy.
 
-    -1 stands for an item that is new; ``new`` describes these items, where the policy knows items.
+    -1 stands for a new item; ``new`` describes the new items, for policies that know items.
     """
     spec: Policy = policy
     if isinstance(spec, KnowsItems):
@@ -232,10 +232,10 @@ def relabelled(policy: P, origin: Ints, new: Any = None) -> P:
 
 
 def refuse_new(policy: Any, new: object) -> None:
-    """Raise if there is a description of new items."""
+    """Raise if new items are described to a policy that does not use a description."""
     if new is not None:
         takers = sorted(n for n, c in POLICIES.items() if getattr(c, "described_by", ""))
-        rule = f"nothing can be told of new items (only to {', '.join(takers)})"
+        rule = f"new items take no description (only those of {', '.join(takers)} do)"
         raise invalid(type(policy).__name__, rule, new)
 
 

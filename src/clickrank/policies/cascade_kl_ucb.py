@@ -1,4 +1,4 @@
-"""CascadeKL-UCB: sort items by a KL confidence bound, learn down to the first click."""
+"""CascadeKL-UCB: sorts items by a KL confidence bound, and learns down to the first click."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clickrank.policies.registration import register
 
 
 class State(NamedTuple):
-    """What was seen of each item."""
+    """Observations of each item."""
 
     rounds: IntStatistic  # (1,), t - 1
     clicks: IntStatistic  # (n_items,), T(e) · ŵ(e)
@@ -35,8 +35,7 @@ class Params(NamedTuple):
 class CascadeKLUCB(Policy, ItemsComeAndGo):
     """CascadeKL-UCB sorts items by a KL upper confidence bound of their attraction.
 
-    It is CascadeUCB1 with bounds that are tighter, the more so the closer attractions are to 0 or
-    to 1.
+    It is CascadeUCB1 with tighter bounds, especially for attractions close to 0 or to 1.
 
     U_t(e) = max{q ∈ [ŵ(e), 1] : T(e) · d(ŵ(e), q) ≤ log t + 3 log log t}, where ŵ(e) is the click
     rate of item e in its T(e) observations and d the divergence of Bernoulli distributions.
@@ -48,9 +47,9 @@ class CascadeKLUCB(Policy, ItemsComeAndGo):
     **Differences**: 1. The paper observes each item once before it starts; here an item without an
     observation has an infinite bound. 2. Ties are broken at random. 3. With late feedback t - 1
     is the number of rounds whose clicks have come back. 4. log log t is taken as 0 up to t = e.
-    5. If there are several clicks, which no cascade has, those after the first are not looked at.
+    5. Clicks after the first, which a cascade does not have, are ignored.
 
-    **Complexity**: a round solves the equation for each item, and sorts.
+    **Complexity**: a round solves the equation for each item, and sorts the items.
 
     **Guarantee**: for attractions w_1 ≥ … ≥ w_K > w_(K+1) ≥ … regret at most
     Σ_(e > K) (1 + ε) Δ_(e,K) (1 + log(1/Δ_(e,K))) / d(w_e, w_K) · (log T + 3 log log T) + C(ε) for
@@ -69,7 +68,7 @@ class CascadeKLUCB(Policy, ItemsComeAndGo):
     by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(n_positions)
 
     def init(self, n_items: int, n_positions: int) -> State:

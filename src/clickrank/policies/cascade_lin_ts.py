@@ -1,4 +1,4 @@
-"""CascadeLinTS: draw how attraction depends on features, and sort items by it."""
+"""CascadeLinTS: draws the weights of the features, and sorts items by the attraction they give."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from clickrank.policies.registration import register
 
 
 class State(NamedTuple):
-    """Sums over the items looked at."""
+    """Sums over the examined items."""
 
-    gram: FloatStatistic  # (n_features, n_features), M; its lower half
+    gram: FloatStatistic  # (n_features, n_features), M; only its lower half
     response: FloatStatistic  # (n_features,), B
 
 
 class Params(NamedTuple):
     """Constants."""
 
-    features: Floats  # (n_features, n_items), x of an item in its column
+    features: Floats  # (n_features, n_items), column e is x_e
     precision: float  # 1/σ²
     n_positions: int
 
@@ -43,33 +43,33 @@ class Params(NamedTuple):
 class CascadeLinTS(Policy, ItemsComeAndGo, HasFeatures):
     """CascadeLinTS learns how attraction depends on features, and sorts by a draw of the weights.
 
-    People scan from the top and click once. So the items down to the click were looked at, and
-    without a click all were; what is seen of one item teaches about all.
+    People scan from the top and click once. All items down to the click were examined, or the whole
+    list if there is no click. Each observation of an item also informs about all others.
 
-    θ̃ ~ N(M⁻¹B/σ², M⁻¹), where M = I + Σ x xᵀ/σ² over the items looked at and B = Σ x over those
-    clicked; the list is that of the largest ⟨x_e, θ̃⟩, best first.
+    θ̃ ~ N(M⁻¹B/σ², M⁻¹), where M = I + Σ x xᵀ/σ² over the examined items and B = Σ x over the
+    clicked ones. The items with the largest ⟨x_e, θ̃⟩ are shown, best first.
 
     **Assumes**: cascade clicks, attractions linear in known features. No horizon.
 
     **Source**: zong2016, Algorithm 1.
 
-    **Differences**: 1. M is kept and factorised in every round, not its inverse updated: that takes
-    no longer beside the scores, and no error adds up. 2. If there are several clicks, which no
-    cascade has, those after the first are not looked at. 3. Ties, which only items of the same
-    features have, are broken at random. 4. The prior of θ is N(0, I) whatever the scale of the
-    features: if they are far below 1, attractions of θ are near 0 until much was seen. Rescale them
-    so that rows have norms of about 1.
+    **Differences**: 1. M is stored and factorised in every round, instead of updating its inverse.
+    Compared with computing the scores this takes no longer, and errors do not accumulate. 2. Clicks
+    after the first, which a cascade does not have, are ignored. 3. Ties, which occur only between
+    items with the same features, are broken at random. 4. The prior of θ is N(0, I) whatever the
+    scale of the features. If they are far below 1, estimated attractions stay near 0 for long:
+    rescale the features so that rows have norms of about 1.
 
-    **Complexity**: O(d³) a round, and O(d) for each item.
+    **Complexity**: O(d³) per round, and O(d) per item.
 
-    **Guarantee**: none is known; in the experiments of zong2016 it is the better one of the two.
+    **Guarantee**: none is known. In the experiments of zong2016 it is better than CascadeLinUCB.
 
     Parameters
     ----------
     features
-        One row of numbers an item.
+        One row of numbers per item.
     sigma
-        Spread σ of a click about its expectation, above 0: the larger, the slower it learns.
+        Standard deviation σ of a click, above 0. The policy learns more slowly if it is larger.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class CascadeLinTS(Policy, ItemsComeAndGo, HasFeatures):
         check_regression(self, self.features, self.sigma)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         x = features_by_column(self, self.features, n_items)
         return Params(x, 1.0 / (self.sigma * self.sigma), n_positions)
 
@@ -125,7 +125,7 @@ def score(
 def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Add the items looked at to M, and the one clicked to B."""
+    """Add the examined items to M, and the clicked one to B."""
     observe(params.features, params.precision, state.gram, state.response, ranking, clicks)
 
 

@@ -1,4 +1,4 @@
-"""CascadeLinUCB: sort items by a confidence bound that is linear in their features."""
+"""CascadeLinUCB: sorts items by a confidence bound that is linear in their features."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from clickrank.policies.registration import register
 
 
 class State(NamedTuple):
-    """Sums over the items looked at."""
+    """Sums over the examined items."""
 
-    gram: FloatStatistic  # (n_features, n_features), M, or S with the square; its lower half
+    gram: FloatStatistic  # (n_features, n_features), M, or S for the square; only its lower half
     response: FloatStatistic  # (n_features,), B
 
 
 class Params(NamedTuple):
     """Constants."""
 
-    features: Floats  # (n_features, n_items), x of an item in its column
+    features: Floats  # (n_features, n_items), column e is x_e
     precision: float  # 1/σ²
     width: float  # c
-    limit: float  # what bounds are cut off at
-    squared: bool  # whether the bonus is the square, and M has no identity
+    limit: float  # the largest value of a bound
+    squared: bool  # whether the bonus is the square, and M lacks the identity
     n_positions: int
 
 
@@ -51,47 +51,48 @@ class Params(NamedTuple):
 class CascadeLinUCB(Policy, ItemsComeAndGo, HasFeatures):
     """CascadeLinUCB learns how attraction depends on features, and sorts items by upper bounds.
 
-    People scan from the top and click once. So the items down to the click were looked at, and
-    without a click all were; what is seen of one item teaches about all.
+    People scan from the top and click once. All items down to the click were examined, or the whole
+    list if there is no click. Each observation of an item also informs about all others.
 
-    U(e) = min(⟨x_e, θ̂⟩ + c √(x_eᵀ M⁻¹ x_e), 1), θ̂ = M⁻¹B/σ², where M = I + Σ x xᵀ/σ² over the items
-    looked at and B = Σ x over those clicked; the list is that of the largest U, best first.
+    U(e) = min(⟨x_e, θ̂⟩ + c √(x_eᵀ M⁻¹ x_e), 1), θ̂ = M⁻¹B/σ², where M = I + Σ x xᵀ/σ² over the
+    examined items and B = Σ x over the clicked ones. The items with the largest U are shown, best
+    first.
 
     **Assumes**: cascade clicks, attractions linear in known features. The horizon, or `width`.
 
-    **Source**: zong2016, Algorithm 1; the same with discounts in shuaili2016.
+    **Source**: zong2016, Algorithm 1; shuaili2016 has it with discounts.
 
     **Differences**: 1. c is that of the paper's Theorem 1 with ‖θ‖ = 1,
-    √(d log(1 + TK/(dσ²)) + 2 log(TK))/σ + 1, unless `width` is given; at d = 5, K = 10 and
-    T = 500,000 this is 11.0. 2. Ties are broken at random; as U is cut off at 1, all lists are
-    equally likely until bounds fall below 1. 3. M is kept and factorised in every round, not its
-    inverse updated: that takes no longer beside the scores, and no error adds up. 4. If there are
-    several clicks, which no cascade has, those after the first are not looked at. 5. The authors of
-    li2019 compare with a program of their own, which ``bonus="square"`` follows:
-    U(e) = ⟨x_e, θ̂⟩ + c x_eᵀS†x_e and θ̂ = S†B/σ² with S = Σ x xᵀ/σ², without the root, the identity
-    and the limit of 1, and c = √(d log(1 + T/d + 2 log(4T))) + 1, which is about 9 there. This
-    bonus shrinks with the number of views and not with its root, so that the policy stays with the
+    √(d log(1 + TK/(dσ²)) + 2 log(TK))/σ + 1, unless `width` is given; with d = 5, K = 10 and
+    T = 500,000 this is 11.0. 2. Ties are broken at random; as U is at most 1, all lists are
+    equally likely until bounds fall below 1. 3. M is stored and factorised in every round, instead
+    of updating its inverse. Compared with computing the scores this takes no longer, and errors do
+    not accumulate. 4. Clicks after the first, which a cascade does not have, are ignored. 5. The
+    authors of li2019 compare with a program of their own, which ``bonus="square"`` follows:
+    U(e) = ⟨x_e, θ̂⟩ + c x_eᵀS†x_e and θ̂ = S†B/σ² with S = Σ x xᵀ/σ², without the root, identity
+    and limit of 1, and c = √(d log(1 + T/d + 2 log(4T))) + 1, which is about 9 there. This
+    bonus shrinks with the number of views instead of its root, so that the policy stays with the
     first list that does well: good in their cascade, bad with position-based clicks. Here its ties
-    are random, too; their program shows the item of the largest number. Eigenvalues below 1e-12
+    are random, too; their program shows the item with the largest number. Eigenvalues below 1e-12
     times the largest one count as 0 in S†, and U is rounded to multiples of 2⁻³⁰.
 
-    **Complexity**: O(d³) a round, and O(d²) for each item.
+    **Complexity**: O(d³) per round, and O(d²) per item.
 
     **Guarantee**: with the norm as the bonus, for ‖x_e‖ ≤ 1 and ‖θ‖ ≤ 1 regret at most
     2cK √(dT log(1 + TK/(dσ²)) / log(1 + 1/σ²)) + 1, whatever the number of items (zong2016,
-    Theorem 1). None if clicks are not a cascade: under position-based clicks lower positions seem
-    less attractive than they are, and it may settle on a wrong list.
+    Theorem 1). None if clicks are not a cascade: under position-based clicks, items at lower
+    positions seem less attractive than they are, and it may settle on a wrong list.
 
     Parameters
     ----------
     features
-        One row of numbers an item.
+        One row of numbers per item.
     horizon
-        Number of rounds T, for c; may be left open with `width`, and is then not used.
+        Number of rounds T, for c. It is not needed, and not used, if `width` is given.
     width
         The factor c of the bound, at least 0.
     sigma
-        Spread σ of a click about its expectation, above 0: the larger, the slower it learns.
+        Standard deviation σ of a click, above 0. The policy learns more slowly if it is larger.
     bonus
         "norm", or "square" for the program of li2019's authors, see above.
 
@@ -128,7 +129,7 @@ class CascadeLinUCB(Policy, ItemsComeAndGo, HasFeatures):
             raise invalid("CascadeLinUCB", "bonus must be 'norm' or 'square'", self.bonus)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         x = features_by_column(self, self.features, n_items)
         width = self._default_width(n_positions) if self.width is None else self.width
         squared = self.bonus == "square"
@@ -136,7 +137,7 @@ class CascadeLinUCB(Policy, ItemsComeAndGo, HasFeatures):
         return Params(x, 1.0 / (self.sigma * self.sigma), width, limit, squared, n_positions)
 
     def _default_width(self, n_positions: int) -> float:
-        assert self.horizon is not None  # as checked
+        assert self.horizon is not None  # checked in __post_init__
         d, rounds = self.features.n_features, self.horizon
         if self.bonus == "square":
             return math.sqrt(d * math.log(1.0 + rounds / d + 2.0 * math.log(4.0 * rounds))) + 1.0
@@ -172,7 +173,7 @@ def score(
         mean = predict(params.features, weights, item)
         bonus = squared_norm(params.features, inverse, item)
         if params.squared:
-            # While less than d items were seen, many bounds are equal but for rounding.
+            # With fewer than d examined items, many bounds are equal except for rounding errors.
             items[item] = on_grid(mean + params.width * bonus)
         else:
             items[item] = min(mean + params.width * math.sqrt(bonus), params.limit)
@@ -181,7 +182,7 @@ def score(
 def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Add the items looked at to M, and the one clicked to B."""
+    """Add the examined items to M, and the clicked one to B."""
     observe(params.features, params.precision, state.gram, state.response, ranking, clicks)
 
 

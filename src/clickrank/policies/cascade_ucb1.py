@@ -1,4 +1,4 @@
-"""CascadeUCB1: sort items by a confidence bound, learn down to the first click."""
+"""CascadeUCB1: sorts items by a confidence bound, and learns down to the first click."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from clickrank.policies.registration import register
 
 
 class State(NamedTuple):
-    """What was seen of each item."""
+    """Observations of each item."""
 
     rounds: IntStatistic  # (1,), t - 1
     clicks: IntStatistic  # (n_items,), T(e) · ŵ(e)
-    views: IntStatistic  # (n_items,), T(e): times the item was looked at
+    views: IntStatistic  # (n_items,), T(e): how often the item was examined
 
 
 class Params(NamedTuple):
@@ -35,11 +35,11 @@ class Params(NamedTuple):
 class CascadeUCB1(Policy, ItemsComeAndGo):
     """CascadeUCB1 sorts items by an upper confidence bound of their attraction.
 
-    People scan from the top and click once. So the items down to the click were looked at, and
-    without a click all were; the items below the click teach nothing.
+    People scan from the top and click once. All items down to the click were examined, or the whole
+    list if there is no click. The items below the click were not observed.
 
     U_t(e) = ŵ(e) + √(1.5 log(t - 1) / T(e)), where ŵ(e) is the click rate of item e in its T(e)
-    observations; the list is that of the largest U_t, best first.
+    observations. The items with the largest U_t are shown, best first.
 
     **Assumes**: cascade clicks. No horizon.
 
@@ -47,8 +47,8 @@ class CascadeUCB1(Policy, ItemsComeAndGo):
 
     **Differences**: 1. The paper observes each item once before it starts; here an item without an
     observation has an infinite bound. 2. Ties are broken at random. 3. With late feedback t - 1
-    is the number of rounds whose clicks have come back. 4. If there are several clicks, which no
-    cascade has, those after the first are not looked at.
+    is the number of rounds whose clicks have come back. 4. Clicks after the first, which a cascade
+    does not have, are ignored.
 
     **Complexity**: a round computes and sorts n_items bounds.
 
@@ -69,7 +69,7 @@ class CascadeUCB1(Policy, ItemsComeAndGo):
     by_item = ("clicks", "views")
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(1.5, n_positions)
 
     def init(self, n_items: int, n_positions: int) -> State:

@@ -1,4 +1,4 @@
-"""CombUCB1: the list with the largest sum of confidence bounds, one for each item and position."""
+"""CombUCB1: shows the list with the largest sum of bounds, one per item and position."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from clickrank.policies.registration import register
 from clickrank.rankings.closed_form import ListSource
 from clickrank.rankings.distributions import RankingDistribution
 
-# Stands for 1/√T_ik where item i has no view at position k, far above that of any other. After the
-# rotations there is no such cell, unless an item is new or other lists were shown.
+# Stands for 1/√T_ik where item i has no view at position k; far above any other value. After the
+# rotations this happens only if an item is new or if other lists were shown.
 UNSEEN = 1e3
 
 
@@ -39,19 +39,19 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class CombUCB1(Policy, ItemsComeAndGo, ExactLists):
-    """CombUCB1 treats every item at every position as an arm, and plays the best set of arms.
+    """CombUCB1 treats every item at every position as an arm, and shows the best set of arms.
 
     U_t(i, k) = ρ̂_ik + √(1.5 log(t - 1) / T_ik), where ρ̂_ik is the click rate of item i in T_ik
     views at position k; the list maximises Σ_k U_t(a_k, k), a linear assignment problem.
 
-    **Assumes**: clicks that depend on the item and its position alone, as position-based ones do;
+    **Assumes**: clicks that depend on the item and its position only, as position-based clicks do;
     examination need not be known, nor decrease. No horizon.
 
     **Source**: kveton2015, Algorithm 1, on the position-based model (gauthier2022, Remark 2).
 
-    **Differences**: 1. The first rounds play each rotation of the catalogue once, in random order;
+    **Differences**: 1. The first rounds show each rotation of the catalogue once, in random order;
     with delayed feedback, until each has come back. 2. Lists whose sums differ by less than 1e-11
-    count as tied, and random bonuses of that size, by item and by position, decide.
+    are tied; random bonuses of that size, one per item and one per position, decide.
 
     **Complexity**: a round computes n_items · n_positions indices and solves the assignment
     problem, O(n_positions² · n_items).
@@ -72,7 +72,7 @@ class CombUCB1(Policy, ItemsComeAndGo, ExactLists):
     by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(1.5)
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -84,7 +84,7 @@ class CombUCB1(Policy, ItemsComeAndGo, ExactLists):
         )
 
     def lists(self, source: ListSource) -> RankingDistribution | None:
-        """Return the rotations left to show; later the lists are not known."""
+        """Return the rotations that are left; None after them."""
         return rotations(source.state.clicks, source.state.misses, source.n_positions)
 
 

@@ -1,13 +1,13 @@
-"""How compiled code finds a policy's kernels, and what it hands them.
+"""The contract of policies: the kernels that a policy has, and how compiled code calls them.
 
     rank(params, state, cache, request, rng, ranking, memo)    writes a ranking
     score(params, state, cache, request, rng, items, positions) writes numbers to sort by, instead
     update(params, state, cache, ranking, memo, clicks)         the only writer of statistics
 
-The kernels of a policy's own file are the plain ones, written like the paper. A file of the same
-name in `clickrank.fast` may have others, with a cache of what they need not compute again. Both
-must give the same rankings, and read and write the same state, or a form of it that can be turned
-into it and back (see `clickrank.policies._shared.packed_states`).
+The kernels in the policy's own file are the plain ones, written like the paper. A file of the same
+name in `clickrank.fast` may have others, with a cache of values that they need not compute again.
+Both must give the same rankings, and read and write the same state, or a packed form of it (see
+`clickrank.policies._shared.packed_states`).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from clickrank.rankings.selection import (
 
 
 class Request(NamedTuple):
-    """What differs between two calls of one ranker."""
+    """Facts that may differ between two calls of one ranker."""
 
-    candidates: Ints  # (n,), the items that may be shown, in increasing order; empty if all may be
+    candidates: Ints  # (n,), items that may be shown, in increasing order; empty: all items
 
 
 #: The request of a page that may show any item.
@@ -45,13 +45,13 @@ ANY_ITEMS = Request(candidates=np.zeros(0, dtype=np.int64))
 
 
 class Scores(NamedTuple):
-    """Work space for a policy that scores items: the engine sorts them."""
+    """Buffers for a policy that scores items: the engine sorts them."""
 
-    items: Floats  # (n_items,), the larger the better
-    positions: Floats  # (n_positions,), the larger the more prominent; at first the upper ones
+    items: Floats  # (n_items,), scores: larger is better
+    positions: Floats  # (n_positions,), larger is more prominent; initially the upper ones
     best: Ints  # (n_positions,), items by decreasing score
     order: Ints  # (n_positions,), positions by decreasing prominence
-    cache: Any  # of the kernels that score
+    cache: Any  # the cache of the policy's own kernels
 
 
 tell_apart(Request)
@@ -59,25 +59,25 @@ tell_apart(Scores)
 
 
 class Kernels(NamedTuple):
-    """The functions of one policy that are compiled, and how to make their cache."""
+    """The functions of one policy that are compiled, and the function that makes their cache."""
 
     rank: Callable[..., None] | None
     score: Callable[..., None] | None
     update: Callable[..., None]
-    build: Callable[[Any, Any], Any] | None  # from params and state to the cache; None: no cache
+    build: Callable[[Any, Any], Any] | None  # makes the cache of params and state; None: no cache
     cache: type | None
     lean: bool
     draw_ties: bool
-    candidates: bool = False  # whether rank honours those of a request, as all scores do
-    call_update: bool = False  # whether the loop calls update, instead of containing its code
+    candidates: bool = False  # whether rank honours the candidates of a request; scorers always do
+    call_update: bool = False  # whether the loop calls update, instead of inlining its code
 
     @property
     def honour_candidates(self) -> bool:
-        """Whether a request's candidates can be ranked with these kernels."""
+        """Whether these kernels can rank the candidates of a request."""
         return self.score is not None or self.candidates
 
 
-_PLAIN: dict[type, Kernels] = {}  # by the class of the state
+_PLAIN: dict[type, Kernels] = {}  # keyed by the class of the state
 _FAST: dict[type, Kernels] = {}
 _BY_TYPES: dict[tuple[type, type | None], Kernels] = {}
 _STATES: dict[type[Policy], list[type]] = {}
@@ -85,7 +85,7 @@ _SOURCES: dict[type[Policy], str | None] = {}
 
 
 def add_kernels(cls: type[Policy], state: type, kernels: Kernels, *, fast: bool) -> None:
-    """Make kernels known to compiled code, for states of a class: called by `register`."""
+    """Store the kernels of a policy for a class of states, where compiled code finds them."""
     if not fast:
         _STATES.setdefault(cls, []).append(state)
         _SOURCES[cls] = source_key(cls)
@@ -96,7 +96,7 @@ def add_kernels(cls: type[Policy], state: type, kernels: Kernels, *, fast: bool)
 
 def _states_of(cls: type[Policy]) -> list[type]:
     if cls not in _STATES:
-        raise invalid(cls.__name__, "the class must be made known with register", cls)
+        raise invalid(cls.__name__, "the class must be registered with register", cls)
     return _STATES[cls]
 
 
@@ -108,7 +108,7 @@ def kernels_of(policy: Policy, state: Any) -> Kernels:
 
 
 def plain_kernels(state: Any) -> Kernels:
-    """Return the kernels that were given to `register`: of the policy's own file, for most."""
+    """Return the kernels that `register` was given, which for most are in the policy's own file."""
     return _PLAIN[type(state)]
 
 
@@ -125,12 +125,12 @@ def kernels_of_class(cls: type[Policy]) -> list[tuple[type, Kernels]]:
 
 
 def has_fast_kernels(cls: type[Policy]) -> bool:
-    """Return whether the policy has other kernels than the plain ones."""
+    """Return whether the policy has fast kernels in addition to the plain ones."""
     return is_packed(cls) or any(state in _FAST for state in _states_of(cls))
 
 
 def scores_items(policy: Policy | type[Policy]) -> bool:
-    """Return whether the policy sorts items by a number, so that any candidates can be ranked."""
+    """Return whether the policy sorts items by a score, so that any candidates can be ranked."""
     cls = policy if isinstance(policy, type) else type(policy)
     return all(_PLAIN[state].score is not None for state in _states_of(cls))
 
@@ -150,7 +150,7 @@ def new_cache(kernels: Kernels, params: Any, state: Any, n_items: int, n_positio
 
 
 def source_of(policy: Policy) -> str | None:
-    """Name the source of the policy's class, which decides what is simulated: see `source_key`."""
+    """Return a hash of the source of the policy's class: see `source_key`."""
     _states_of(type(policy))
     return _SOURCES[type(policy)]
 
@@ -174,8 +174,8 @@ def machine_code_key(cls: type[Policy]) -> str | None:
     return key_of_code(_SOURCES[cls], *found)
 
 
-# The verbs as compiled loops call them, dispatched on the classes of ``state`` and ``cache``. The
-# bodies run when Numba is switched off (NUMBA_DISABLE_JIT=1).
+# The verbs that compiled loops call, dispatched on the classes of ``state`` and ``cache``. The
+# bodies run if Numba is switched off (NUMBA_DISABLE_JIT=1).
 
 
 def rank(
@@ -187,7 +187,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Write a ranking and its memo; may change the cache, never statistics."""
+    """Write a ranking and its memo; this may change the cache, but not the statistics."""
     kernel = _rank_kernel(type(state), _class_of(cache), _class_of(getattr(cache, "cache", None)))
     kernel(params, state, cache, request, rng, ranking, memo)
 
@@ -201,7 +201,7 @@ def score(
     items: Floats,
     positions: Floats,
 ) -> None:
-    """Write a number for each item to be sorted by, and one for each position if they differ."""
+    """Write one score per item, and one number per position if positions differ."""
     kernel = _BY_TYPES[type(state), _class_of(cache)].score
     assert kernel is not None
     kernel(params, state, cache, request, rng, items, positions)
@@ -226,7 +226,7 @@ def _rank_scored(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Sort the items by their scores, ties at random, and put the best where people look most."""
+    """Sort the items by their scores, ties at random; the best gets the most prominent position."""
     score(params, state, cache.cache, request, rng, cache.items, cache.positions)
     if request.candidates.shape[0] == 0:
         renew_top_k(cache.items, rng, cache.best)
@@ -245,7 +245,7 @@ def _rank_scored_drawing_ties(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Sort the items by their scores, and draw tied ones position by position."""
+    """Sort the items by their scores, and draw tied items position by position."""
     score(params, state, cache.cache, request, rng, cache.items, cache.positions)
     if request.candidates.shape[0] == 0:
         drawn_top_k(cache.items, rng, cache.best)
@@ -275,7 +275,7 @@ def _numba_class(numba_type: Any) -> type | None:
 
 
 def _inner_class(cache: Any) -> type | None:
-    """Return the class of the cache that the policy's own kernels get."""
+    """Return the class of the cache that the policy's own kernels read."""
     if _numba_class(cache) is not Scores:
         return _numba_class(cache)
     return _numba_class(cache.types[Scores._fields.index("cache")])
@@ -301,8 +301,8 @@ def _make_generic(lean: bool) -> None:
 
         return update_for
 
-    # Into the loop: there is one call of each, and all arrays of state and cache are arguments,
-    # which are copied at a call: more than 100 numbers, and half the time of many a round.
+    # These are inlined in the loop, which calls each once. A call would copy all arrays of state
+    # and cache: more than 100 numbers, and for many policies half the time of a round.
     generic(rank, rank_for, lean, inline=True)
     generic(score, score_for, lean, inline=True)
     generic(update, updating(call=False), lean, inline=True)

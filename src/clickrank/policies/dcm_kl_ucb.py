@@ -1,4 +1,4 @@
-"""dcmKL-UCB: sort items by a KL confidence bound, learn from lists with several clicks."""
+"""dcmKL-UCB: sorts items by a KL confidence bound, and learns from lists with several clicks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from clickrank.rankings.selection import visibility
 
 
 class State(NamedTuple):
-    """What was seen of each item."""
+    """Observations of each item."""
 
     rounds: IntStatistic  # (1,), t - 1
     clicks: IntStatistic  # (n_items,), T(e) · ŵ(e)
@@ -42,22 +42,22 @@ class Params(NamedTuple):
     """Constants."""
 
     visibility: Floats  # (n_positions,), larger where satisfaction is larger
-    rule: int  # which positions count as looked at, see `positions_seen`
+    rule: int  # the rule for observed positions, see `positions_seen`
 
 
 @dataclass(frozen=True)
 class DCMKLUCB(Policy, ItemsComeAndGo, HasCautions):
     """dcmKL-UCB sorts items by a KL upper confidence bound of their attraction.
 
-    People scan from the top and click whatever attracts them until a click satisfies. They looked
-    at everything down to their last click; what they did after it, the clicks do not show.
+    People scan from the top and click all items that attract them, until a click satisfies. They
+    examined everything down to their last click; what they did after it is unknown.
 
     U_t(e) = max{q ∈ [ŵ(e), 1] : T(e) · d(ŵ(e), q) ≤ log t + 3 log log t}, where ŵ(e) is the click
     rate of item e in its T(e) observations: those at or above the last click, or anywhere in a list
     without a click. The item with the largest U_t goes to the position whose clicks satisfy most.
 
-    **Assumes**: dependent clicks, of which the cascade is one kind; the order of the positions by
-    satisfaction, not its values. No horizon.
+    **Assumes**: dependent clicks, of which the cascade is a special case; the order of the
+    positions by satisfaction, but not its values. No horizon.
 
     **Source**: katariya2016, Algorithm 1.
 
@@ -65,25 +65,25 @@ class DCMKLUCB(Policy, ItemsComeAndGo, HasCautions):
     observation has an infinite bound. 2. Ties are broken at random. 3. With late feedback t - 1
     is the number of rounds whose clicks have come back. 4. log log t is taken as 0 up to t = e.
     5. Counting down to the last click is biased: an item above it without a click counts only
-    because a click followed, and one with a click counts in any case. So items look more attractive
-    than they are, the more the further down they stand (at .4 and satisfaction .5: .400, .440 and
-    .542 at the first three positions), and may stay in the wrong order for ever. This is the
-    paper's rule and the default; ``observe="first-click"`` counts down to the first click, which
-    has no bias and sees less.
+    because a click followed, and one with a click counts in any case. Items therefore look more
+    attractive than they are, especially at lower positions (with attraction .4 and satisfaction .5:
+    .400, .440 and .542 at the first three positions), and may stay in the wrong order for ever.
+    This is the paper's rule and the default; ``observe="first-click"`` counts down to the first
+    click, which has no bias but fewer observations.
 
-    **Complexity**: as CascadeKL-UCB.
+    **Complexity**: as for CascadeKL-UCB.
 
-    **Guarantee**: katariya2016 proves regret of order log T. The bias is not part of that: with
+    **Guarantee**: katariya2016 proves regret of order log T, without regard to the bias: with
     attractions .5, .45, …, .25 and satisfaction .8, .6, .4, .2 regret is linear, 421 in 100,000
     rounds and 3,484 in 1,000,000 (6 runs, seed 1), but 64 and 105 with ``observe="first-click"``.
 
     Parameters
     ----------
     satisfaction
-        Probability that a click at each position satisfies, of which only the order is used; the
-        click model's, where it has one, and otherwise decreasing.
+        Probability that a click at each position satisfies, of which only the order is used. The
+        default is that of the click model, if it has one, and else decreasing.
     observe
-        Which positions count as looked at: down to the "last-click" or the "first-click".
+        Items count as observed down to the "last-click" or to the "first-click".
 
     Examples
     --------
@@ -110,7 +110,7 @@ class DCMKLUCB(Policy, ItemsComeAndGo, HasCautions):
             raise invalid("DCMKLUCB", rule, self.observe)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         satisfaction = np.zeros(n_positions)
         if self.satisfaction is not None:
             satisfaction = check_length(self, "satisfaction", n_positions)
@@ -129,7 +129,7 @@ class DCMKLUCB(Policy, ItemsComeAndGo, HasCautions):
         return [LAST_CLICK_CAUTION] if self.observe == "last-click" else []
 
     def why_not(self, model: KnownModel) -> str | None:
-        """Say why the policy's assumptions do not hold for a click model; None if they do."""
+        """Return why the policy's assumptions do not hold for a click model; None if they do."""
         return satisfaction_unknown(self.satisfaction, model) or super().why_not(model)
 
 

@@ -1,4 +1,4 @@
-"""Ensemble: items by the mean score of models that were trained offline."""
+"""Ensemble: sorts items by the mean score of models that were trained offline."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class Ensemble(Policy, ItemsComeAndGo, KnowsItems):
-    """Ensemble shows the items of the largest mean score in every round, and learns nothing.
+    """Ensemble shows the items with the largest mean scores in every round, and learns nothing.
 
-    It is what a page does whose ranking comes from models trained offline.
+    It is a baseline: a page whose ranking comes from models trained offline.
 
-    A_t = the items of largest Σ_m s_mi, the largest first; s_mi is the score of item i by model m.
+    A_t = the items with the largest Σ_m s_mi, best first; s_mi is the score of item i by model m.
 
-    **Assumes**: positions of decreasing prominence. Any clicks; it does not look at them.
+    **Assumes**: positions of decreasing prominence. Any clicks, which it ignores.
 
     **Source**: kveton2022, section 7.4.
 
@@ -58,7 +58,7 @@ class Ensemble(Policy, ItemsComeAndGo, KnowsItems):
     ----------
     scores
         Scores between 0 and 1: a vector with one entry per item, or a matrix with one row
-        per model. The means over models are kept.
+        per model. The means over models are stored.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Ensemble(Policy, ItemsComeAndGo, KnowsItems):
     scores: Vector | Matrix
 
     def __post_init__(self) -> None:
-        """Check the scores, and keep their means."""
+        """Check the scores, and store their means."""
         values = numbers("Ensemble", "scores", self.scores)
         if values.ndim not in (1, 2) or values.size == 0:
             rule = "scores must be a vector, or a matrix with one row per model"
@@ -93,7 +93,7 @@ class Ensemble(Policy, ItemsComeAndGo, KnowsItems):
         object.__setattr__(self, "scores", tuple(means.tolist()))
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(check_items(self, "scores", n_items))
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -101,7 +101,7 @@ class Ensemble(Policy, ItemsComeAndGo, KnowsItems):
         return State(rounds=np.zeros(1, dtype=np.int64))
 
     def relabelled(self, origin: Ints, new: Vector | Matrix | None = None) -> Ensemble:
-        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``."""
+        """Return the spec for a catalogue whose item i is item ``origin[i]`` of this spec."""
         origin = origin_of("Ensemble", origin, len(self.scores))
         scores = np.asarray(self.scores)[origin]
         fresh = np.flatnonzero(origin < 0)

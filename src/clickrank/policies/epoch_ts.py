@@ -1,4 +1,4 @@
-"""Epoch-TS: Thompson sampling, where a list is kept until someone does not click."""
+"""Epoch-TS: Thompson sampling for MNL clicks; a list is shown until it is not clicked."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class State(NamedTuple):
     begun: IntStatistic  # (1,), 1 if a list of the present epoch has come back, with a click
     current: IntStatistic  # (n_positions,), that list
     clicks: IntStatistic  # (n_items,), N_j
-    exposure: FloatStatistic  # (n_items,), Λ_j, and 1 of the prior
-    squares: FloatStatistic  # (n_items,), Σ λ², and 1 of the prior
+    exposure: FloatStatistic  # (n_items,), Λ_j, including 1 for the prior
+    squares: FloatStatistic  # (n_items,), Σ λ², including 1 for the prior
 
 
 class Params(NamedTuple):
@@ -36,33 +36,33 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class EpochTS(EpochPolicy):
-    """Epoch-TS shows each list as often as it is the best, as far as is known, for an epoch.
+    """Epoch-TS shows each list for an epoch, with the probability that it is the best one.
 
-    At an epoch's beginning it draws an attraction for each item from its posterior, and sorts by
-    the draws; the list is shown until it is not clicked.
+    At the beginning of an epoch it draws an attraction for each item from its posterior, and sorts
+    by the draws. The list is shown until it is not clicked.
 
-    α_j = (G / H) · Λ_j/Σλ², with G and H Gamma variables of shapes 1 + N_j and Λ_j²/Σλ². N_j are
+    α_j = (G / H) · Λ_j/Σλ², with G and H Gamma variables of shapes 1 + N_j and Λ_j²/Σλ². N_j counts
     the clicks on item j; Λ_j and Σλ² sum its position biases and their squares over its complete
     epochs and one more of bias 1, for the prior.
 
-    In an epoch at a position of bias λ the clicks on an item are geometric with mean λα. To that,
-    if λ = 1, a Beta-prime(1, 1) prior, of density 1/(1 + α)², is conjugate: after n epochs it
-    becomes Beta-prime(1 + N, 1 + n), which G/H has. With other biases it has no name. The
-    draw then stands for Λ²/Σλ² epochs of one bias λ' = Σλ²/Λ, which leaves the mean α and the
-    variance (α + λ'α²)/Λ of the estimate N/Λ as they are.
+    In an epoch at a position of bias λ the clicks on an item are geometric with mean λα. If λ = 1,
+    a Beta-prime(1, 1) prior, with density 1/(1 + α)², is conjugate: after n epochs the posterior is
+    Beta-prime(1 + N, 1 + n), the distribution of G/H. With other biases the posterior has no name.
+    The draw then represents Λ²/Σλ² epochs of one bias λ' = Σλ²/Λ, which preserves the mean α and
+    the variance (α + λ'α²)/Λ of the estimate N/Λ.
 
     **Assumes**: multinomial logit clicks, known position bias. No horizon.
 
-    **Source**: this library. grant2020, section 7, names it as future work; for one bias it is the
-    posterior of agrawal2017, with slots.
+    **Source**: this library. grant2020, section 7, names it as future work; for equal biases it is
+    the posterior of agrawal2017, with slots.
 
-    **Differences**: 1. The posterior is that of an item's own clicks, exact for positions of bias 1
-    and right in two moments otherwise. Clicks on other items of the list tell how long an epoch
-    was, which is left out: with them no posterior has a closed form. 2. Draws may exceed 1,
-    although no α does. 3. Late feedback and several clicks in one list: as in `EpochUCB`; until the
-    first list of an epoch has come back, each has draws of its own.
+    **Differences**: 1. The posterior uses an item's own clicks only. It is exact for positions of
+    bias 1, and has the right two moments otherwise. Clicks on other items of the list show how long
+    an epoch was, which is not used: with them no posterior has a closed form. 2. Draws may exceed
+    1, although no α does. 3. Late feedback and several clicks in one list: as in `EpochUCB`; until
+    the first list of an epoch has come back, each list has its own draws.
 
-    **Complexity**: a round within an epoch copies the list. A new one takes two Gamma draws per
+    **Complexity**: a round within an epoch copies the list. A new list takes two Gamma draws per
     item.
 
     **Guarantee**: none proved.
@@ -70,7 +70,7 @@ class EpochTS(EpochPolicy):
     Parameters
     ----------
     position_bias
-        Prominence of each position (λ), above 0 and at most 1; it need not decrease.
+        Bias of each position (λ), above 0 and at most 1; it need not decrease.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class EpochTS(EpochPolicy):
         set_probabilities(self, "position_bias")
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         bias = check_length(self, "position_bias", n_positions)
         return Params(bias, prominence(bias))
 
@@ -114,7 +114,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Show the epoch's list, or begin an epoch with the items of the largest draws."""
+    """Show the epoch's list, or begin an epoch with the items that have the largest draws."""
     if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
     draws = np.empty(state.clicks.shape[0])

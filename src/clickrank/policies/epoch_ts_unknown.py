@@ -1,4 +1,4 @@
-"""Epoch-TS for unknown position biases: biases are drawn first, then attractions given them."""
+"""Epoch-TS for unknown position biases: draws biases, and then attractions given the biases."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class EpochTSUnknown(EpochPolicy):
-    """Epoch-TS for unknown biases shows each list as often as it is probably the best one.
+    """Epoch-TS for unknown biases shows each list with the probability that it is the best one.
 
     At the beginning of an epoch it draws a bias for each position from their posterior, then an
     attraction for each item given these biases, as `EpochTS` does. The largest attraction goes to
-    the largest bias, and so on; the list is shown until it is not clicked.
+    the largest bias, and so on. The list is shown until it is not clicked.
 
     log λ is normal around the mode (x, y) = (log α, log λ) of the posterior density
 
     Π_jk e^(N z) / (1 + e^z)^(N + Ñ) · Π_j e^(x_j) / (1 + e^(x_j))² · Π_k e^(y_k) / (1 + e^(y_k))²
 
     with z = x_j + y_k, N clicks on item j at position k and Ñ complete epochs that showed it there;
-    its precision is the curvature there, without the items (a Schur complement). Given λ,
+    its precision is the curvature there, with the items eliminated (a Schur complement). Given λ,
     α_j = (G / H) · Λ_j/Σλ², with Gamma variables G and H of shapes 1 + N_j and Λ_j²/Σλ², where
     Λ_j = 1 + Σ_k Ñ_jk λ_k and Σλ² = 1 + Σ_k Ñ_jk λ_k².
 
     The second and the third product are the prior: Beta-prime(1, 1) for each attraction and each
-    bias, worth one click in one epoch. No position is the reference: clicks determine the products
-    α_j λ_k only, but the order of either does not depend on the scale, and the prior settles it.
+    bias, worth one click in one epoch. No position is the reference: clicks determine only the
+    products α_j λ_k, but the order of either does not depend on the scale, which the prior fixes.
 
     **Assumes**: multinomial logit clicks; position bias need not be known, nor decrease. No
     horizon.
@@ -62,17 +62,17 @@ class EpochTSUnknown(EpochPolicy):
     **Source**: this library. grant2020, section 7, names randomised approaches with approximate
     posteriors as future work; for known and equal biases it is agrawal2017.
 
-    **Differences**: 1. The likelihood is the composite one, which takes the counts of one epoch for
+    **Differences**: 1. The likelihood is the composite one, which treats the counts of one epoch as
     independent (`clickrank.fit.mnl_composite`): the exact one needs every list that was shown, not
     two tables. After random lists on the source's problems the standard deviations of log(λ_k /
-    λ_l) are 1 % to 14 % larger than those of the exact posterior (`test_mnl_unknown.py`). 2.
+    λ_l) are 1 % to 14 % larger than those of the exact posterior (`test_epoch_ts_unknown.py`). 2.
     The normal approximation is used for biases only, each of which has clicks on many items. Items
-    may have no click, where the posterior is far from normal. Given the biases, its draws have the
-    right mean and variance and are exact for biases of 1, as for `EpochTS`. 3. Draws may exceed 1,
-    although no α or λ does in the source. 4. Late feedback and several clicks in one list: as in
-    `EpochUCB`; until the first list of an epoch has come back, each has draws of its own.
+    may have no click, where the posterior is far from normal. Given the biases, their draws have
+    the right mean and variance and are exact for biases of 1, as for `EpochTS`. 3. Draws may exceed
+    1, although no α or λ does in the source. 4. Late feedback and several clicks in one list: as in
+    `EpochUCB`; until the first list of an epoch has come back, each list has its own draws.
 
-    **Complexity**: a round within an epoch copies the list. A new one takes some 10 steps of
+    **Complexity**: a round within an epoch copies the list. A new list takes about 10 steps of
     Newton's method, each O(n_items · n_positions²), n_positions normal draws and two Gamma draws
     per item.
 
@@ -91,7 +91,7 @@ class EpochTSUnknown(EpochPolicy):
     by_item = ("clicks", "epochs")
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         free = -math.inf, math.inf
         return Params(Objective(1, 1.0, 1.0, 0, *free, *free))
 

@@ -1,4 +1,4 @@
-"""Epoch-UCB: sort items by a bound on their weight, keep the list until someone does not click."""
+"""Epoch-UCB: sorts items by a confidence bound under MNL clicks; shows a list until no click."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class State(NamedTuple):
     begun: IntStatistic  # (1,), 1 if a list of the present epoch has come back, with a click
     current: IntStatistic  # (n_positions,), that list
     clicks: IntStatistic  # (n_items,), Σ n
-    exposure: FloatStatistic  # (n_items,), Λ_j: biases of its positions in lists without a click
+    exposure: FloatStatistic  # (n_items,), Λ_j: sum of the item's biases in lists without a click
 
 
 class Params(NamedTuple):
@@ -31,7 +31,7 @@ class Params(NamedTuple):
 
     position_bias: Floats  # (n_positions,), λ
     prominence: Ints  # (n_positions,), positions by decreasing bias
-    exploration: float  # the factor of the logarithm: 4
+    exploration: float  # factor of the logarithm: 4
     half: float  # J/2
     squared: int  # 1 for log(J l²/2), 0 for log(J l/2)
 
@@ -40,35 +40,35 @@ class Params(NamedTuple):
 class EpochUCB(EpochPolicy):
     """Epoch-UCB sorts items by an upper confidence bound of their attraction, epoch by epoch.
 
-    People choose one item of the whole list, or none. A list is shown until it is not clicked: the
-    clicks on an item until then are geometric, with mean λα whatever else is shown.
+    People choose one item of the whole list, or none. A list is shown until it is not clicked; the
+    clicks on an item until then are geometric with mean λα, whatever else is shown.
 
     ᾱ_j + √(4 min(1, 2ᾱ_j) log(J l²/2) / Λ_j) + 4 log(J l²/2) / Λ_j in epoch l, with J items,
-    ᾱ_j = (clicks on item j) / Λ_j and Λ_j the position biases λ of item j summed over the complete
-    epochs. The largest goes to the position of the largest λ, and so on.
+    ᾱ_j = (clicks on item j) / Λ_j and Λ_j the sum of the position biases λ of item j over its
+    complete epochs. The largest goes to the position with the largest λ, and so on.
 
     **Assumes**: multinomial logit clicks, known position bias. No horizon.
 
     **Source**: grant2020, Algorithm 2.
 
-    **Differences**: 1. An item without a complete epoch has an infinite index; the text leaves the
-    first epochs open. 2. Ties are broken at random. 3. The logarithm is at least 0. It is below
-    only in the first epoch with one item. 4. An index may exceed 1, as printed, although no α does.
-    5. Late feedback: an epoch ends when any list comes back without a click; lists of epochs that
-    have ended count too, and l - 1 is the number of lists that came back without a click. See
-    `clickrank.policies._shared.epochs` for why that is unbiased. 6. Several clicks in one list,
-    which this click model does not have, all count.
+    **Differences**: 1. An item without a complete epoch has an infinite index; the paper leaves the
+    first epochs open. 2. Ties are broken at random. 3. The logarithm is at least 0. It would be
+    negative only in the first epoch with one item. 4. An index may exceed 1, as printed, although
+    no α does. 5. Late feedback: an epoch ends when any list comes back without a click; lists of
+    epochs that have ended count too, and l - 1 is the number of lists that came back without a
+    click. `clickrank.policies._shared.epochs` explains why this is unbiased. 6. Several clicks in
+    one list, which this click model does not have, all count.
 
-    **Complexity**: a round within an epoch copies the list. A new one takes O(n_items) indices and
+    **Complexity**: a round within an epoch copies the list. A new list takes O(n_items) indices and
     a sort.
 
     **Guarantee**: regret O(√(n_items · T log(n_items · T) · max λ / min λ)) (grant2020,
-    Proposition 8), with feedback at once.
+    Proposition 8), with immediate feedback.
 
     Parameters
     ----------
     position_bias
-        Prominence of each position (λ), above 0 and at most 1; it need not decrease.
+        Bias of each position (λ), above 0 and at most 1; it need not decrease.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class EpochUCB(EpochPolicy):
         set_probabilities(self, "position_bias")
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         bias = check_length(self, "position_bias", n_positions)
         return Params(bias, prominence(bias), 4.0, n_items / 2.0, 1)
 
@@ -111,7 +111,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Show the epoch's list, or begin an epoch with the items of the largest indices."""
+    """Show the epoch's list, or begin an epoch with the items that have the largest indices."""
     if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
     number = state.epoch[0] + 1.0  # l

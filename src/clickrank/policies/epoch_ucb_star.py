@@ -1,4 +1,4 @@
-"""Epoch-UCB* for unknown position biases: a narrower bound."""
+"""Epoch-UCB*: Epoch-UCB for unknown position biases with a narrower bound."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clickrank.policies.registration import register
 
 @dataclass(frozen=True)
 class EpochUCBStar(EpochUCBUnknown):
-    """Epoch-UCB* is Epoch-UCB for unknown position biases with a bound a seventeenth as wide.
+    """Epoch-UCB* is Epoch-UCB for unknown position biases with bounds a seventeenth as wide.
 
     α_j + 0.5 √(β_j² log(√J · l)) in epoch l, with J items; α_j and β_j as in `EpochUCBUnknown`.
 
@@ -21,22 +21,22 @@ class EpochUCBStar(EpochUCBUnknown):
 
     **Source**: grant2020, section 6.
 
-    **Differences**: 1. The root in log(√(J l)) may cover l or not. It does not in the source's
-    proof of Corollary 6, where the same letters equal log(J l²)/2, and so not here either;
-    ``whole_root`` makes it. 2. The ``estimator`` is "composite" unless it is set to "em", as
-    printed: with less variance it loses about half as much or less on the source's problems, see
-    below. 3. As for `EpochUCBUnknown`.
+    **Differences**: 1. The root in log(√(J l)) may or may not cover l. It does not in the source's
+    proof of Corollary 6, where the same letters equal log(J l²)/2, and therefore not here;
+    ``whole_root`` makes it cover l. 2. The ``estimator`` is "composite" unless it is set to "em",
+    as printed: it has less variance, and half the regret or less on the source's problems, see
+    below. 3. The differences of `EpochUCBUnknown`.
 
-    **Complexity**: as `EpochUCBUnknown`.
+    **Complexity**: as for `EpochUCBUnknown`.
 
-    **Guarantee**: none proved. A good item whose first epochs went badly may not come back for a
-    very long time, as its bound is narrow.
+    **Guarantee**: none proved. A good item with bad luck in its first epochs may not be shown again
+    for a very long time, because its bound is narrow.
 
     **Observed**: mean regrets of 40 runs on the source's problems, ± half the length of their 95 %
-    intervals, and in brackets what 95 % of the runs stay below, by ``clickrank reproduce grant-2020
+    intervals, and in brackets the 95 % quantile of the runs, by ``clickrank reproduce grant-2020
     --scale paper`` (``figure-1`` is (a), ``figure-2`` (b), ``figure-3`` and ``ceiling`` are (c)).
-    With "em" and without a ceiling 3 of 40 runs of (c) lose as much in the second half of the
-    rounds as with a wrong item in the list.
+    With "em" and without a ceiling, 3 of 40 runs of (c) have as much regret in the second half of
+    the rounds as with a wrong item in the list.
 
     ======================  ===============  ===============  ===============
     estimator, ceiling      (a), T = 50000   (b), T = 50000   (c), T = 8000
@@ -52,7 +52,7 @@ class EpochUCBStar(EpochUCBUnknown):
     estimator
         "composite", or "em" as printed.
     ceiling
-        Whether attractions and indices are kept at or below 1.
+        Whether attractions and indices are limited to 1.
     least
         ε: the smallest estimate of an attraction or a bias, above 0.
     most
@@ -78,7 +78,7 @@ class EpochUCBStar(EpochUCBUnknown):
         check_bool("EpochUCBStar", "whole_root", self.whole_root)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         # log(√J · l) = log(J l²)/2, log(√(J l)) = log(J l)/2.
         narrower = super().params(n_items, n_positions)
         return narrower._replace(width=0.5 * math.sqrt(0.5), squared=0 if self.whole_root else 1)

@@ -1,4 +1,4 @@
-"""Epoch-UCB-W: Epoch-UCB with the wider bounds that were known before."""
+"""Epoch-UCB-W: Epoch-UCB with the wider bounds of earlier work."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class EpochUCBW(EpochUCB):
     """Epoch-UCB-W is Epoch-UCB with larger constants, for comparison.
 
     ᾱ_j + √(48 min(1, 2ᾱ_j) log(√J·l/√2) / Λ_j) + 48 log(√J·l/√2) / Λ_j in epoch l; the rest is as
-    in `EpochUCB`. Its logarithm is half of the one there, so its bounds are those with 24 for 4.
+    in `EpochUCB`. The logarithm is half of the one there, so that its bounds have 24 in place of 4.
 
     **Assumes**: multinomial logit clicks, known position bias. No horizon.
 
     **Source**: grant2020, section 6, after the bounds of agrawal2019.
 
-    **Differences**: 1. Those of `EpochUCB`. 2. The print leaves open whether the first root covers
-    l too. The constants of agrawal2019 say no; with `whole_root` it does.
+    **Differences**: 1. Those of `EpochUCB`. 2. The paper leaves open whether the first root covers
+    l too. According to the constants of agrawal2019 it does not; with `whole_root` it does.
 
-    **Complexity**: as `EpochUCB`.
+    **Complexity**: as for `EpochUCB`.
 
     **Guarantee**: regret O(√(n_items · T log(n_items · T) · max λ / min λ)), by the proof for
     `EpochUCB` with larger constants; none with `whole_root`.
@@ -31,7 +31,7 @@ class EpochUCBW(EpochUCB):
     Parameters
     ----------
     position_bias
-        Prominence of each position (λ), above 0 and at most 1; it need not decrease.
+        Bias of each position (λ), above 0 and at most 1; it need not decrease.
     whole_root
         Whether the logarithm is log(√(J l)/√2).
 
@@ -52,7 +52,7 @@ class EpochUCBW(EpochUCB):
         check_bool("EpochUCBW", "whole_root", self.whole_root)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         # 48 log √x = 24 log x, for x = J l²/2 or J l/2.
         wider = super().params(n_items, n_positions)
         return wider._replace(exploration=24.0, squared=0 if self.whole_root else 1)

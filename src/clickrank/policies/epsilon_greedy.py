@@ -1,4 +1,4 @@
-"""ε_n-greedy: the best list by a rank-one fit of the click rates, with random items thrown in."""
+"""ε_n-greedy: the best list by a rank-one fit of the click rates, with random replacements."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class EpsilonGreedy(Policy, ItemsComeAndGo, ExactLists):
-    """ε_n-greedy shows the list that looks best, each of its items replaced now and then.
+    """ε_n-greedy shows the list that looks best, and replaces each item with probability ε(t).
 
-    Nothing need be known of the positions: what looks best follows from the rank-one matrix that
-    is closest to the click rates of all items at all positions.
+    Positions need not be known: the best list follows from the rank-one matrix that is closest to
+    the click rates of all items at all positions.
 
-    (θ̂, κ̂) are the leading singular vectors of the matrix of clicks/views. The item of the largest
-    θ̂ goes to the position of the largest κ̂, and so on. Each position then shows a random item
-    instead with probability ε(t) = min(1, c/t).
+    (θ̂, κ̂) are the leading singular vectors of the matrix of clicks/views. The item with the
+    largest θ̂ goes to the position with the largest κ̂, and so on. Each position then shows a
+    random item instead with probability ε(t) = min(1, c/t).
 
     **Assumes**: position-based clicks. Examination is learned. No horizon.
 
     **Source**: gauthier2022, section 3.4.
 
-    **Differences**: the text has one paragraph on this policy, so: 1. An item never shown at a
+    **Differences**: the source has one paragraph on this policy. 1. An item never shown at a
     position has rate 0 there. 2. All positions to be replaced are chosen first, then filled one by
-    one with items drawn uniformly from those that are not in the list; an item may so come back.
-    With c ≥ t the list is uniformly random. 3. Singular vectors are taken without negative entries;
-    κ̂ is rounded to 8 digits, and ties are broken at random. Where the largest singular value is
-    not single, κ̂ is the limit of power iteration from the vector of ones. 4. t is one more than
-    the rounds that have come back.
+    one with items drawn uniformly from those that are not in the list; a replaced item may come
+    back in this way. With c ≥ t the list is uniformly random. 3. Singular vectors are taken without
+    negative entries; κ̂ is rounded to 8 digits, and ties are broken at random. If the largest
+    singular value is not simple, κ̂ is the limit of power iteration from the vector of ones. 4. t
+    is one more than the number of rounds that have come back.
 
     **Complexity**: O(n_items · n_positions²) per round for the Gram matrix of the rates, and a few
-    multiplications with it for its leading vector; nothing of this if all positions are replaced.
+    multiplications with it for its leading vector; none of this if all positions are replaced.
 
     **Guarantee**: none proved. With c too small it may settle on a wrong list; the regret of
     exploration is about c · log(T/c) times that of a random item at each position, after c random
@@ -91,7 +91,7 @@ class EpsilonGreedy(Policy, ItemsComeAndGo, ExactLists):
         check_float("EpsilonGreedy", "exploration", self.exploration, 0.0)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(float(self.exploration))
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -103,7 +103,7 @@ class EpsilonGreedy(Policy, ItemsComeAndGo, ExactLists):
         )
 
     def lists(self, source: ListSource) -> RankingDistribution | None:
-        """Return the best list with positions replaced; None where several are equally good."""
+        """Return the best list with positions replaced; None if several are equally good."""
         n_items, n_positions = source.n_items, source.n_positions
         epsilon = self.exploration / (int(source.state.rounds[0]) + 1.0)
         if epsilon >= 1.0:
@@ -125,7 +125,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Write the list that looks best, with items replaced at random."""
+    """Write the list that looks best, with some items replaced at random."""
     n_items, n_positions = state.clicks.shape
     epsilon = params.exploration / (state.rounds[0] + 1.0)
     replaced = np.empty(n_positions, dtype=np.bool_)
@@ -157,7 +157,7 @@ def fit(clicks: Ints, views: Ints, attraction: Floats, examination: Floats) -> N
 def replace_items(
     n_items: int, replaced: NDArray[np.bool_], rng: np.random.Generator, ranking: Ints
 ) -> None:
-    """Fill the positions to be replaced with items drawn from those at none of the others."""
+    """Fill the positions to be replaced with items drawn from those not in the rest of the list."""
     free = np.ones(n_items, dtype=np.bool_)
     free[ranking[~replaced]] = False
     pool = np.flatnonzero(free)

@@ -1,4 +1,4 @@
-"""GRAB: explore only lists that differ from the leader by one exchange; it learns which do."""
+"""GRAB: explores only lists that differ from the leader by one exchange."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class State(NamedTuple):
     clicks: IntStatistic  # (n_items, n_positions), clicks on item i at position k
     misses: IntStatistic  # (n_items, n_positions), views without a click; T_ik = clicks + misses
     keys: IntStatistic  # (slots,), hashes of the lists that have led: see `count_table`
-    times: IntStatistic  # (slots,), T̃_a, the number of rounds that each of them led
+    times: IntStatistic  # (slots,), T̃_a, number of rounds that each of them led
 
 
 class Params(NamedTuple):
@@ -45,14 +45,14 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class GRAB(Policy, LeadingLists):
-    """GRAB plays the list that looks best, or one of n_items - 1 lists next to it.
+    """GRAB shows the list that looks best, or one of n_items - 1 lists next to it.
 
     The leader ã has the largest Σ_k ρ̂_ik, with i = ã_k and ρ̂_ik the click rate of item i at
     position k. With π̃ the positions by decreasing click rate of the leader, its neighbours swap
     the items at π̃_k and π̃_{k+1}, or replace the item at the last, π̃_K, by one not shown. Every
-    n_items-th round of a leader plays it; the others play the largest Σ_k b_ik among leader and
-    neighbours, b_ik = sup{p ≥ ρ̂_ik : T_ik d(ρ̂_ik, p) ≤ log s + 3 log log s}, where ã has led s -
-    1 times before.
+    n_items-th round of a leader shows it; the others show the list with the largest Σ_k b_ik among
+    leader and neighbours, b_ik = sup{p ≥ ρ̂_ik : T_ik d(ρ̂_ik, p) ≤ log s + 3 log log s}, where ã
+    has led s - 1 times before.
 
     **Assumes**: position-based clicks, or any matrix of click probabilities by item and position
     for which gauthier2022's Assumption 1 holds (`clickmodels.check_assumptions` tries every list;
@@ -63,16 +63,16 @@ class GRAB(Policy, LeadingLists):
 
     **Differences**: 1. log log s is taken as 0 up to s = e. 2. Positions where the leader has equal
     click rates are ordered at random in each round. 3. Lists whose sums differ by less than 1e-11
-    count as tied. Ties between leaders are settled by tiny random bonuses, each the product of a
-    number of the item and one of the position; so tied leaders are not equally likely. 4. With
+    are tied. Ties between leaders are decided by tiny random bonuses, each the product of a random
+    number per item and one per position; tied leaders are therefore not equally likely. 4. With
     delayed feedback all counts are of rounds that have come back; only the rule that decides when
-    the leader is played also counts the lists made since the last feedback. 5. How often each
-    leader led is kept in a table of 8,192 places. When a leader finds its places taken, the one of
+    the leader is shown also counts the lists made since the last feedback. 5. The numbers of rounds
+    of the leaders are in a table of 8,192 places. When a leader finds its places taken, the one of
     them that led least is forgotten, and counts from 0 if it returns; up to about 1,200 leaders
     this is unlikely (`clickrank.numerics.count_table`). 6. Items may be added or removed, and a
     list may be limited to some of them (candidates). A click rate does not depend on the other
-    items, so all counts are kept, those of leaders too. For each set of candidates the leader is
-    found again from the same counts. A new item has index 1.
+    items, so that all counts are kept, including those of leaders. For each set of candidates the
+    leader is found again from the same counts. A new item has index 1.
 
     **Complexity**: a round finds the leader, O(n_positions² · n_items), computes n_items ·
     n_positions indices, and adds them up for n_items - 1 neighbours.
@@ -94,7 +94,7 @@ class GRAB(Policy, LeadingLists):
     rank_remembers = True  # the lists made since the last feedback
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(n_items - 1)
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -116,8 +116,8 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Play the leader in every n_items-th of its rounds, else the best list next to it."""
-    leader = memo  # it travels with the list, for `update` to count it
+    """Show the leader in every n_items-th of its rounds, else the best list next to it."""
+    leader = memo  # travels with the list, so that `update` can count it
     rates = click_rates(state.clicks, state.misses)
     best_assignment(rates, rng, leader)
     rounds_led = count_of(state.keys, state.times, hash_of_list(leader, cache.labels))
@@ -140,7 +140,7 @@ def _neighbourhood(leader: Ints, rates: Floats, rng: np.random.Generator) -> Int
     lists = np.empty((n_items, n_positions), dtype=np.int64)
     lists[:] = leader
     row = 1
-    for k in range(n_positions - 1):  # swap the items at two positions that follow each other in π̃
+    for k in range(n_positions - 1):  # swap the items at two consecutive positions of π̃
         lists[row, order[k]] = leader[order[k + 1]]
         lists[row, order[k + 1]] = leader[order[k]]
         row += 1

@@ -1,4 +1,4 @@
-"""Greedy: items by what was believed of them before the first visitor."""
+"""Greedy: sorts items by the mean of their prior, and learns nothing."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class Greedy(Policy, ItemsComeAndGo, HasPrior):
-    """Greedy shows the items of the largest prior mean in every round, and learns nothing.
+    """Greedy shows the items with the largest prior mean in every round, and learns nothing.
 
-    It is what exploring must beat: without a prior, a random list.
+    It is the baseline that exploration must beat. Without a prior it shows random lists.
 
-    A_t = the items of largest α/(α + β), the largest first.
+    A_t = the items with the largest α/(α + β), best first.
 
-    **Assumes**: positions of decreasing prominence. Any clicks; it does not look at them.
+    **Assumes**: positions of decreasing prominence. Any clicks, which it ignores.
 
     **Source**: kveton2022, section 7.1.
 
-    **Differences**: 1. By the prior's mean, where the text has the most probable attraction, which
-    is not defined for α, β ≤ 1; with the priors there, all of β = 10, the order is the same.
+    **Differences**: 1. It uses the mean of the prior, where the paper has its mode, which is not
+    defined for α, β ≤ 1; with the priors there, all with β = 10, the order is the same.
     2. Items of equal mean are ordered at random, again in each round.
 
     **Complexity**: O(n_items) per round.
 
-    **Guarantee**: none; the regret is linear unless the prior is right.
+    **Guarantee**: none; the regret is linear unless the prior gives the best order.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Greedy(Policy, ItemsComeAndGo, HasPrior):
             raise invalid("Greedy", "prior must be a clickrank.priors.Beta", self.prior)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         alpha, beta = self.prior.for_items(n_items, "Greedy")
         return Params(alpha / (alpha + beta))
 

@@ -35,21 +35,21 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class KLCombUCB(Policy, ItemsComeAndGo, ExactLists):
-    """KL-CombUCB plays the list with the largest sum of KL confidence bounds.
+    """KL-CombUCB shows the list with the largest sum of KL confidence bounds.
 
     b_ik(t) = sup{p ∈ [ρ̂_ik, 1] : T_ik d(ρ̂_ik, p) ≤ log t + 3 log log t}, where ρ̂_ik is the click
     rate of item i in T_ik views at position k. The list maximises Σ_k b_ik(t), i = a_k: a linear
     assignment problem.
 
-    **Assumes**: clicks that depend on the item and its position alone, as position-based ones do;
+    **Assumes**: clicks that depend on the item and its position only, as position-based clicks do;
     examination need not be known, nor decrease. No horizon.
 
     **Source**: gauthier2022, Algorithm 3, after kveton2015.
 
-    **Differences**: 1. The first rounds play each rotation of the catalogue once, as printed, in
+    **Differences**: 1. The first rounds show each rotation of the catalogue once, as printed, in
     random order; with delayed feedback, until each has come back. 2. log log t is taken as 0 up to
-    t = e. 3. Lists whose sums differ by less than 1e-11 count as tied, and random bonuses of that
-    size, by item and by position, decide.
+    t = e. 3. Lists whose sums differ by less than 1e-11 are tied; random bonuses of that size, one
+    per item and one per position, decide.
 
     **Complexity**: a round computes n_items · n_positions indices and solves the assignment
     problem, O(n_positions² · n_items).
@@ -69,7 +69,7 @@ class KLCombUCB(Policy, ItemsComeAndGo, ExactLists):
     by_item = ("clicks", "misses")
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(n_items)
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -81,7 +81,7 @@ class KLCombUCB(Policy, ItemsComeAndGo, ExactLists):
         )
 
     def lists(self, source: ListSource) -> RankingDistribution | None:
-        """Return the rotations left to show; later the lists are not known."""
+        """Return the rotations that are left; None after them."""
         return rotations(source.state.clicks, source.state.misses, source.n_positions)
 
 

@@ -29,19 +29,19 @@ class State(NamedTuple):
 class Params(NamedTuple):
     """Constants."""
 
-    exploration: float  # the factor of the logarithm: 4
+    exploration: float  # factor of the logarithm: 4
     half: float  # JK/2
 
 
 @dataclass(frozen=True)
 class MNLBandit(EpochPolicy):
-    """MNL-bandit learns the weight of every item at every position by itself.
+    """MNL-bandit learns the weight of every item at every position separately.
 
-    It need not know the position bias, nor that there is one; it has n_items · n_positions weights
-    to learn for that.
+    It need not know the position bias, nor that there is one, but has n_items · n_positions weights
+    to learn.
 
     γ̄_jk + √(4 min(1, 2γ̄_jk) log(JK l²/2) / Ñ_jk) + 4 log(JK l²/2) / Ñ_jk in epoch l, for J items, K
-    positions and γ̄_jk the clicks on item j at position k for each of its Ñ_jk complete epochs
+    positions and γ̄_jk the clicks on item j at position k, divided by its Ñ_jk complete epochs
     there. The list maximises the sum, a linear assignment problem, and is shown until it is not
     clicked.
 
@@ -52,16 +52,16 @@ class MNLBandit(EpochPolicy):
 
     **Differences**: 1. Without a complete epoch an index is infinite: the list with most of these
     goes first, and among those the one whose other indices have the largest sum. 2. Lists whose
-    sums differ by less than 1e-11 of n_positions times the largest index count as tied, and random
-    bonuses of that size, by item and by position, decide. 3. The logarithm is at least 0. 4. Late
+    sums differ by less than 1e-11 of n_positions times the largest index are tied; random bonuses
+    of that size, one per item and one per position, decide. 3. The logarithm is at least 0. 4. Late
     feedback and several clicks in one list: as in `EpochUCB`.
 
-    **Complexity**: a round within an epoch copies the list. A new one takes
+    **Complexity**: a round within an epoch copies the list. A new list takes
     O(n_items · n_positions) indices and the assignment problem, O(n_positions² · n_items).
 
     **Guarantee**: regret O(√(n_items · n_positions · T log(n_items · n_positions · T²)) +
     n_items · n_positions · log²(n_items · n_positions · T)) (grant2020, Corollary 19), with
-    feedback at once.
+    immediate feedback.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class MNLBandit(EpochPolicy):
     by_item = ("clicks", "epochs")
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(4.0, n_items * n_positions / 2.0)
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -114,7 +114,7 @@ def rank(
                 value = mean + math.sqrt(level) * width + level * share
                 index[item, position] = value
                 largest = max(largest, value)
-    # An infinite index becomes 1, more than all finite ones of a list together.
+    # An infinite index becomes 1, which is more than all finite ones of a list together.
     scale = 1.0 / (1.0 + n_positions * largest)
     for item in range(n_items):
         for position in range(n_positions):

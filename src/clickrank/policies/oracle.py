@@ -1,4 +1,4 @@
-"""Oracle: always shows the best ranking, the line at zero of every regret figure."""
+"""Oracle: always shows the best ranking, which has zero regret."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class Oracle(Policy, KnowsItems):
-    """Oracle knows the model and shows its best ranking in every round.
+    """Oracle knows the click model and shows its best ranking in every round.
 
-    Its regret is zero: what no policy that learns can reach.
+    Its regret is zero, which no learning policy can reach.
 
-    A_t = argmax over rankings of their value.
+    A_t = the ranking with the largest value.
 
     **Assumes**: that the best ranking is known.
 
@@ -67,14 +67,14 @@ class Oracle(Policy, KnowsItems):
     best_ranking: Sequence[int] | Ints
 
     def __post_init__(self) -> None:
-        """Check the ranking, as far as it can be without the catalogue."""
+        """Check the ranking, as far as possible without the catalogue."""
         items = np.asarray(self.best_ranking)
         if items.ndim != 1 or items.size == 0 or items.dtype.kind not in "iu" or items.min() < 0:
             raise invalid("Oracle", "best_ranking must be a vector of items", self.best_ranking)
         object.__setattr__(self, "best_ranking", tuple(items.tolist()))
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(ranking_of("Oracle", self.best_ranking, n_items, n_positions))
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -82,7 +82,7 @@ class Oracle(Policy, KnowsItems):
         return State(rounds=np.zeros(1, dtype=np.int64))
 
     def relabelled(self, origin: Ints, new: None = None) -> Oracle:
-        """Return the oracle of a catalogue whose item i is this one's item ``origin[i]``."""
+        """Return the oracle of a catalogue whose item i is item ``origin[i]`` of this one."""
         refuse_new(self, new)
         numbers = numbers_of(origin, max(*self.best_ranking, *origin) + 1)
         best = numbers[list(self.best_ranking)].tolist()

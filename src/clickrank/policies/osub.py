@@ -1,14 +1,15 @@
-"""OSUB: explore only the neighbours, in a given graph, of the item that looks best."""
+"""OSUB: explores only the neighbours, in a given graph, of the item that looks best."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clickrank._core.arrays import IntParticle, Ints, IntStatistic
 from clickrank._core.validate import check_float
@@ -21,7 +22,7 @@ from clickrank.numerics.neighbour_graph import (
     peak_besides,
     relabelled_graph,
 )
-from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo, KnowsItems
+from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo, KnowsItems, ReadsEarlierStates
 from clickrank.policies.contract import Request
 from clickrank.policies.policy_spec import Assumes, KnownModel, Policy
 from clickrank.policies.registration import register
@@ -29,34 +30,34 @@ from clickrank.rankings.selection import top_k
 
 
 class State(NamedTuple):
-    """Counts by item, as there is one position."""
+    """Counts by item; there is only one position."""
 
     clicks: IntStatistic  # (n_items,)
-    misses: IntStatistic  # (n_items,), views without a click; N_k is both together
+    misses: IntStatistic  # (n_items,), views without a click; N_k = clicks + misses
     led: IntStatistic  # (n_items,), rounds in which the item was the leader, l_k
 
 
 class Params(NamedTuple):
-    """Constants. Those of item k are ``neighbours[begins[k]:begins[k + 1]]``."""
+    """Constants. The neighbours of item k are ``neighbours[begins[k]:begins[k + 1]]``."""
 
-    neighbours: Ints  # (twice the number of edges,), of all items
-    begins: Ints  # (n_items + 1,), where those of each item begin, and the last end
+    neighbours: Ints  # (twice the number of edges,), neighbours of all items
+    begins: Ints  # (n_items + 1,), start of the neighbours of each item, and the end of the last
     degree: int  # γ, the largest number of neighbours
     loglog: float  # c
 
 
 class InFlight(NamedTuple):
-    """How many rounds are to come back, as far as this worker knows."""
+    """Rounds in flight, as far as this worker can count them."""
 
-    ahead: IntParticle  # (1,), lists made since feedback last came back
+    lists_since_feedback: IntParticle  # (1,), lists made since feedback last came back
 
 
 @dataclass(frozen=True)
-class OSUB(Policy, HasMemo, ItemsComeAndGo, KnowsItems):
+class OSUB(Policy, HasMemo, ItemsComeAndGo, KnowsItems, ReadsEarlierStates):
     """OSUB shows one item, the one that looks best or one of its neighbours in a given graph.
 
-    The leader L has the largest click rate μ̂_k. Every (γ + 1)-th of its rounds shows the leader, γ
-    being the largest number of neighbours in the graph; the others show the largest index
+    The leader L has the largest click rate μ̂_k. Every (γ + 1)-th of its rounds shows the leader,
+    where γ is the largest number of neighbours in the graph; the others show the largest index
 
         b_k = sup{q ≥ μ̂_k : N_k d(μ̂_k, q) ≤ log l + c log log l}
 
@@ -70,29 +71,29 @@ class OSUB(Policy, HasMemo, ItemsComeAndGo, KnowsItems):
 
     **Differences**: 1. log log l is taken as 0 up to l = e. 2. Items never shown have click rate 0
     and index 1; ties are broken at random. 3. With delayed feedback only rounds that have come back
-    count, but for which rounds play the leader: there, lists made since count too. 4. Items may
-    come and go, or be given for one list alone. The neighbours of an item that goes become
-    neighbours of each other, which keeps clicks unimodal: a path of increasing click rates that led
+    count, except for the turns of the leader: there, lists made since count too. 4. Items may
+    come and go, or be candidates for one list only. The neighbours of an item that goes become
+    neighbours of each other, which preserves unimodality: a path of increasing click rates that led
     through the item goes past it, and if it was the best, the second best was its neighbour. A new
     item goes to the end of the line that is the graph by default; in any other graph its neighbours
-    must be given. All counts are kept, as they are of single items.
+    must be given. All counts are kept, because they are those of single items.
 
     **Complexity**: O(n_items) per round for the leader, and at most γ + 1 indices.
 
     **Guarantee**: regret at most (1 + ε) C log T + O(log log T) for every ε > 0, with
-    C = Σ_k Δ_k/d(μ_k, μ*) over the neighbours k of the best item alone, μ* its click rate and
-    Δ_k = μ* - μ_k: the best constant there is (combes2014), see
-    `clickrank.bounds.unimodal_lower_bound`. What the climb to the best item costs is in the last
-    term; it is large where neighbours differ little. Regret may be linear if clicks are not
+    C = Σ_k Δ_k/d(μ_k, μ*) over the neighbours k of the best item only, μ* its click rate and
+    Δ_k = μ* - μ_k. This is the best possible constant (combes2014), see
+    `clickrank.bounds.unimodal_lower_bound`. The cost of the climb to the best item is in the last
+    term; it is large if neighbours differ little. Regret may be linear if clicks are not
     unimodal.
 
     Parameters
     ----------
     neighbours
-        For each item the numbers of its neighbours. An edge may be named at one end or at both.
-        All items must be connected. By default a line: each item and the next.
+        The numbers of the neighbours of each item. An edge may be given at one end or at both.
+        All items must be connected. The default is a line: each item and the next.
     loglog
-        c. The default is that of the thesis, as in GRAB.
+        c. The default is that of gauthier2022, as in GRAB.
 
     Examples
     --------
@@ -120,7 +121,7 @@ class OSUB(Policy, HasMemo, ItemsComeAndGo, KnowsItems):
             object.__setattr__(self, "neighbours", checked_graph("OSUB", self.neighbours))
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         if n_positions != 1:
             raise invalid("OSUB", "n_positions must be 1", n_positions)
         graph = line_graph(range(n_items)) if self.neighbours is None else self.neighbours
@@ -135,23 +136,27 @@ class OSUB(Policy, HasMemo, ItemsComeAndGo, KnowsItems):
         return State(clicks, misses, led)
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number: the leader."""
+        """Return 1: the memo holds the leader."""
         return 1
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos with the leader called by another number."""
+        """Return memos in which the leader has its new number."""
         return numbers[memos]
 
     def relabelled(self, origin: Ints, new: Sequence[Sequence[int]] | None = None) -> OSUB:
-        """Return the spec for a catalogue whose item i is this spec's item ``origin[i]``.
+        """Return the spec for a catalogue whose item i is item ``origin[i]`` of this spec.
 
-        ``new`` holds the neighbours of each new item, as they are numbered in that catalogue.
+        ``new`` has the neighbours of each new item, as numbered in that catalogue.
         """
         graph = relabelled_graph("OSUB", self.neighbours, origin, new)
         return dataclasses.replace(self, neighbours=graph)
 
+    def upgraded(self, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Return saved statistics with the present name of a field."""
+        return {"lists_since_feedback" if k == "ahead" else k: v for k, v in arrays.items()}
+
     def why_not(self, model: KnownModel) -> str | None:
-        """Say so if the click model has several positions, or its items are not unimodal."""
+        """Return why not, if the page has several positions, or its items are not unimodal."""
         reason = super().why_not(model)
         attraction = getattr(model, "attraction", None)
         if reason is not None or attraction is None:
@@ -162,7 +167,7 @@ class OSUB(Policy, HasMemo, ItemsComeAndGo, KnowsItems):
 
 
 def build(params: Params, state: State) -> InFlight:
-    """Return that nothing is in flight."""
+    """Return a cache with nothing in flight."""
     return InFlight(np.zeros(1, dtype=np.int64))
 
 
@@ -185,10 +190,10 @@ def rank(
     top_k(rate, rng, ranking)
     leader = ranking[0]
     memo[0] = leader
-    # Lists whose feedback is to come count too: with feedback in batches, the number of rounds that
-    # have come back might be a multiple of γ + 1 for the whole batch, or never.
-    turn = (state.led[leader] + cache.ahead[0]) % (params.degree + 1)
-    cache.ahead[0] += 1
+    # Lists in flight count too. Otherwise, with feedback in batches, the number of settled rounds
+    # might be a multiple of γ + 1 for a whole batch, or never.
+    turn = (state.led[leader] + cache.lists_since_feedback[0]) % (params.degree + 1)
+    cache.lists_since_feedback[0] += 1
     if turn == 0:
         return
     delta = math.log(state.led[leader] + 1.0)
@@ -205,7 +210,7 @@ def update(
     params: Params, state: State, cache: InFlight, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count the click or the miss, and the round of the leader."""
-    cache.ahead[0] = 0
+    cache.lists_since_feedback[0] = 0
     state.led[memo[0]] += 1
     state.clicks[ranking[0]] += clicks[0]
     state.misses[ranking[0]] += 1 - clicks[0]

@@ -1,4 +1,4 @@
-"""PB-LB: Thompson sampling of items and positions by noisy gradient steps."""
+"""PB-LB: Thompson sampling of items and positions by Langevin dynamics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clickrank.policies.registration import register
 
 
 class State(NamedTuple):
-    """Clicks and misses. The likelihood depends on clicks through their sums alone."""
+    """Clicks and misses. The likelihood depends on the clicks only through their sums."""
 
     rounds: IntStatistic  # (1,), t - 1
     misses: IntStatistic  # (n_items, n_positions), F_ik
@@ -38,14 +38,14 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class PBLB(Policy, ItemsComeAndGo, Walks):
-    """PB-LB lets a particle (θ, κ) slide down the misfit to all clicks, shakes it, and sorts by it.
+    """PB-LB moves a particle (θ, κ) by noisy gradient steps on the log-likelihood, and sorts by it.
 
-    Nothing need be known of the positions. Noisy gradient steps (Langevin's) have about the joint
-    posterior of attractions and examinations for their limit.
+    Positions need not be known. The limit of the noisy gradient steps (Langevin dynamics) is close
+    to the joint posterior of attractions and examinations.
 
     (θ, κ) ← (θ, κ) - h ∇U + √(2h) · noise, m times, with h = h_0/t and U = -log of the likelihood
     Π_ik (θ_i κ_k)^{S_ik} (1 - θ_i κ_k)^{F_ik}; then the best item by θ + noise/√(γ t) goes to the
-    position of the largest κ + noise/√(γ t), and so on. The noises are standard normal.
+    position with the largest κ + noise/√(γ t), and so on. The noise is standard normal.
 
     **Assumes**: position-based clicks. Examination is learned. No horizon.
 
@@ -54,23 +54,24 @@ class PBLB(Policy, ItemsComeAndGo, Walks):
     **Differences**: 1. As printed, the particle leaves [0, 1], where the likelihood has no meaning
     and gradients point away. Here it is reflected at 0 and 1: the limit of reflected steps is the
     posterior. Moving it to the edge instead, where gradients are largest, lets it jump from edge
-    to edge for ever: with h_0 = 0.1 and γ = 100 that lost 2 to 250 times more in 100,000 rounds
-    of four instances, but little more or less with h_0 = 0.001. Within 1e-9 of an edge
-    it stays that far away. 2. The final noise is not reflected: it only serves to sort. 3. κ_1 is
-    learned like all others, as printed; the likelihood fixes θ and κ up to a factor, which does
-    not change the order, and any position may be the one looked at most. 4. t is one more than the
-    rounds that have come back. 5. The first particle is drawn uniformly. One that has to start
-    later, in a new process, starts at the maximum of the likelihood (each item has 0.05 clicks and
-    misses more at each position, so that there is one), with the same largest value in θ and κ;
+    to edge for ever: with h_0 = 0.1 and γ = 100 that had 2 to 250 times more regret in 100,000
+    rounds of four instances, but about the same with h_0 = 0.001. The particle keeps a distance of
+    1e-9 from the edges. 2. The final noise is not reflected, because it only serves to sort. 3. κ_1
+    is learned like all others, as printed; the likelihood determines θ and κ up to a factor, which
+    does not change the order, and any position may be the most examined. 4. t is one more than the
+    number of rounds that have come back. 5. The first particle is drawn uniformly. One that has to
+    start later, in a new process, starts at the maximum of the likelihood (with 0.05 further clicks
+    and misses per item and position, so that there is one), with the same largest value in θ and κ;
     items that were never shown start at a uniform value.
 
-    **Complexity**: O(m · n_items · n_positions) divisions a round.
+    **Complexity**: O(m · n_items · n_positions) divisions per round.
 
-    **Guarantee**: none proved. The regret is heavy-tailed: with steps too small or precision too
-    high a few runs settle on a wrong list and lose linearly. The best values vary with the data
-    (h_0 from 0.001 to 0.1, γ from 0.01 to 1000 in Table 4.1). The defaults are not
-    the thesis's: on its Yandex, KDD and simulated pages they lost less at 100,000 rounds than those
-    of Table 4.1 for ten Yandex documents (0.001 and 0.01), by a factor of 1.4 to 7.
+    **Guarantee**: none proved. The regret is heavy-tailed: if steps are too small or the precision
+    is too high, a few runs settle on a wrong list and have linear regret. The best values vary with
+    the data (h_0 from 0.001 to 0.1, γ from 0.01 to 1000 in Table 4.1). The defaults are not
+    those of gauthier2022: on its Yandex, KDD and simulated pages they had less regret at 100,000
+    rounds than those of Table 4.1 for ten Yandex documents (0.001 and 0.01), by a factor of 1.4
+    to 7.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ class PBLB(Policy, ItemsComeAndGo, Walks):
         check_int("PBLB", "steps", self.steps, 1)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(float(self.step_size), float(self.precision), int(self.steps))
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -118,7 +119,7 @@ class PBLB(Policy, ItemsComeAndGo, Walks):
         )
 
     def walk_on(self, learner: Any, former: Any) -> None:
-        """Take over the particle."""
+        """Take over the particle of another learner."""
         take_over(learner, former, learner.state.item_clicks)
 
 
@@ -131,7 +132,7 @@ def score(
     items: Floats,
     positions: Floats,
 ) -> None:
-    """Let the particle take m steps, and write θ and κ with the final noise."""
+    """Move the particle by m steps, and write θ and κ with the final noise."""
     if cache.started[0] == 0:
         start_langevin(state, cache, rng)
     t = state.rounds[0] + 1.0
@@ -146,7 +147,7 @@ def score(
 
 @array_kernel
 def step(size: float, state: State, particle: Particle, rng: np.random.Generator) -> None:
-    """Move θ and κ down the gradient of U at their present place, and add noise."""
+    """Move θ and κ down the gradient of U, and add noise."""
     theta, kappa = particle.attraction, particle.examination
     spread = math.sqrt(2.0 * size)
     kappa_misses = np.zeros(kappa.shape[0])  # Σ_i F_ik θ_i / (1 - θ_i κ_k)

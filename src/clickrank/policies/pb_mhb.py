@@ -29,7 +29,7 @@ UNIT_POSITIONS = ("first", "largest")
 class State(NamedTuple):
     """Clicks and misses."""
 
-    rounds: IntStatistic  # (1,), t - 1; counts alone do not tell once items are removed
+    rounds: IntStatistic  # (1,), t - 1; counts do not determine it once items are removed
     clicks: IntStatistic  # (n_items, n_positions), S_ik
     misses: IntStatistic  # (n_items, n_positions), F_ik
 
@@ -37,21 +37,21 @@ class State(NamedTuple):
 class Params(NamedTuple):
     """Constants."""
 
-    proposal: int  # place in PROPOSALS
+    proposal: int  # index in PROPOSALS
     width: float  # c
     steps: int  # m
     random_start: int  # 1 if each round draws a new particle to start from, else 0
     largest: int  # 1 if the largest κ is 1, 0 if the first is
-    prior_clicks: Ints  # (n_items,), clicks that the prior Beta(α, β) counts for: α - 1
-    prior_misses: Ints  # (n_items,), misses that it counts for: β - 1
+    prior_clicks: Ints  # (n_items,), clicks that represent the prior Beta(α, β): α - 1
+    prior_misses: Ints  # (n_items,), misses that represent it: β - 1
 
 
 @dataclass(frozen=True)
 class PBMHB(Policy, ItemsComeAndGo, Walks, HasPrior):
     """PB-MHB draws attractions and examinations from their joint posterior, and sorts by them.
 
-    Nothing need be known of the positions. The posterior is no known distribution; a random walk
-    that has it for its limit goes on by a few steps in each round.
+    Positions need not be known. The posterior is no known distribution; a random walk that has it
+    as its limit takes a few steps in each round.
 
     π(θ, κ) ∝ Π_ik (θ_i κ_k)^{S_ik} (1 - θ_i κ_k)^{F_ik} on [0, 1], where the largest κ is 1. A step
     moves each θ_i, then each κ_k but the largest: a candidate x' drawn from q(· | x) replaces x
@@ -59,68 +59,68 @@ class PBMHB(Policy, ItemsComeAndGo, Walks, HasPrior):
     moved in another way in each step: it may become the largest, or stop being it. Items by
     decreasing θ go to positions by decreasing κ.
 
-    **Assumes**: position-based clicks; any position may be looked at most. No horizon. With
-    unit_position="first", that the first position is looked at most.
+    **Assumes**: position-based clicks; any position may be examined most. No horizon. With
+    unit_position="first", that the first position is examined most.
 
     **Source**: gauthier2022, Algorithms 7 and 8, eq. 4.2 to 4.6; first in gauthier2021a.
 
-    **Differences**: 1. The text sets κ_1 to 1, so that no other position can be looked at more: on
+    **Differences**: 1. The paper sets κ_1 to 1, so that no other position can be examined more: on
     a page where one is, the printed rule has linear regret. Only products θ_i κ_k can be learned,
-    so some κ has to be fixed; here it is the largest, whichever that is. A priori each position is
-    equally likely to be the largest; the other κ and all θ are uniform. Whenever the data leave no
-    doubt that the first is the largest, the posterior is the text's (`policies/_shared/crossing.py`
-    derives the step that changes the largest; it is always a truncated Gaussian).
-    unit_position="first" is the text's rule. 2. logit-gaussian: the text takes the ratio of the
-    proposals for 1. It is that of densities in the logit; in θ, where the posterior is uniform a
-    priori, the ratio is θ'(1 - θ')/(θ(1 - θ)). Without it the walk has the limit π/Π x(1 - x) over
-    all variables x, which cannot be normalised: κ_k runs off to 1, and θ to 0 for an item without a
-    click. The factor is included; "logit-gaussian-printed" leaves it out. 3. pseudo-view: the Beta
-    distribution's second parameter is max(Ñ - S + 1, 1), and the printed ratio has Ñ - S for its
-    exponent, without the maximum. The density drawn from is used in both. 4. max-pos: candidates
-    above 1 have posterior density 0 and are refused; ties for the most used position or item are
-    broken at random. 5. A candidate that rounds to 0 or 1 is refused. 6. Wide steps of the
-    truncated Gaussian are drawn exactly by rejection from the uniform distribution: normals would
-    mostly fall outside, and take 2.5 c/√t draws. 7. t is one more than the rounds that have come
-    back. 8. The first particle is drawn from the prior. One that has to start later, in a new
-    process, would take thousands of rounds from a random place: it starts at the maximum of the
-    likelihood (each item has 0.05 clicks and misses more at each position, so that there is one).
-    Items that were never shown start at a draw from their prior. Items with a prior start where the
-    posterior is largest given κ. 9. A prior, which the text does not have: Beta(1 + S, 1 + F)
-    counts as S clicks and F misses at a position that everybody looks at. Its α and β are whole
-    numbers of at least 1. With start="random" the start is uniform whatever the prior. 10. Items
-    may be added or removed, and a list may be limited to some of them (candidates). The walk is
-    always one of all items; an added item starts at the mean of its posterior.
+    so that some κ has to be fixed; here it is the largest, whichever that is. A priori each
+    position is equally likely to be the largest; the other κ and all θ are uniform. Whenever the
+    data leave no doubt that the first is the largest, the posterior is that of the paper
+    (`policies/_shared/crossing.py` derives the step that changes the largest; it is always a
+    truncated Gaussian). unit_position="first" is the rule of the paper. 2. logit-gaussian: the
+    paper takes the ratio of the proposals as 1. That is the ratio of densities in the logit; in θ,
+    which is uniform a priori, the ratio is θ'(1 - θ')/(θ(1 - θ)). Without it the walk has the limit
+    π/Π x(1 - x) over all variables x, which cannot be normalised: κ_k runs off to 1, and θ to 0 for
+    an item without a click. The factor is included; "logit-gaussian-printed" leaves it out. 3.
+    pseudo-view: the second parameter of the Beta distribution is max(Ñ - S + 1, 1), and the printed
+    ratio has Ñ - S as its exponent, without the maximum. The density drawn from is used in both. 4.
+    max-pos: candidates above 1 have posterior density 0 and are refused; ties for the most used
+    position or item are broken at random. 5. A candidate that rounds to 0 or 1 is refused. 6. Wide
+    steps of the truncated Gaussian are drawn exactly by rejection from the uniform distribution:
+    normal draws would mostly fall outside, and take 2.5 c/√t draws. 7. t is one more than the
+    number of rounds that have come back. 8. The first particle is drawn from the prior. One that
+    has to start later, in a new process, would take thousands of rounds from a random place: it
+    starts at the maximum of the likelihood (with 0.05 further clicks and misses per item and
+    position, so that there is one). Items that were never shown start at a draw from their prior.
+    Items with a prior start where the posterior is largest given κ. 9. A prior, which the paper
+    does not have: Beta(1 + S, 1 + F) counts as S clicks and F misses at a position that is always
+    examined. Its α and β are integers of at least 1. With start="random" the start is uniform
+    whatever the prior. 10. Items may be added or removed, and a list may be limited to some of them
+    (candidates). The walk always covers all items; an added item starts at its posterior mean.
 
     **Complexity**: m (n_items + n_positions - 1) candidates per round, and one more if the position
-    that may become the largest is the one with κ = 1. Each candidate takes two logarithms for each
-    miss count.
+    that may become the largest is the one with κ = 1. Each candidate takes two logarithms per miss
+    count.
 
     **Guarantee**: none proved.
 
-    **Observed**: what it costs not to know that the first position is the largest, as clicks lost
+    **Observed**: the cost of not knowing that the first position is the largest, as clicks lost
     in 100,000 rounds (means of 60 runs with their standard errors): 105 ± 4 instead of 100 ± 3 on
-    the thesis's website, 411 ± 16 instead of 448 ± 18 with θ close to one, and 31 ± 1 instead of 26
-    ± 1 with θ close to zero.
+    the website of gauthier2022, 411 ± 16 instead of 448 ± 18 with θ close to one, and 31 ± 1
+    instead of 26 ± 1 with θ close to zero.
 
     Parameters
     ----------
     proposal
         How candidates are drawn: "truncated-gaussian" and "logit-gaussian" step from the present
         value; "pseudo-view" and "max-pos" draw from Beta distributions of the counts;
-        "logit-gaussian-printed" is the source's rule for the logit.
+        "logit-gaussian-printed" is the paper's rule for the logit.
     width
-        c > 0: the Gaussian steps have deviation c/√t, as has the step that may change the largest
-        κ. 1000 and 10,000 are good for the truncated Gaussian on all data of the source, 1 to 10
-        for the logit.
+        c > 0: the Gaussian steps have standard deviation c/√t, and so has the step that may change
+        the largest κ. 1000 and 10,000 are good for the truncated Gaussian on all data of the paper,
+        1 to 10 for the logit.
     steps
         Steps m ≥ 1 of the walk in each round.
     start
-        "warm": the walk goes on from its last particle; "random": it starts from a uniform one in
+        "warm": the walk continues from its last particle; "random": it starts from a uniform one in
         each round, which takes many more steps.
     prior
-        A `clickrank.priors.Beta` of whole numbers; by default every attraction is equally likely.
+        A `clickrank.priors.Beta` of integers; the default is the uniform prior.
     unit_position
-        The position whose κ is 1: the "largest", whichever it is, or the "first", as in the source.
+        The position with κ = 1: the "largest", whichever it is, or the "first", as in the paper.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class PBMHB(Policy, ItemsComeAndGo, Walks, HasPrior):
         check_choice("PBMHB", "proposal", self.proposal, PROPOSALS)
         check_choice("PBMHB", "start", self.start, STARTS)
         check_choice("PBMHB", "unit_position", self.unit_position, UNIT_POSITIONS)
-        # A smaller step would be lost in rounding: the walk would stand still.
+        # A smaller step would be lost in rounding, and the walk would not move.
         check_float("PBMHB", "width", self.width, 1e-9)
         check_int("PBMHB", "steps", self.steps, 1)
         check_counts("PBMHB", self.prior)
@@ -156,7 +156,7 @@ class PBMHB(Policy, ItemsComeAndGo, Walks, HasPrior):
             object.__setattr__(self, "assumes", assumes)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         prior_clicks, prior_misses = self.prior.counts(n_items, "PBMHB")
         return Params(
             proposal=PROPOSALS.index(self.proposal),
@@ -177,7 +177,7 @@ class PBMHB(Policy, ItemsComeAndGo, Walks, HasPrior):
         )
 
     def walk_on(self, learner: Any, former: Any) -> None:
-        """Take over the particle."""
+        """Take over the particle of another learner."""
         take_over(learner, former, learner.state.clicks.sum(axis=1), self.prior)
 
 
@@ -190,7 +190,7 @@ def score(
     items: Floats,
     positions: Floats,
 ) -> None:
-    """Let the particle take m steps, and write its θ and κ."""
+    """Move the particle by m steps, and write its θ and κ."""
     if cache.started[0] == 0 or params.random_start == 1:
         start_metropolis(params, state, cache, rng)
     deviation = params.width / math.sqrt(state.rounds[0] + 1.0)
@@ -204,7 +204,7 @@ def score(
 def step(
     params: Params, deviation: float, state: State, particle: Particle, rng: np.random.Generator
 ) -> None:
-    """Move each θ_i and then each κ_k but that which is 1, once.
+    """Move each θ_i once, and then each κ_k except the one that is fixed at 1.
 
     If the largest κ is 1, one position, drawn at random, may become the largest or cease to be.
     """

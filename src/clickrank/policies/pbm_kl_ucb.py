@@ -1,4 +1,4 @@
-"""PBM-KL-UCB: sort items by the KL confidence bound that PBM-PIE explores with."""
+"""PBM-KL-UCB: sorts items by the KL confidence bound with which PBM-PIE explores."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Params(NamedTuple):
 class PBMKLUCB(Policy, ItemsComeAndGo):
     """PBM-KL-UCB sorts items by a KL upper confidence bound of their attraction.
 
-    The bound uses what each position reveals, so it is tighter than PBM-UCB's; the paper's
-    conclusion asks for this policy without studying it.
+    The bound uses the information of each position, so that it is tighter than that of PBM-UCB; the
+    conclusion of the paper proposes this policy without studying it.
 
     U_k(t) = sup{q ∈ [θ_k^min, 1] : Σ_l N_kl d(S_kl/N_kl, κ_l q) ≤ δ},  δ = (1 + ε) log t (eq. 7).
 
@@ -50,16 +50,16 @@ class PBMKLUCB(Policy, ItemsComeAndGo):
     **Differences**: 1. An item never shown has an infinite index. 2. The best index goes to the
     most examined position, so that examination need not decrease. 3. Ties are broken at random.
     4. Positions that contradict each other may leave no q within δ; the index is then the q that
-    fits best, which the text leaves open.
+    fits best. The paper leaves this open.
 
-    **Complexity**: a round solves eq. 7, O(n_positions), for each item, and sorts.
+    **Complexity**: a round solves eq. 7, O(n_positions), for each item, and sorts the items.
 
     **Guarantee**: none proved.
 
     Parameters
     ----------
     examination
-        Probability that each position is looked at (κ), each above 0.
+        Probability that each position is examined (κ), each above 0.
     epsilon
         Extra exploration ε ≥ 0.
 
@@ -84,7 +84,7 @@ class PBMKLUCB(Policy, ItemsComeAndGo):
         check_float("PBMKLUCB", "epsilon", self.epsilon, 0.0)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         examination = check_length(self, "examination", n_positions)
         return Params(examination, visibility(examination), 1.0 + self.epsilon)
 

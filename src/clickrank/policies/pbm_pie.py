@@ -1,4 +1,4 @@
-"""PBM-PIE: show the items that look best, and try others at the last position only."""
+"""PBM-PIE: shows the items that look best, and tries others at the last position only."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class PBMPIE(Policy, ItemsComeAndGo, ExactLists):
-    """PBM-PIE ranks by plain estimates and explores at the least examined position alone.
+    """PBM-PIE ranks by plain estimates and explores only at the least examined position.
 
     There, with probability 1/2, it tries an item outside the list that could be better than the
-    list's last: trying things where few people look costs little.
+    last item of the list: exploring where few people look costs little.
 
-    Leaders: the items of the largest S_k/Ñ_k. B = {k not a leader : U_k(t, δ) ≥ estimate of the
+    Leaders: the items with the largest S_k/Ñ_k. B = {k not a leader : U_k(t, δ) ≥ estimate of the
     last leader}, with U_k of eq. 7 and δ = (1 + ε) log t, or (1 + ε) log T if `rounds` is given. If
     B is not empty, the last position shows a random item of B with probability 1/2.
 
@@ -55,28 +55,29 @@ class PBMPIE(Policy, ItemsComeAndGo, ExactLists):
     **Source**: lagree2016, Algorithm 1.
 
     **Differences**: 1. δ = (1 + ε) log t, as in Theorem 11. The pseudocode has log T, which
-    `rounds` = T gives: it explores more at first, and on the problem of Figure 1b it loses 83 ± 3
-    in 100,000 rounds where log t loses 70 ± 3 (60 runs, the experiment lagree-2016/figure-1b).
-    2. The first n_items rounds play each rotation of the catalogue once, as printed, in random
-    order; with delayed feedback, until each has come back. 3. The exploring position is the least
-    examined one, so that examination need not decrease. 4. Ties are broken at random. 5. Where
-    no q is within δ, as positions contradict each other, U_k is the q that fits best.
+    `rounds` = T gives: it explores more at first, and on the problem of Figure 1b its regret is
+    83 ± 3 in 100,000 rounds, and 70 ± 3 with log t (60 runs, the experiment
+    lagree-2016/figure-1b). 2. The first n_items rounds show each rotation of the catalogue once, as
+    printed, in random order; with delayed feedback, until each has come back. 3. The exploring
+    position is the least examined one, so that examination need not decrease. 4. Ties are broken at
+    random. 5. If no q is within δ, because positions contradict each other, U_k is the q that fits
+    best.
 
     **Complexity**: a round solves eq. 7, O(n_positions), for each item that is not a leader.
 
     **Guarantee**: regret (1 + ε)² log T · Σ_k κ_L(θ_L - θ_k)/d(κ_L θ_k, κ_L(θ_L - η)) + O(1) for
-    ε > 0 (Theorem 11), optimal where the lower bound explores at the last position too. ε = 0 is
-    the usual choice in experiments and has no proof.
+    ε > 0 (Theorem 11), optimal if the lower bound explores at the last position too. ε = 0 is the
+    usual choice in experiments and has no proof.
 
     Parameters
     ----------
     examination
-        Probability that each position is looked at (κ), each above 0.
+        Probability that each position is examined (κ), each above 0.
     epsilon
         Extra exploration ε ≥ 0.
     rounds
-        T, the number of rounds to play, for the exploration of the pseudocode, (1 + ε) log T; left
-        open, (1 + ε) log t.
+        T, the number of rounds to play, for the exploration of the pseudocode, (1 + ε) log T. The
+        default is (1 + ε) log t.
 
     Examples
     --------
@@ -102,7 +103,7 @@ class PBMPIE(Policy, ItemsComeAndGo, ExactLists):
             check_int("PBMPIE", "rounds", self.rounds, 1)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         examination = check_length(self, "examination", n_positions)
         log_rounds = 0.0 if self.rounds is None else math.log(self.rounds)
         return Params(examination, prominence(examination), 1.0 + self.epsilon, log_rounds)
@@ -117,7 +118,7 @@ class PBMPIE(Policy, ItemsComeAndGo, ExactLists):
         )
 
     def lists(self, source: ListSource) -> RankingDistribution | None:
-        """Return the rotations left to show; later the lists are not known."""
+        """Return the rotations that are left; None after them."""
         return rotations(source.state.clicks, source.state.misses, source.n_positions)
 
 
@@ -130,7 +131,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Show the leaders; maybe an item of B instead of the last. At first, rotations."""
+    """Show the leaders, or an item of B in place of the last one; at first, rotations."""
     n_items = state.seen.shape[0]
     unstarted = 0  # items never shown at the first position
     for item in range(n_items):
@@ -146,7 +147,7 @@ def rank(
     top_k(mean, rng, leaders)
     place(leaders, params.prominence, ranking)
 
-    # If more rounds are played than were announced, δ grows with t again.
+    # If more rounds are played than `rounds`, δ grows with t again.
     log_t = math.log(state.rounds[0] + 1.0)
     delta = params.exploration * max(log_t, params.log_rounds)
     is_leader = np.zeros(n_items, dtype=np.bool_)

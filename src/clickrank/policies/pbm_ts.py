@@ -18,7 +18,7 @@ from clickrank.rankings.selection import visibility
 
 
 class State(NamedTuple):
-    """The posterior's counts."""
+    """The counts of the posterior."""
 
     clicks: IntStatistic  # (n_items,), Σ_l α_kl = S_k
     misses: IntStatistic  # (n_items, n_positions), β_kl = N_kl - S_kl
@@ -44,20 +44,20 @@ class PBMTS(Policy, ItemsComeAndGo):
 
     **Source**: lagree2016, section 4 (PBM-TS).
 
-    **Differences**: 1. The text draws by rejection from a Beta distribution of the most used
+    **Differences**: 1. The paper draws by rejection from a Beta distribution of the most used
     position's counts, which is improper before the first click and miss there and stalls as counts
-    grow. Here the proposal is a hat of tangents of the log-density: the same distribution, at about
-    1.13 proposals a draw for ever. 2. The best draw goes to the most examined position, so that
-    examination need not decrease.
+    grow. Here the proposal is a piecewise exponential hat of tangents of the log-density: the same
+    distribution, with about 1.13 proposals per draw for any counts. 2. The best draw goes to the
+    most examined position, so that examination need not decrease.
 
-    **Complexity**: O(n_items · n_positions) a round, one hat and one draw per item.
+    **Complexity**: O(n_items · n_positions) per round, one hat and one draw per item.
 
     **Guarantee**: none proved; conjectured asymptotically optimal in lagree2016, section 5.
 
     Parameters
     ----------
     examination
-        Probability that each position is looked at (κ), each above 0.
+        Probability that each position is examined (κ), each above 0.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class PBMTS(Policy, ItemsComeAndGo):
         set_probabilities(self, "examination")
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         examination = check_length(self, "examination", n_positions)
         return Params(examination, visibility(examination))
 

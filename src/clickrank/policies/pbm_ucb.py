@@ -1,4 +1,4 @@
-"""PBM-UCB: sort items by an optimistic estimate that corrects for how visible they were."""
+"""PBM-UCB: sorts items by a confidence bound whose views are weighted by examination."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Params(NamedTuple):
 class PBMUCB(Policy, ItemsComeAndGo):
     """PBM-UCB sorts items by an upper confidence bound of their attraction.
 
-    A no-click at a position that is rarely looked at says little: views count by the examination
-    probability of their position.
+    A missing click at a rarely examined position contains little information: views are weighted by
+    the examination probability of their position.
 
     U_k(t) = S_k/Ñ_k + sqrt(N_k/Ñ_k) · sqrt(δ/(2 Ñ_k)),  δ = (1 + ε) log t, with S_k clicks, N_k
     views and Ñ_k = Σ_l κ_l N_kl.
@@ -48,11 +48,11 @@ class PBMUCB(Policy, ItemsComeAndGo):
 
     **Source**: lagree2016, section 4 (PBM-UCB).
 
-    **Differences**: 1. An item never shown has an infinite index: the text leaves the first
+    **Differences**: 1. An item never shown has an infinite index; the paper leaves the first
     rounds open. 2. Ties are broken at random. 3. The best index goes to the most examined
     position, so that examination need not decrease.
 
-    **Complexity**: O(n_items) a round.
+    **Complexity**: O(n_items) per round.
 
     **Guarantee**: regret O(log T) for ε > 0 (Theorem 9); ε = 0 is the usual choice in experiments
     and has no proof.
@@ -60,7 +60,7 @@ class PBMUCB(Policy, ItemsComeAndGo):
     Parameters
     ----------
     examination
-        Probability that each position is looked at (κ), each above 0.
+        Probability that each position is examined (κ), each above 0.
     epsilon
         Extra exploration ε ≥ 0.
 
@@ -86,7 +86,7 @@ class PBMUCB(Policy, ItemsComeAndGo):
         check_float("PBMUCB", "epsilon", self.epsilon, 0.0)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         examination = check_length(self, "examination", n_positions)
         return Params(examination, visibility(examination), 1.0 + self.epsilon)
 

@@ -1,7 +1,7 @@
-"""The spec of a policy: its hyper-parameters, and what it assumes.
+"""Base class of policies: `Policy` has the hyper-parameters, `Assumes` the assumptions.
 
-How its kernels are written and found is in `clickrank.policies.contract`; what else a policy may be
-able to do, in `clickrank.policies.capabilities`.
+The kernels are in `clickrank.policies.contract`; further abilities that a policy may have are in
+`clickrank.policies.capabilities`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from clickrank.errors import does_not_apply, invalid
 
 
 class KnownModel(Protocol):
-    """What a policy may ask of a click model: its kind, and whatever its spec says it knows."""
+    """The properties of a click model that a policy may read, apart from known parameters."""
 
     @property
     def name(self) -> str:
@@ -32,29 +32,29 @@ class KnownModel(Protocol):
 
     @property
     def n_positions(self) -> int:
-        """How many positions its lists have."""
+        """Number of positions of its lists."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Assumes:
-    """What a policy takes for granted.
+    """The assumptions of a policy.
 
     Parameters
     ----------
     click_models
-        Names of the click models its guarantee covers; empty means any.
+        Names of the click models that its guarantee covers; empty means any.
     known
-        Parameters of the page it must be told ("examination", "position_bias", ...). Each is a
-        field of the spec, and is filled from the click model of that attribute when left open.
+        Parameters of the page that must be known ("examination", "position_bias", ...). Each is a
+        field of the spec; if it is not given, the click model's attribute of that name is used.
     horizon
-        Whether it must be told the number of rounds.
+        Whether the number of rounds must be known.
     features
-        Whether it needs a feature vector for each item: a field ``features`` of the spec, filled
-        from a click model whose attraction comes from features when left open.
+        Whether it needs a feature vector per item: a field ``features`` of the spec. If it is not
+        given, the features of the click model's attraction are used.
     priors
         Whether it accepts prior knowledge about items.
     positions
-        Which positions are looked at most: "any", the "first", or each more than the next
+        Which positions are examined most: "any", the "first", or each more than the next
         ("decreasing"). "one" if there must not be more than one position.
     equal_satisfaction
         Whether a click must satisfy with the same probability at all positions and on all items, in
@@ -76,15 +76,15 @@ BY_POSITION = ("examination", "position_bias", "satisfaction", "best_ranking")
 
 @dataclasses.dataclass(frozen=True)
 class Policy(abc.ABC):
-    """The spec of a policy: its hyper-parameters, checked when it is made, and never changed.
+    """Base class of policies: hyper-parameters, checked when it is made, and never changed.
 
-    A subclass is a frozen dataclass that defines `params` and `init`, and is made known with
+    A subclass is a frozen dataclass that defines `params` and `init`, and is registered with
     `register`. See ``docs/developer/adding-a-policy.md``.
 
     Parameters
     ----------
     reference
-        Whether to run the plain kernels of the policy's own file, also where there are faster ones.
+        Whether to run the plain kernels of the policy's own file, even if there are faster ones.
         Rankings are the same.
     """
 
@@ -92,18 +92,18 @@ class Policy(abc.ABC):
 
     name: ClassVar[str]
     assumes: ClassVar[Assumes]
-    #: Whether it should beat uniform rankings; the checks hold it to either answer.
+    #: Whether it should beat uniform rankings; the checks test either answer.
     beats_uniform: ClassVar[bool] = True
-    #: Whether it is told the best list, and shows nothing else: what others are compared with.
+    #: Whether it is given the best list and shows nothing else: others are compared with it.
     is_oracle: ClassVar[bool] = False
-    #: Whether it shows all lists equally often: what others should do better than.
+    #: Whether it shows all lists equally often: others should do better.
     is_uniform: ClassVar[bool] = False
-    #: The largest number of items that it is meant for; None: any.
+    #: The largest number of items that it is meant for; None means any number.
     most_items: ClassVar[int | None] = None
-    #: The parameter that takes the list to start from, the page's own; empty if there is none.
+    #: The parameter for the list to start from, the page's own; empty if there is none.
     starting_list: ClassVar[str] = ""
-    #: Whether what `rank` leaves behind has a say in which list comes next, before any feedback: a
-    #: particle that walks, a deck that is being dealt. Not so for caches.
+    #: Whether `rank` changes something, other than a cache, that influences the next list before
+    #: any feedback: a particle that walks, or a deck that is being dealt.
     rank_remembers: ClassVar[bool] = False
 
     @abc.abstractmethod
@@ -115,7 +115,7 @@ class Policy(abc.ABC):
         """Return the state before the first round, a NamedTuple of arrays."""
 
     def why_not(self, model: KnownModel) -> str | None:
-        """Say why the policy's assumptions do not hold for a click model; None if they do."""
+        """Return why the policy's assumptions do not hold for a click model; None if they do."""
         covered = self.assumes.click_models
         if covered and not set(covered) & set(model.is_a):
             return f"it assumes {' or '.join(covered)} clicks, not {model.name}"
@@ -124,7 +124,7 @@ class Policy(abc.ABC):
         if order == "one" and model.n_positions > 1:
             return f"it assumes that there is one position, not {model.n_positions}"
         if order == "first" and any(x > examination[0] for x in examination):
-            return f"it assumes that the first position is looked at most, not {examination}"
+            return f"it assumes that the first position is examined most, not {examination}"
         if order == "decreasing" and any(b > a for a, b in itertools.pairwise(examination)):
             return f"it assumes that examination decreases, not {examination}"
         bias = [float(x) for x in getattr(model, "position_bias", ())]
@@ -139,7 +139,7 @@ class Policy(abc.ABC):
 
 
 def settings_of(cls: type[Policy]) -> tuple[dataclasses.Field[Any], ...]:
-    """Return the fields of a policy that say which policy it is, not how it is run."""
+    """Return the fields that define a policy, without those that only say how it is run."""
     return tuple(field for field in dataclasses.fields(cls) if field.name != "reference")
 
 
@@ -156,8 +156,8 @@ def policy(
 ) -> Policy:
     """Make a registered policy by name.
 
-    What the policy must know and the call leaves open is taken from ``model`` and ``horizon``. With
-    ``reference`` it is run from its plain file, which is slower and gives the same rankings.
+    Parameters that the policy must know and that are not given are taken from ``model`` and
+    ``horizon``. With ``reference`` it runs its plain kernels: slower, with the same rankings.
 
     >>> policy("pbm-ucb", examination=[1.0, 0.5])
     PBMUCB(examination=(1.0, 0.5), epsilon=0.0)
@@ -168,7 +168,7 @@ def policy(
     if not isinstance(name, str):
         raise invalid("policy", "name must be a string", name)
     if model is not None and not hasattr(model, "is_a"):
-        rule = "model must be a click model, as from clickrank.clickmodels"
+        rule = "model must be a click model, for example one of clickrank.clickmodels"
         raise invalid("policy", rule, model)
     cls = POLICIES[name]
     fields = {field.name: field for field in settings_of(cls)}
@@ -192,7 +192,7 @@ def policy(
 
 
 def set_probabilities(spec: Policy, field: str, low_open: bool = True) -> None:
-    """Check a spec's vector of probabilities and keep it as a tuple, so specs compare and hash."""
+    """Check a spec's vector of probabilities and store it as a tuple, to compare and hash specs."""
     owner = type(spec).__name__
     values = probabilities(owner, field, getattr(spec, field))
     if low_open and not (values > 0).all():
@@ -212,27 +212,27 @@ def check_failure(spec: Policy, horizon: int | None, failure: float | None) -> N
         raise invalid(owner, "failure must be above 0", failure)
 
 
-def satisfaction_unknown(told: Vector | None, model: KnownModel) -> str | None:
-    """Say that a policy not told a click model's satisfaction takes it to decrease, if wrong."""
+def satisfaction_unknown(given: Vector | None, model: KnownModel) -> str | None:
+    """Return why a policy without `satisfaction` does not fit: it assumes that this decreases."""
     satisfaction = [float(x) for x in getattr(model, "satisfaction", ())]
-    if told is None and any(b > a for a, b in itertools.pairwise(satisfaction)):
-        return f"not told its satisfaction, it assumes that this decreases, not {satisfaction}"
+    if given is None and any(b > a for a, b in itertools.pairwise(satisfaction)):
+        return f"without satisfaction, it assumes that this decreases, not {satisfaction}"
     return None
 
 
 def check_length(spec: Policy, field: str, n_positions: int) -> Floats:
-    """Return a spec's vector with one entry a position as an array, checking its length."""
+    """Return a spec's vector with one entry per position as an array, checking its length."""
     values: Floats = np.array(getattr(spec, field), dtype=np.float64)
     if values.size != n_positions:
-        rule = f"{field} must have one entry a position ({n_positions})"
+        rule = f"{field} must have one entry per position ({n_positions})"
         raise invalid(type(spec).__name__, rule, values.size)
     return values
 
 
 def check_items(spec: Policy, field: str, n_items: int) -> Floats:
-    """Return a spec's vector with one entry an item as an array, checking its length."""
+    """Return a spec's vector with one entry per item as an array, checking its length."""
     values: Floats = np.array(getattr(spec, field), dtype=np.float64)
     if values.size != n_items:
-        rule = f"{field} must have one entry an item ({n_items})"
+        rule = f"{field} must have one entry per item ({n_items})"
         raise invalid(type(spec).__name__, rule, values.size)
     return values

@@ -1,4 +1,4 @@
-"""RBA-KL-UCB: ranked bandits, one KL-UCB bandit a position."""
+"""RBA-KL-UCB: ranked bandits, one KL-UCB bandit per position."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class State(NamedTuple):
     """Counts of each bandit's arms; the arm of bandit l for item k is k · n_positions + l."""
 
     rounds: IntStatistic  # (1,), t - 1
-    clicks: IntStatistic  # (n_arms, 1), S: rewards of a bandit's choice
-    misses: IntStatistic  # (n_arms, 1), N - S: choices that brought no reward
+    clicks: IntStatistic  # (n_arms, 1), S: rewards of a bandit's choices
+    misses: IntStatistic  # (n_arms, 1), N - S: choices without a reward
 
 
 class Params(NamedTuple):
     """Constants."""
 
-    certain: Floats  # (1,), a bandit's arms are always seen: one position of examination 1
+    certain: Floats  # (1,), the arms of a bandit are always seen: one position with examination 1
     loglog: float  # c in log t + c log log t
     n_items: int
 
@@ -37,14 +37,14 @@ class Params(NamedTuple):
 class RBAKLUCB(Policy, HasMemo, ItemsComeAndGo):
     """RBA-KL-UCB runs an independent KL-UCB bandit for each position, from the top down.
 
-    A bandit that chooses an item already shown above is replaced by a random item and earns
-    nothing, so the bandit of position l comes to look for the l-th best item.
+    If a bandit chooses an item already shown above, a random item is shown instead and the bandit
+    earns nothing, so that the bandit of position l learns to choose the l-th best item.
 
-    Bandit l chooses argmax_k sup{q : N d(S/N, q) ≤ log t + c log log t}, with N times it chose
-    item k and S clicks that those choices brought at position l.
+    Bandit l chooses argmax_k sup{q : N d(S/N, q) ≤ log t + c log log t}, where N counts its choices
+    of item k, and S the clicks on them at position l.
 
-    **Assumes**: positions of decreasing prominence, since the l-th best item goes to position l;
-    nothing else about clicks, each position learns alone.
+    **Assumes**: positions of decreasing prominence, since the l-th best item goes to position l.
+    Nothing else about clicks, because each position learns separately.
 
     **Source**: radlinski2008, Figure 2, with the bandit of garivier2011, as used in lagree2016,
     section 4.
@@ -52,15 +52,15 @@ class RBAKLUCB(Policy, HasMemo, ItemsComeAndGo):
     **Differences**: 1. A bandit is rewarded only if its own choice was shown at its position and
     clicked; its choices travel in the memo. 2. The replacement is drawn uniformly from the items
     not shown above. 3. c = 0 by default, which garivier2011 recommends in practice; its proof needs
-    3, and lagree2016 does not say which it takes. In 100,000 rounds of its Figure 1b 283 ± 5 are
-    lost with 0 and 451 ± 7 with 3 (60 runs, the experiment lagree-2016/figure-1b). 4. Each bandit
-    tries each item once before its index counts. 5. Items may come and go, or be given for one list
-    alone: each bandit keeps the counts of its arms, and a new item is a new arm.
+    3, and lagree2016 does not state its choice. In 100,000 rounds of its Figure 1b the regret is
+    283 ± 5 with 0 and 451 ± 7 with 3 (60 runs, the experiment lagree-2016/figure-1b). 4. Each
+    bandit tries each item once before its index counts. 5. Items may come and go, or be candidates
+    for one list only: each bandit keeps the counts of its arms, and a new item is a new arm.
 
     **Complexity**: a round solves the KL equation for each arm, n_items · n_positions of them.
 
-    **Guarantee**: within a factor 1 - 1/e of the best list's reward in the limit (radlinski2008),
-    so the regret against the best list may be linear.
+    **Guarantee**: within a factor 1 - 1/e of the best list's reward in the limit (radlinski2008);
+    the regret compared with the best list may be linear.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class RBAKLUCB(Policy, HasMemo, ItemsComeAndGo):
         check_float("RBAKLUCB", "loglog", self.loglog, 0.0)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(np.ones(1), float(self.loglog), n_items)
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -99,11 +99,11 @@ class RBAKLUCB(Policy, HasMemo, ItemsComeAndGo):
         )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number per position: its bandit's choice."""
+        """Return one integer per position: the choice of its bandit."""
         return n_positions
 
     def memos_for(self, memos: Ints, numbers: Ints, n_items: int) -> Ints:
-        """Return memos with the items called by other numbers."""
+        """Return memos in which items have their new numbers."""
         return numbers[memos]
 
 
@@ -116,7 +116,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Let each bandit choose, and show a random item where its choice is shown above."""
+    """Let each bandit choose, and show a random item if its choice is shown above."""
     log_t = math.log(state.rounds[0] + 1.0)
     delta = log_t
     if params.loglog > 0.0 and log_t > 1.0:

@@ -1,4 +1,4 @@
-"""RecurRank: measure the items of each interval of positions by a design, and split it."""
+"""RecurRank: measures the items of each interval of positions by a design, and splits it."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from clickrank.policies.registration import register
 
 
 class State(NamedTuple):
-    """The intervals of positions, and what was seen of their items.
+    """The intervals of positions, and the observations of their items.
 
-    An interval is known by its first position, and ends where the next one begins. Its items begin
-    at the same place of `order`: all but the last one have as many items as positions.
+    An interval is identified by its first position, and ends where the next one begins. Its items
+    begin at the same index of `order`: all but the last have as many items as positions.
     """
 
     # (n_items,), the items of all intervals. In each, as many as it has positions come first, from
-    # phase 2 on the best ones on top; the others follow in any order. -1 for dropped items.
+    # phase 2 on with the best on top; the others follow in any order. -1 for dropped items.
     order: IntStatistic
     phase: IntStatistic  # (n_positions,), ℓ of the interval that begins here; 0 if none does
     views: IntStatistic  # (n_items,), in this phase, at the first position of the item's interval
     clicks: IntStatistic  # (n_items,), at these views
     past: IntStatistic  # (2, n_items), views and clicks of earlier phases; (2, 0) unless "program"
-    restarts: IntStatistic  # (1,), after changes of the catalogue, modulo 16: tells memos apart
+    restarts: IntStatistic  # (1,), changes of the catalogue, modulo 16: distinguishes memos
 
 
 class Plan(NamedTuple):
-    """Views of the present phases that no list was made for yet: a deck for each interval.
+    """Views of the present phases for which no list was made yet: one deck per interval.
 
     An instance is an interval in a phase, as in the source.
     """
 
-    instance: IntParticle  # (n_positions,), the number of the instance whose deck it is
+    instance: IntParticle  # (n_positions,), number of the instance to which the deck belongs
     planned: IntParticle  # (n_items,), views to be handed out
 
 
@@ -56,9 +56,9 @@ class Params(NamedTuple):
 
     features: Floats  # (n_items, d)
     failure: float  # δ
-    printed: bool  # whether to eliminate as Algorithm 1 says, not as the proof does
-    program: bool  # whether to do as the authors' program
-    most_measured: int  # d (d + 1) / 2: no design has more items
+    printed: bool  # whether to eliminate as printed in Algorithm 1, not as in the proof
+    program: bool  # whether to follow the authors' program
+    most_measured: int  # d (d + 1) / 2, the largest number of items in a design
 
 
 @dataclass(frozen=True)
@@ -73,59 +73,59 @@ class RecurRank(Policy, RecurRankItems):
     clicked ones; the interval is split where two neighbours are 2Δ_ℓ apart, and items that cannot
     belong to it are dropped.
 
-    **Assumes**: attraction linear in the features, positions that are looked at less and less from
-    the first on, and clicks by examination times attraction, where examination of a position may
-    depend on the set of items above it, and is least under the best list: position-based,
-    document-based and cascade clicks, dependent clicks and dynamic Bayesian networks if all clicks
-    satisfy equally (otherwise the order of the items above matters). Not the multinomial logit
-    model, where an item at a position changes how much that position is looked at. The horizon, or
-    `failure`.
+    **Assumes**: attraction linear in the features, examination that decreases from the first
+    position on, and click probabilities of examination times attraction, where the examination of a
+    position may depend on the set of items above it, and is least under the best list:
+    position-based, document-based and cascade clicks, and dependent clicks and dynamic Bayesian
+    networks if all clicks satisfy equally (otherwise the order of the items above matters). Not the
+    multinomial logit model, where an item at a position changes the examination of that position.
+    The horizon, or `failure`.
 
     **Source**: li2019, Algorithm 1.
 
     **Differences**: 1. δ = 1/√T as in Theorem 1; δ_ℓ is not printed, and follows from Appendix A,
-    where Σ 2 n_positions δ_ℓ ≤ δ (the authors' program has ℓ (ℓ + 1) for 2^ℓ, which does as well).
-    2. As printed, items are dropped only below a gap of 2Δ_ℓ between two neighbours. Many items
-    leave no such gaps, and then none is ever dropped. The proof of Lemma 3 drops every item whose
-    estimate is at least 2Δ_ℓ below the m-th largest, where the interval has m positions; so does
-    this, unless `elimination` is "printed". 3. The design is within 0.1 % of the best. T(a) uses
-    the larger of d and its largest leverage aᵀQ(π)†a. 4. In the first phase, whose order is
-    arbitrary, each list has random items below the first one. 5. The T(a) views are handed out in
-    random order. When all have been handed out but some have no feedback yet, further lists are
+    where Σ 2 n_positions δ_ℓ ≤ δ (the authors' program has ℓ (ℓ + 1) in place of 2^ℓ, which is as
+    good). 2. As printed, items are dropped only below a gap of 2Δ_ℓ between two neighbours. Many
+    items leave no such gaps, and then none is ever dropped. The proof of Lemma 3 drops every item
+    whose estimate is at least 2Δ_ℓ below the m-th largest, where the interval has m positions; so
+    does this policy, unless `elimination` is "printed". 3. The design is within 0.1 % of the best.
+    T(a) uses the larger of d and its largest leverage aᵀQ(π)†a. 4. In the first phase, whose order
+    is arbitrary, each list has random items below the first one. 5. The T(a) views are handed out
+    in random order. When all have been handed out but some have no feedback yet, further lists are
     made for these. Views beyond T(a), and those of phases that have ended, do not count. 6.
-    Estimates are rounded to multiples of 2⁻³⁰ (about 1e-9), and equal ones are sorted at random, by
-    a number that travels in the memo. 7. An interval with one item has no phases. 8. Where several
-    designs are equally good, the items' numbers decide which one is played: of two items with the
-    same features it is always the same one that is measured. By the model they are equally
+    Estimates are rounded to multiples of 2⁻³⁰ (about 1e-9), and ties are sorted at random, by a
+    number that travels in the memo. 7. An interval with one item has no phases. 8. If several
+    designs are equally good, the numbers of the items decide which one is used: of two items with
+    the same features it is always the same one that is measured. In the model they are equally
     attractive. 9. ``variant="program"`` follows the authors' public program where that departs from
-    the paper: intervals are never split (items are dropped as `elimination` says); a phase takes d
-    log(|𝒜| / δ_ℓ) / Δ_ℓ² rounds, twice as many, with ℓ (ℓ + 1) for 2^ℓ in δ_ℓ, and measures its
-    items equally often; and θ̂ also counts what earlier phases have seen of these items. Their
-    items are a volumetric spanner, drawn at random (Appendix B); here they are those of the
-    G-optimal design. What is shown below the first item of a list in the first phase is random in
-    each list; in their program it is the same in all lists. 10. Items that were dropped may be
-    retired, and learning goes on; other changes of the items start the policy again (argued at
+    the paper: intervals are never split (`elimination` decides which items are dropped); a phase
+    takes d log(|𝒜| / δ_ℓ) / Δ_ℓ² rounds, twice as many, with ℓ (ℓ + 1) in place of 2^ℓ in δ_ℓ, and
+    measures its items equally often; and θ̂ also counts the observations of these items in earlier
+    phases. Their items are a volumetric spanner, drawn at random (Appendix B); here they are those
+    of the G-optimal design. In the first phase, the items below the first one are random in each
+    list; in their program they are the same in all lists. 10. Dropped items may be retired, and
+    learning continues; other changes of the items start the policy again (the reasons are at
     `clickrank.policies.change_catalogue`).
 
-    **Complexity**: a design costs some ten passes over the items of its interval, O(d²) each. The
-    fast kernels find it once in a phase, and else take O(n_positions + d²) for a round, or
+    **Complexity**: a design costs about ten passes over the items of its interval, O(d²) each. The
+    fast kernels compute it once per phase, and otherwise take O(n_positions + d²) per round, or
     O(n_positions² + d²) in the first phase, whatever the number of items.
 
-    **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1, with the proof's
-    elimination; as printed it can be linear in T: see difference 2.
+    **Guarantee**: regret O(n_positions √(d T log(n_items T))), li2019, Theorem 1, with the
+    elimination of the proof; as printed it can be linear in T: see difference 2.
 
     Parameters
     ----------
     features
-        One row of numbers an item.
+        One row of numbers per item.
     horizon
-        Number of rounds T; may be left open with `failure`, and is then not used.
+        Number of rounds T. It is not needed, and not used, if `failure` is given.
     failure
-        Probability δ, above 0 and at most 1; 1/√T if left open.
+        Probability δ, above 0 and at most 1; 1/√T by default.
     elimination
-        Which items to drop: "proof" or "printed", see above.
+        Which items to drop: "proof" or "printed", see difference 2.
     variant
-        "paper", or "program" to do as the authors' program, see above.
+        "paper", or "program" to follow the authors' program, see difference 9.
 
     Examples
     --------
@@ -160,7 +160,7 @@ class RecurRank(Policy, RecurRankItems):
         check_choice("RecurRank", "variant", self.variant, ("paper", "program"))
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         failure = 1.0 / math.sqrt(self.horizon or 1) if self.failure is None else self.failure
         features, d = self.features.for_items("RecurRank", n_items), self.features.n_features
         printed, program = self.elimination == "printed", self.variant == "program"
@@ -194,13 +194,13 @@ def rank(
 ) -> None:
     """Put an item to be measured at the first position of each interval, above the best others."""
     memo[:] = 0
-    memo[-1] = int(rng.random() * SALTS)  # settles ties when a phase ends
+    memo[-1] = int(rng.random() * SALTS)  # decides ties when a phase ends
     for first in begins(state.phase):
         items, end = interval(state.order, state.phase, first)
         if items.shape[0] == 1:
             ranking[first] = items[0]
             continue
-        # Identifies the interval's phase; the memo also says which item of the design was shown.
+        # Identifies the interval's phase; the memo also holds which item of the design was shown.
         instance = state.restarts[0] * PHASES + state.phase[first]
         measured, needed = designed(params, state, first)
         if cache.instance[first] != instance or not cache.planned[measured].any():
@@ -220,10 +220,10 @@ def rank(
 def update(
     params: Params, state: State, cache: Plan, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count what was measured; with the last view that a phase needs, it ends."""
+    """Count what was measured; the last view that a phase needs ends it."""
     for first in begins(state.phase):
         item, instance = ranking[first], state.restarts[0] * PHASES + state.phase[first]
-        if memo[first] // params.most_measured == instance:  # not of an instance that has ended
+        if memo[first] // params.most_measured == instance:  # else the instance has ended
             measured, needed = designed(params, state, first)
             missing = needed - state.views[measured]
             if np.any((measured == item) & (missing > 0)):

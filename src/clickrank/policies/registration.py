@@ -1,4 +1,4 @@
-"""Registration of policies: `register` and `register_fast` check kernels and make them known."""
+"""Registration of policies: `register` and `register_fast` check kernels and store them."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def register(
     lean: bool = False,
     draw_ties: bool = False,
 ) -> None:
-    """Make a policy known by its name, and its kernels for a state to compiled code.
+    """Register a policy by its name, and its kernels for a class of states.
 
-    These are the plain ones, unless the state is a packed one that only fast kernels run on.
+    These are the plain kernels, unless the state is a packed one that only fast kernels run on.
 
     Parameters
     ----------
     cls, state
         The spec, and the NamedTuple of its statistics.
     rank, score
-        Either writes a ranking, or numbers that the engine sorts items by.
+        One of the two: ``rank`` writes a ranking, ``score`` writes scores that the engine sorts by.
     update
         Folds one settled impression into the statistics.
     cache, build
-        The NamedTuple of what is not a statistic: in plain kernels only what cannot be computed
-        from them, as the particle of a random walk. And the function that makes it from params and
-        state.
+        The NamedTuple of values that are not statistics, and the function that makes it from params
+        and state. In plain kernels it has only values that cannot be computed from statistics, for
+        example the particle of a random walk.
     lean
-        Whether the kernels make no array, which saves time for a state of many fields.
+        Whether the kernels create no array, which saves time for a state of many fields.
     draw_ties
-        Whether tied scores are drawn one position after the other, instead of shuffled.
+        Whether tied scores are drawn position by position, instead of shuffled.
     """
     if not statistic_fields(state):
         raise invalid(cls.__name__, "the state must have a field marked as statistic", state)
@@ -74,12 +74,12 @@ def register_fast(
     candidates: bool = False,
     call_update: bool = False,
 ) -> None:
-    """Make other kernels known for a registered policy: faster, with the same rankings.
+    """Register further kernels for a registered policy: faster, with the same rankings.
 
     ``build`` makes the cache from params and state, so that all but its particle may be dropped at
-    any time. ``candidates`` says that ``rank`` honours the candidates of a request; otherwise the
-    plain kernels do, if they score items. ``call_update`` keeps the code of ``update`` out of the
-    loop, where it makes the code of ``rank`` slower: measure both.
+    any time. ``candidates`` declares that ``rank`` honours the candidates of a request; otherwise
+    the plain kernels do, if they score items. ``call_update`` keeps the code of ``update`` out of
+    the loop, if inlining would make the code of ``rank`` slower: measure both.
     """
     plain = plain_kernels_for(cls, state)
     if score is None and plain.score is not None and plain.cache is not None:
@@ -108,7 +108,7 @@ _PARAMETERS = {
 
 
 def _check_kernels(cls: type[Policy], **kernels: Callable[..., None] | None) -> None:
-    """Raise if a kernel takes other parameters: Numba's message would not name the kernel."""
+    """Raise if a kernel has other parameters: Numba's message would not name the kernel."""
     for verb, kernel in kernels.items():
         if kernel is not None and tuple(inspect.signature(kernel).parameters) != _PARAMETERS[verb]:
             taken = tuple(inspect.signature(kernel).parameters)
@@ -117,7 +117,7 @@ def _check_kernels(cls: type[Policy], **kernels: Callable[..., None] | None) -> 
 
 
 def _check_cache(state: type, cache: type | None) -> None:
-    """Raise if a cache has a particle with the name of a statistic; give its class its own name."""
+    """Raise if a particle of a cache has the name of a statistic; give the class a unique name."""
     if cache is None:
         return
     tell_apart(cache)

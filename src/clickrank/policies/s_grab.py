@@ -1,4 +1,4 @@
-"""S-GRAB: explore all lists that differ from the leader by one exchange."""
+"""S-GRAB: explores all lists that differ from the leader by one exchange."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class State(NamedTuple):
     clicks: IntStatistic  # (n_items, n_positions), clicks on item i at position k
     misses: IntStatistic  # (n_items, n_positions), views without a click; T_ik = clicks + misses
     keys: IntStatistic  # (slots,), hashes of the lists that have led: see `count_table`
-    times: IntStatistic  # (slots,), T̃_a, the number of rounds that each of them led
+    times: IntStatistic  # (slots,), T̃_a, number of rounds that each of them led
 
 
 class Params(NamedTuple):
@@ -44,20 +44,20 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class SGRAB(Policy, LeadingLists):
-    """S-GRAB plays the list that looks best, or any that differs from it by one exchange.
+    """S-GRAB shows the list that looks best, or any that differs from it by one exchange.
 
     It is GRAB on a fixed graph: the neighbours of a leader swap any two of its items, or replace
-    any by one not shown, γ = K(2L - K - 1)/2 in all. Every (γ + 1)-th round of a leader plays it;
-    the others play the largest sum of indices among leader and neighbours.
+    any by one not shown, γ = K(2L - K - 1)/2 in all. Every (γ + 1)-th round of a leader shows it;
+    the others show the list with the largest sum of indices among leader and neighbours.
 
     **Assumes**: position-based clicks, or any matrix of click probabilities by item and position in
-    which every list that is not the best has a better one among these neighbours. That is less than
-    GRAB needs, whose neighbours are some of these. Examination need not be known, nor decrease. No
+    which every list that is not the best has a better one among these neighbours. GRAB needs more,
+    because its neighbours are a subset of these. Examination need not be known, nor decrease. No
     horizon.
 
     **Source**: gauthier2022, Algorithm 12: OSUB (Algorithm 5, combes2014) on the static graph.
 
-    **Differences**: 1, 3, 4, 5 and 6 of GRAB; the order of positions plays no part.
+    **Differences**: 1, 3, 4, 5 and 6 of GRAB; the order of positions does not matter.
 
     **Complexity**: a round finds the leader, O(n_positions² · n_items), computes n_items ·
     n_positions indices, and adds them up for γ neighbours.
@@ -77,7 +77,7 @@ class SGRAB(Policy, LeadingLists):
     rank_remembers = True
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(n_positions * (2 * n_items - n_positions - 1) // 2)
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -99,7 +99,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Play the leader in every (γ + 1)-th of its rounds, else the best list next to it."""
+    """Show the leader in every (γ + 1)-th of its rounds, else the best list next to it."""
     leader = memo
     best_assignment(click_rates(state.clicks, state.misses), rng, leader)
     rounds_led = count_of(state.keys, state.times, hash_of_list(leader, cache.labels))

@@ -1,4 +1,4 @@
-"""TopRank: keep an ordered partition of the items, and split it as clicks tell items apart."""
+"""TopRank: an ordered partition of the items, which is split as clicks distinguish items."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WIDTH = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 
 
 class State(NamedTuple):
-    """Which items were clicked when others were not, and what that proves."""
+    """Which items were clicked when others were not, and which items beat which others."""
 
     rounds: IntStatistic  # (1,), lists whose clicks were counted
     clicks: IntStatistic  # (n_items,), clicks on i: for the fast kernels, not read in this file
@@ -41,40 +41,40 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class TopRank(Policy, TopRankItems):
-    """TopRank shows random lists that respect all it is sure of: which items beat which others.
+    """TopRank shows random lists that respect all proven comparisons of items.
 
-    Items not told apart share a block; blocks fill the list from the top, each in random order.
+    Items not yet distinguished share a block; blocks fill the list from the top, in random order.
 
     For i, j in one block of the partition played, U_ij = c_i - c_j, where c_i = 0 if i is not
     shown; S_ij = Σ U_ij and N_ij = Σ |U_ij|. Item i beats j for good once N_ij > 0 and S_ij ≥ √(2
-    N_ij log(C √N_ij / δ)), C = 4√(2/π)/erf(√2). The first block are the items that none beats, the
-    second those that none beats of the rest, and so on.
+    N_ij log(C √N_ij / δ)), C = 4√(2/π)/erf(√2). The first block has the items that none beats, the
+    second those that none of the rest beats, and so on.
 
-    **Assumes**: positions that are looked at less and less from the first on, and clicks v(a, k) on
-    list a at position k such that for some α 1. the items of the largest α, in order, get most
-    clicks; 2. if a less attractive j takes the place of i at position k, v(a, k) is multiplied by
-    α_j/α_i at most; 3. the k-th best item, shown at position k, gets at least as many clicks there
-    as in the best list. Position-based, document-based and cascade clicks are such. So are
-    dependent clicks and dynamic Bayesian networks if all clicks satisfy equally (otherwise the best
-    items in order may not get most clicks), and the multinomial logit model with decreasing biases
-    λ. There α_j/(1 + λ_1 α_j) takes the place of α_j, because an attractive item also takes clicks
-    from the other items of its list. The horizon, or `doubling`.
+    **Assumes**: examination that decreases from the first position on, and click probabilities
+    v(a, k) on list a at position k such that for some α 1. the items with the largest α, in order,
+    get most clicks; 2. if a less attractive j takes the place of i at position k, v(a, k) is
+    multiplied by α_j/α_i at most; 3. the k-th best item, shown at position k, gets at least as many
+    clicks there as in the best list. This holds for position-based, document-based and cascade
+    clicks. It holds for dependent clicks and dynamic Bayesian networks if all clicks satisfy
+    equally (otherwise the best items in order may not get most clicks), and for the multinomial
+    logit model with decreasing biases λ. There α_j/(1 + λ_1 α_j) takes the place of α_j, because an
+    attractive item also takes clicks from the other items of its list. The horizon, or `doubling`.
 
     **Source**: lattimore2018, Algorithm 1; gauthier2022, Algorithm 4.
 
-    **Differences**: 1. δ = 1/T unless `failure` is given. 2. If items beat each other in a circle,
+    **Differences**: 1. δ = 1/T unless `failure` is given. 2. If items beat each other in a cycle,
     with a probability of at most δ n_items², all items not yet placed form the last block; the loop
-    as printed would not end. 3. Clicks that come late count for the partition that was played,
+    as printed would not end. 3. Clicks that come late count for the partition that was shown,
     which travels in the memo. 4. With `doubling` T is guessed. After as many rounds as guessed
     (with feedback), everything is forgotten and the guess doubles; δ = 1/guess. Feedback on lists
     made before is ignored. 5. Items may be added or removed, and a list may be limited to some of
-    them (candidates): S, N and who beats whom are kept, as they say nothing about other items, and
-    the partition follows for the items there are (see ``top_rank_items``). With probability 1 - δ
-    n², n counting all items there ever were, no edge is wrong.
+    them (candidates): S, N and the comparisons are kept, as they do not depend on other items, and
+    the partition is computed for the items of the catalogue (see ``top_rank_items``). With
+    probability 1 - δ n², where n counts all items there ever were, no edge is wrong.
 
-    **Complexity**: O(n_items²) a round, and memory for 2 n_items² numbers. The kernels of
-    ``clickrank.fast.top_rank`` take O(n_items) a round to remember the partition, and usually O(1)
-    a click. From 1,024 items on those of ``clickrank.fast.top_rank_log`` begin with a log of the
+    **Complexity**: O(n_items²) per round, and memory for 2 n_items² numbers. The kernels of
+    ``clickrank.fast.top_rank`` take O(n_items) per round to store the partition, and usually O(1)
+    per click. From 1,024 items on those of ``clickrank.fast.top_rank_log`` begin with a log of the
     clicks, and need no memory for pairs as long as only the first block is clicked.
 
     **Guarantee**: for δ = 1/T, regret O(n_items · n_positions · log T / Δ), where Δ is the smallest
@@ -85,9 +85,9 @@ class TopRank(Policy, TopRankItems):
     Parameters
     ----------
     horizon
-        Number of rounds T. Not used, and not needed, with `failure` or `doubling`.
+        Number of rounds T. It is not needed, and not used, with `failure` or `doubling`.
     failure
-        Probability δ, above 0 and at most 1; 1/T if left open.
+        Probability δ, above 0 and at most 1; 1/T by default.
     doubling
         Whether to guess the horizon, and to start again with twice the guess.
     guess
@@ -133,11 +133,11 @@ class TopRank(Policy, TopRankItems):
             raise invalid("TopRank", rule, self.horizon)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         failure = self.failure
         if failure is None:
             rounds = self.guess if self.doubling else self.horizon
-            assert rounds is not None  # as checked
+            assert rounds is not None  # checked in __post_init__
             failure = 1.0 / rounds
         return Params(self.guess if self.doubling else 0, WIDTH / failure)
 
@@ -151,7 +151,7 @@ class TopRank(Policy, TopRankItems):
         )
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return one whole number per item, its block; with doubling, one more: the restarts."""
+        """Return one integer per item, its block; with doubling, one more, the restarts."""
         return n_items + 1 if self.doubling else n_items
 
 
@@ -164,7 +164,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Draw a list that respects the partition, which the memo has."""
+    """Draw a list that respects the partition, and write the partition to the memo."""
     n_items = state.beats.shape[0]
     block = memo[:n_items]  # d with i in P_d, from 0
     peel(state.beats, n_items, block)
@@ -177,7 +177,7 @@ def rank(
 def update(
     params: Params, state: State, cache: None, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Compare the clicks on all pairs of one block of the partition played."""
+    """Compare the clicks on all pairs within a block of the partition that was shown."""
     n_items = state.beats.shape[0]
     restarts = count_restarts(params.guess, state.rounds[0])
     if params.guess > 0 and memo[n_items] != restarts:
@@ -200,7 +200,7 @@ def update(
 
 @lean_kernel
 def count_restarts(guess: int, rounds: int) -> int:
-    """Return how often all was forgotten: after guess rounds, 2 guess more, and so on."""
+    """Return the number of restarts: after guess rounds, 2 guess more, and so on."""
     restarts = 0
     while guess > 0 and rounds >= guess * ((2 << restarts) - 1):
         restarts += 1

@@ -30,7 +30,7 @@ class State(NamedTuple):
     """Wins of each item over each other one, and how often each leader has led."""
 
     rounds: IntStatistic  # (1,), t - 1
-    # (n_items, n_items): i clicked, j not, while in one subset of the partition played;
+    # (n_items, n_items): i clicked, j not, while in one subset of the partition shown;
     # T_ij = wins_ij + wins_ji and ŝ_ij = (wins_ij - wins_ji) / T_ij
     wins: IntStatistic
     keys: IntStatistic  # (slots,), hashes of the leaders that are counted: see `count_table`
@@ -38,9 +38,9 @@ class State(NamedTuple):
 
 
 class Labels(NamedTuple):
-    """The number that stands for each item in the hashes of leaders.
+    """The label of each item in the hashes of leaders.
 
-    It stays with the item when items are renumbered, so that leaders keep their counts.
+    It stays with the item when items are renumbered, so that the counts of leaders stay valid.
     """
 
     labels: IntParticle  # (n_items,)
@@ -54,10 +54,10 @@ class Params(NamedTuple):
 
 @dataclass(frozen=True)
 class UniRank(Policy, LeadingPartitions):
-    """UniRank plays ordered partitions near the one that leads, to learn which items are better.
+    """UniRank shows ordered partitions near the leader, to learn which items are better.
 
-    The leader is the order that clicks suggest so far; items of two subsets in a row are mixed as
-    long as it is not certain that all of the first are better than all of the second.
+    The leader is the order that the clicks suggest so far. Items of two consecutive subsets are
+    mixed until all items of the first are better than all of the second with confidence.
 
     Let O be the rounds in which i and j are in one subset of the partition played and exactly one
     of them is clicked; an item not shown counts as not clicked. Let T_ij = |O| and ŝ_ij = Σ_O (c_i
@@ -71,39 +71,39 @@ class UniRank(Policy, LeadingPartitions):
     τ the rounds that this leader has led before. The list is uniform among those that the partition
     played allows.
 
-    **Assumes**: positions that are looked at less and less from the first on. Clicks by a
-    position-based, document or cascade model, or any other in which of two items, exchanged at
-    random, the better one is clicked more often. No two items equally attractive, for the bound
-    below.
+    **Assumes**: examination that decreases from the first position on. Clicks by a position-based,
+    document-based or cascade model, or any other in which of two items, exchanged at random, the
+    better one is clicked more often. No two items equally attractive, for the bound below.
 
     **Source**: gauthier2022, Algorithms 10 and 11.
 
-    **Differences**: 1. The printed Algorithm 11 never removes B from R; here it does. 2. As Remark
-    8 says, the rest may be empty; where items dominate each other in cycles, all those left form
-    the subset before it, and are shown. 3. f = 0 for (1 + ŝ)/2 = 0, T = 0 or τ = 0; the text sets f
-    = 0 where (1 + ŝ)/2 is 1, not 0. 4. log log is 0 up to e. 5. Subsets are merged if the smallest
-    index is at most 0, as the text says; the algorithm says below 0. It matters for a pair with
-    equally many wins when τ = 1, whose index is exactly 0. 6. With T_ij = 0, i does not dominate j.
-    7. τ counts rounds whose feedback has come, and t is one more than all of these. Leader and
-    partition played travel in the memo. 8. Ties of the item that joins are broken at random. 9. The
-    leaders' counts are kept by hash in a table of fixed size, and the least may be forgotten: see
-    ``clickrank.numerics.count_table``. 10. Items may be added or removed, and a list may be limited
-    to some of them (candidates). Who wins of two items that are exchanged at random does not depend
-    on a third one, so all wins are kept; a leader is the partition of the items that it shows, so
-    its count is kept too. An item that is new has met no other, and is in the leader's first
-    subset. For each set of candidates the leader is found again from the same counts.
+    **Differences**: 1. The printed Algorithm 11 never removes B from R; here it does. 2. As in
+    Remark 8, the rest may be empty; if items dominate each other in cycles, all remaining items
+    form the subset before it, and are shown. 3. f = 0 for (1 + ŝ)/2 = 0, T = 0 or τ = 0; the paper
+    sets f = 0 where (1 + ŝ)/2 is 1, not 0. 4. log log is 0 up to e. 5. Subsets are merged if the
+    smallest index is at most 0, as in the text of the paper; its algorithm has below 0. It matters
+    for a pair with equally many wins when τ = 1, whose index is exactly 0. 6. With T_ij = 0, i does
+    not dominate j. 7. τ counts rounds with feedback, and t is one more than the number of all of
+    these. Leader and partition shown travel in the memo. 8. Ties of the item that joins are broken
+    at random. 9. The counts of leaders are stored by hash in a table of fixed size, and the least
+    may be forgotten: see ``clickrank.numerics.count_table``. 10. Items may be added or removed, and
+    a list may be limited to some of them (candidates). Which of two items wins, exchanged at
+    random, does not depend on a third one, so that all wins are kept; a leader is the partition of
+    the items that it shows, so that its count is kept too. A new item has met no other, and is in
+    the leader's first subset. For each set of candidates the leader is found again from the same
+    counts.
 
-    **Complexity**: O(n_items²) a round, and O(n_items²) memory; the kernels of
-    ``clickrank.fast.uni_rank`` usually take O(n_items) a round and O(n_items) a click.
+    **Complexity**: O(n_items²) per round, and O(n_items²) memory; the kernels of
+    ``clickrank.fast.uni_rank`` usually take O(n_items) per round and O(n_items) per click.
 
-    **Guarantee**: regret O(n_items · log T / Δ) where no two items are equally attractive (Theorem
-    3, which defines Δ: it is small where neighbours of the best list are hard to tell apart by who
-    is clicked), else O(n_items · n_positions · log T / Δ) (Remark 10).
+    **Guarantee**: regret O(n_items · log T / Δ) if no two items are equally attractive (Theorem
+    3, which defines Δ: it is small if clicks hardly distinguish neighbours of the best list), else
+    O(n_items · n_positions · log T / Δ) (Remark 10).
 
     Parameters
     ----------
     slots
-        Room for leaders whose rounds are counted: a power of two, at least 8.
+        Size of the table of leaders whose rounds are counted: a power of two, at least 8.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class UniRank(Policy, LeadingPartitions):
             raise invalid("UniRank", "slots must be a power of two", self.slots)
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(n_positions)
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -134,7 +134,7 @@ class UniRank(Policy, LeadingPartitions):
         return State(rounds, wins, *no_counts(int(self.slots)))
 
     def memo_size(self, n_items: int, n_positions: int) -> int:
-        """Return two numbers per item: its subset of the leader, then of the partition played."""
+        """Return two integers per item: its subset of the leader, and of the partition shown."""
         return 2 * n_items
 
 
@@ -152,7 +152,7 @@ def rank(
     ranking: Ints,
     memo: Ints,
 ) -> None:
-    """Elicit the leader, mix its subsets where it is uncertain, and draw a list (Algorithm 10)."""
+    """Elicit the leader, mix its subsets where uncertain, and draw a list (Algorithm 10)."""
     n_items = state.wins.shape[0]
     leader = memo[:n_items]  # c with i in P̃_c, from 1; 0 for the rest
     played = memo[n_items:]  # d with i in P_d, from 1; 0 for the rest
@@ -160,7 +160,7 @@ def rank(
     rounds_led = count_of(state.keys, state.times, hash_of_partition(leader, cache.labels))
 
     played[:] = 0
-    order = np.empty(0, dtype=np.int64)  # the items by subset played
+    order = np.empty(0, dtype=np.int64)  # the items by subset of the partition shown
     d = 0
     c = 0
     while c < n_subsets:
@@ -170,12 +170,12 @@ def rank(
         next_subset = np.flatnonzero(leader == (c + 1 if c < n_subsets else 0))
         f = _least_f(state, subset, next_subset, rounds_led)
         if (f <= 0.5).any():  # an index s̲_ij = 2f - 1 is at most 0
-            if c == n_subsets:  # only the item of the least index joins, ties at random
+            if c == n_subsets:  # only the item with the least index joins, ties at random
                 tied = np.flatnonzero(f == f.min())
                 chosen = int(rng.random() * tied.size) if tied.size > 1 else 0
                 next_subset = next_subset[tied[chosen : chosen + 1]]
             subset = np.append(subset, next_subset)
-            c += 1  # the next subset is used up
+            c += 1  # the next subset is used already
         played[subset] = d
         order = np.append(order, subset)
     draw_compatible(order, played, rng, ranking)
@@ -194,7 +194,7 @@ def _dominance(state: State) -> Ints:
 
 @kernel
 def _least_f(state: State, subset: Ints, others: Ints, rounds_led: int) -> Floats:
-    """Return for each other item j the least f of s̲_ij, over the items i of the subset."""
+    """Return, for each item j of ``others``, the least f of s̲_ij over the items i of ``subset``."""
     f = np.zeros(others.size)
     budget = exploration_budget(float(max(rounds_led, 1)))
     for n in range(others.size if rounds_led > 0 else 0):
@@ -206,7 +206,7 @@ def _least_f(state: State, subset: Ints, others: Ints, rounds_led: int) -> Float
 def update(
     params: Params, state: State, cache: Labels, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count the leader, and each click as a win over the items of its subset without one."""
+    """Count the leader, and each click as a win over the unclicked items of its subset."""
     n_items = state.wins.shape[0]
     count_once_more(state.keys, state.times, hash_of_partition(memo[:n_items], cache.labels))
     state.rounds[0] += 1

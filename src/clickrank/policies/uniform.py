@@ -1,4 +1,4 @@
-"""Uniform: a random list every round, the baseline that learns nothing."""
+"""Uniform: shows a random list in every round, the baseline that learns nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Params(NamedTuple):
 
 
 class Deck(NamedTuple):
-    """The order in which the last shuffle left the items; the next one starts from it."""
+    """The order in which the last shuffle left the items; the next shuffle starts from it."""
 
     items: IntParticle  # (n_items,), a permutation
 
@@ -39,7 +39,7 @@ class Deck(NamedTuple):
 class Uniform(Policy, ItemsComeAndGo, ExactLists):
     """Uniform shows a uniformly random list in every round.
 
-    It is what learning must beat, and the exploration that off-policy evaluation likes best.
+    It is the baseline for learning, and the best exploration for off-policy evaluation.
 
     P(ranking) = (n_items - n_positions)! / n_items!
 
@@ -68,7 +68,7 @@ class Uniform(Policy, ItemsComeAndGo, ExactLists):
     beats_uniform = False
 
     def params(self, n_items: int, n_positions: int) -> Params:
-        """Return the kernels' constants."""
+        """Return the constants that the kernels read."""
         return Params(n_items)
 
     def init(self, n_items: int, n_positions: int) -> State:
@@ -76,7 +76,7 @@ class Uniform(Policy, ItemsComeAndGo, ExactLists):
         return State(rounds=np.zeros(1, dtype=np.int64))
 
     def lists(self, source: ListSource) -> RankingDistribution:
-        """Return that all lists are equally likely."""
+        """Return the uniform distribution over all lists."""
         return UniformLists(source.n_items, source.n_positions)
 
 

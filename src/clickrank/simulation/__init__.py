@@ -1,4 +1,4 @@
-"""The simulator: the loop, the result, the comparison."""
+"""Simulation: `simulate`, `simulate_many` and `compare` policies on click models."""
 
 from clickrank.simulation.comparison import Comparison, Row, Summary, compare
 from clickrank.simulation.many_results import ManyResults

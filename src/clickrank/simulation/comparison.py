@@ -1,4 +1,4 @@
-"""`compare`: several policies, the same users, one table."""
+"""`compare`: simulates several policies on the same users, and summarises them in a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Row(NamedTuple):
-    """One policy's line of the summary: regret at the horizon over runs, and speed."""
+    """One line of the summary, for one policy: regret at the horizon over runs, and speed."""
 
     policy: str
     mean: float
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
 
 def regret_text(regret: float) -> str:
-    """Write a regret with one decimal, or with more if it is small.
+    """Return a regret as text with one decimal, or with more if it is small.
 
     >>> regret_text(1234.56), regret_text(0.18765), regret_text(0.0)
     ('1,234.6', '0.188', '0.0')
@@ -48,13 +48,13 @@ def regret_text(regret: float) -> str:
 class Summary(tuple[Row, ...]):
     """Rows by increasing mean regret; printing it shows a table.
 
-    ``note`` says what is missing in them, if anything.
+    ``note`` states which runs are missing, if any.
     """
 
     note: str
 
     def __new__(cls, rows: Iterable[Row], note: str = "") -> Self:
-        """Keep the rows in the order given."""
+        """Store the rows in the order given."""
         made = super().__new__(cls, rows)
         made.note = note
         return made
@@ -88,7 +88,7 @@ class Comparison(Mapping[str, Result]):
     """Results by label, of policies that met the same users."""
 
     def __init__(self, results: dict[str, Result]) -> None:
-        """Keep the results in the order given."""
+        """Store the results in the order given."""
         self._results = results
 
     def __getitem__(self, label: str) -> Result:
@@ -124,7 +124,7 @@ class Comparison(Mapping[str, Result]):
         return Summary(sorted(rows, key=lambda row: row.mean), note)
 
     def curves(self) -> list[Curve]:
-        """Return what a figure needs of each result."""
+        """Return the curves of all results, for a figure."""
         return [
             Curve(label, result.checkpoints, *result.interval()) for label, result in self.items()
         ]
@@ -156,9 +156,9 @@ def compare(
 ) -> Comparison:
     """Simulate several policies on the same users; options are those of `simulate`.
 
-    Policies are labelled by their names; give a mapping from labels to policies to choose others,
-    as two policies of one name must. Nothing runs unless every policy applies. Ctrl-C returns
-    what is finished.
+    Policies are labelled by their names. A mapping from labels to policies chooses other labels,
+    which two policies of one name need. Nothing runs unless every policy applies. Ctrl-C returns
+    the finished runs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What `simulate_many` returns: the runs of all queries in one table."""
+"""`ManyResults`: the result of `simulate_many`, with the runs of all queries in one table."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from clickrank.stats.intervals import MeanInterval, mean_intervals
 
 Key: TypeAlias = str | int
 
-#: A spec with a prior for each of many items is long to print; a file need not hold all of it.
+#: Longest text of a policy in a file: one with a prior for each of many items would be very long.
 LONGEST_TEXT = 200
 
 
 class Rows(NamedTuple):
-    """Finished runs, one a row."""
+    """Finished runs, one per row."""
 
     instance: Ints  # (rows,): number of the query, in the order given
     run: Ints  # (rows,): number of the run of that query
@@ -53,7 +53,7 @@ def stacked(parts: Sequence[Rows], n_checkpoints: int) -> Rows:
 class ManyResults(Mapping[Key, Result]):
     """The results of `simulate_many` by query, in the order given.
 
-    A query of which no run is finished is not there; `interrupted` tells.
+    A query without a finished run is left out; then `interrupted` is true.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class ManyResults(Mapping[Key, Result]):
         wanted: int,
         taken_over: int = 0,
     ) -> None:
-        """Keep the rows, which must be in order; ``wanted`` is the number of runs a query.
+        """Store the rows, which must be in order; ``wanted`` is the number of runs per query.
 
-        ``taken_over`` is how many of all runs were saved before, and not simulated again.
+        ``taken_over`` counts the runs that had been saved before and were not simulated again.
         """
         self._keys = list(keys)
         self.label = label
@@ -111,7 +111,7 @@ class ManyResults(Mapping[Key, Result]):
         return len(self._range)
 
     def __repr__(self) -> str:
-        """Name the policy and say how much there is."""
+        """Return the policy's label, and how many queries and runs there are."""
         much = self.missing or f"{len(self):,} queries, {self.runs:,} runs"
         return f"ManyResults({self.label}, {much})"
 
@@ -122,7 +122,7 @@ class ManyResults(Mapping[Key, Result]):
 
     @property
     def runs(self) -> int:
-        """How many runs there are, of all queries together."""
+        """Number of runs, of all queries together."""
         return int(self.rows.run.size)
 
     @property
@@ -132,7 +132,7 @@ class ManyResults(Mapping[Key, Result]):
 
     @property
     def missing(self) -> str:
-        """How much there is of what was asked for, in words; nothing if all of it."""
+        """How many of the runs asked for are there, in words; empty if all are."""
         if not self.interrupted:
             return ""
         queries = len(self._keys)
@@ -171,9 +171,9 @@ class ManyResults(Mapping[Key, Result]):
     def mean(self) -> MeanInterval[Floats]:
         """Mean regret of a query at each checkpoint, with Student's 95 % confidence interval.
 
-        Runs are averaged within each query first, and the interval is over queries: it says what to
-        expect of another query of the same kind. Runs of one query are alike, so an interval over
-        all runs, as that of ``result()``, would promise too much.
+        Runs are averaged within each query first, and the interval is over queries: it is valid for
+        another query of the same kind. Runs of one query are alike, so that an interval over all
+        runs, like that of ``result()``, would be too narrow.
         """
         return mean_intervals(self.curves)
 
@@ -188,9 +188,9 @@ class ManyResults(Mapping[Key, Result]):
     def result(self, average_runs: bool = False) -> Result:
         """Return everything as one result, for plots, comparisons and claims.
 
-        Each run of a query is a run of it, of number query · runs + run. With ``average_runs``,
-        each query is one, its runs averaged and its number that of the query: so that intervals
-        are those of `mean`.
+        Each run of a query becomes a run with the number query · runs + run. With ``average_runs``,
+        each query becomes one run, the average of its runs, with the number of the query; intervals
+        are then those of `mean`.
         """
         rows, seconds = self.rows, self.seconds
         if average_runs:

@@ -1,4 +1,4 @@
-"""Finished runs of a large simulation on disk, slice by slice, until all are there."""
+"""`SavedRows`: finished runs of a large simulation, saved to a folder slice by slice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SavedRows:
-    """A folder of files with some runs each. A file that cannot be read counts as not there."""
+    """A folder of files with some runs each. Unreadable files are treated as missing."""
 
     def __init__(self, folder: Path, n_instances: int, n_checkpoints: int) -> None:
         """Use this folder, which need not exist."""
@@ -37,7 +37,7 @@ class SavedRows:
     def of(cls, folder: Path, label: str, instances: Sequence[Instance], plan: Plan) -> SavedRows:
         """Return the folder of a simulation, named by a hash of what decides its numbers.
 
-        The number of runs is not part of it.
+        The number of runs is not part of the hash.
         """
         if folder.exists() and not folder.is_dir():
             raise invalid("simulate_many", "folder must not be a file", str(folder))
@@ -49,7 +49,7 @@ class SavedRows:
         return cls(folder / name, len(instances), plan.checkpoints.size)
 
     def load(self, runs: int) -> list[Rows]:
-        """Return what is there of the first ``runs`` runs of each query."""
+        """Return the saved rows among the first ``runs`` runs of each query."""
         for path in sorted(self.folder.glob("*.npz")):
             try:
                 self._parts[path] = self._read(path)
@@ -73,13 +73,13 @@ class SavedRows:
         return rows
 
     def add(self, rows: Rows) -> None:
-        """Keep some more runs."""
+        """Save some more runs."""
         path = self.folder / f"slice-{uuid.uuid4().hex[:12]}.npz"
         write_file(path, {}, rows._asdict())
         self._parts[path] = rows
 
     def finish(self) -> None:
-        """Put everything into one file, unless it is already."""
+        """Put everything into one file, unless it is in one already."""
         whole = self.folder / "runs.npz"
         slices = [path for path in self._parts if path != whole]
         if slices:
@@ -108,7 +108,7 @@ def _sources(instances: Iterable[Instance]) -> list[str]:
 
 
 def _feed(digest: Any, value: object) -> None:
-    """Add a value to a hash, every bit of it: how arrays print is rounded and cut short."""
+    """Add every bit of a value to a hash; the text of an array would be rounded and shortened."""
     if isinstance(value, np.ndarray):
         digest.update(f"{value.dtype.str}{value.shape}".encode())
         digest.update(np.ascontiguousarray(value).tobytes())

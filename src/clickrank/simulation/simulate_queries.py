@@ -1,8 +1,8 @@
-"""`simulate_many`: many click models of different sizes, one a query, in one go.
+"""`simulate_many`: simulates a policy on many click models of different sizes, one per query.
 
-The work is cut into *slices*: some runs of some queries, a second or so of work for one worker. How
-it is cut changes nothing: seed, number of the query and number of the run decide all that is random
-in a run.
+The work is cut into *slices*: some runs of some queries, about a second of work for one worker. The
+cuts do not change the results: seed, number of the query and number of the run decide everything
+that is random in a run.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from clickrank.simulation.worker_pools import Pool, active_pool
 
 PolicyFactory: TypeAlias = Callable[[Key, ClickModel], Policy | str]
 
-SLICE_SECONDS = 1.0  # of work for one worker: long beside handing it over, short to lose
-TRIES = 3  # of a slice whose worker was lost
+SLICE_SECONDS = 1.0  # of work for one worker: long compared with its overhead, short if lost
+TRIES = 3  # for a slice whose worker was lost
 
 
 class LostSlice(ClickRankError, RuntimeError):
-    """A slice was lost with its worker again and again."""
+    """A slice was lost with its worker several times."""
 
 
 class QueryFailed(ClickRankError, RuntimeError):
-    """Something else went wrong with a query, as in a policy_factory; the cause is chained."""
+    """A query failed with another error, for example in a policy_factory; the cause is chained."""
 
 
 class PartialResults(UserWarning):
-    """The results are not all that were asked for."""
+    """Some of the results that were asked for are missing."""
 
 
 def simulate_many(
@@ -64,7 +64,7 @@ def simulate_many(
     folder: str | Path | None = None,
     label: str | None = None,
 ) -> ManyResults:
-    """Let a policy learn on many click models, one for each query, each from nothing.
+    """Simulate a policy on many click models, one per query, each from its first round.
 
     The seed, the number of the query in the order given and the number of the run decide everything
     that is random: the numbers are the same on any number of threads and on a cluster, and those of
@@ -72,29 +72,28 @@ def simulate_many(
     the same models meet the same users, query by query. (`simulate` has no number of a query, and
     gives other numbers for the same seed.)
 
-    Runs on all cores of this machine; within ``joblib.parallel_config("dask")`` or ``("ray")`` on a
-    cluster, see ``docs/howto/clusters.md``. Ctrl-C returns what is finished, with a
-    warning.
+    Runs on all cores of this machine, or within ``joblib.parallel_config("dask")`` or ``("ray")``
+    on a cluster, see ``docs/howto/clusters.md``. Ctrl-C returns the finished runs, with a warning.
 
     Parameters
     ----------
     policy_factory
         A function of key and click model that returns a policy or the name of one; a mapping from
-        keys to policies; or one policy, or the name of one, for all queries. A policy given by name
-        is told what it must know of each model.
+        keys to policies; or one policy, or the name of one, for all queries. Parameters that a
+        policy given by name must know are taken from each model.
     models
-        The click models by key, a text or a whole number; a sequence has the keys 0, 1, 2, ...
+        The click models by key, a string or an integer; a sequence has the keys 0, 1, 2, ...
     horizon, runs, seed, checkpoints, delay, batch, progress, allow_mismatch, counted_positions
-        As for `simulate`; there are so many runs of each query.
+        As for `simulate`; ``runs`` is the number of runs per query.
     threads
-        How many slices of the work to play at once; by default one a core, of this machine or of
+        Maximum number of slices to play at once; by default one per core, of this machine or of
         the cluster.
     folder
-        Where to keep finished runs. The same call completes what was interrupted, even if by a
-        crash; and with more ``runs``, plays only those that are new. Every simulation has a folder
-        of its own in there, named by a hash of all that decides its numbers.
+        Where to save finished runs. The same call completes an interrupted simulation, even after a
+        crash, and with more ``runs`` plays only the new ones. Every simulation has its own folder
+        in there, named by a hash of everything that decides its numbers.
     label
-        What to call the policy in tables; by default its name.
+        Name of the policy in tables; by default its registered name.
 
     Examples
     --------
@@ -114,7 +113,7 @@ def simulate_many(
     runs = check_int(owner, "runs", runs, 1)
     given: object = label
     if given is not None and not (isinstance(given, str) and given):
-        raise invalid(owner, "label must be a text", given)
+        raise invalid(owner, "label must be a string", given)
     instances = instances_of(policy_factory, models, plan, allow_mismatch)
     names = list(dict.fromkeys(instance.policy.name for instance in instances))
     name = names[0] if len(names) == 1 else f"{len(names)} policies"
@@ -163,7 +162,7 @@ def instances_of(
     plan: Plan,
     allow_mismatch: bool,
 ) -> list[Instance]:
-    """Make the policies, and check all that can be checked before anything runs; compile."""
+    """Make the policies, check everything that can be checked before anything runs, and compile."""
     owner = "simulate_many"
     pairs: Iterable[tuple[object, object]]
     if isinstance(models, Mapping):
@@ -176,7 +175,7 @@ def instances_of(
     compiled: set[tuple[type, type]] = set()
     for number, (given, model) in enumerate(pairs):
         if isinstance(given, bool) or not isinstance(given, (str, int, np.integer)):
-            raise invalid(owner, "keys must be texts or whole numbers", given)
+            raise invalid(owner, "keys must be strings or integers", given)
         key = given if isinstance(given, str) else int(given)
         try:
             if not isinstance(model, ClickModel):
@@ -217,7 +216,7 @@ def _policy_for(
 
 
 def _of_query(key: Key, error: Exception) -> ClickRankError:
-    """Return an error that names the query; one of ours stays of its kind."""
+    """Return an error that names the query; errors of clickrank keep their class."""
     if isinstance(error, ClickRankError):
         return type(error)(f"Query {key!r}: {error}")
     return QueryFailed(f"Query {key!r} failed: {error!r}.")
@@ -226,15 +225,15 @@ def _of_query(key: Key, error: Exception) -> ClickRankError:
 def play_slices(
     plan: Plan, waiting: Waiting, pool: Pool, land: Callable[[Rows], None], tick: Tick
 ) -> bool:
-    """Play everything, handing over rows as they come; true if interrupted."""
+    """Play all slices, and pass on rows as they come; return whether it was interrupted."""
     stop = threading.Event()
     caller = Caller(stop, tick) if pool.shared else None
     flying: dict[Future[PlayedSlice], Slice] = {}
-    again: deque[Slice] = deque()  # lost, or left over
-    pace: float | None = None  # seconds a run, of the last slices: later queries may be larger
+    again: deque[Slice] = deque()  # lost with a worker, or left over
+    pace: float | None = None  # seconds per run of the last slices: later queries may be larger
 
     def take() -> Slice:
-        # Ever smaller towards the end, so that all workers finish at about the same time.
+        # Smaller towards the end, so that all workers finish at about the same time.
         share = -(-waiting.runs // (4 * pool.workers))
         size = 1 if pace is None else max(1, min(share, int(SLICE_SECONDS / pace)))
         return waiting.take(size, 2 * SLICE_SECONDS)
@@ -279,7 +278,7 @@ def play_slices(
                 settle(future)
     except KeyboardInterrupt:
         stop.set()
-        # Threads look up at once; what is on its way elsewhere is given up.
+        # Threads notice at once; slices in flight elsewhere are cancelled.
         for future in list(flying):
             if future.done() or (pool.shared and not future.cancel()):
                 settle(future)

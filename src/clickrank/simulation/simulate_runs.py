@@ -1,4 +1,4 @@
-"""`simulate`: one policy on one click model, many runs."""
+"""`simulate`: simulates one policy on one click model, in many runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from clickrank.simulation.visits import showing, users_of
 
 jit.start()
 
-LOOK_SECONDS = 0.05  # between two looks at the stop flag
+LOOK_SECONDS = 0.05  # between two checks of the stop flag
 
 
 def simulate(
@@ -52,18 +52,18 @@ def simulate(
     run_ids: Sequence[int] | None = None,
     counted_positions: int | None = None,
 ) -> Result:
-    """Let a policy learn on simulated users, and measure what it loses against the best ranking.
+    """Let a policy learn on simulated users, and measure its regret against the best ranking.
 
     The same seed gives the same numbers whatever the number of threads, and policies simulated
-    with the same seed meet the same users. In every run the items are relabelled at random and,
-    where their order is no part of the click model nor of what the policy assumes, the positions
-    too, so that no policy profits from the order in which it meets them. The users and the regret
-    are those of the page as it was given. Ctrl-C returns the finished runs.
+    with the same seed meet the same users. In every run the items are relabelled at random, and so
+    are the positions if neither the click model nor the policy assumes an order of them, so that no
+    policy profits from the order in which it meets them. The users and the regret are those of the
+    page as it was given. Ctrl-C returns the finished runs.
 
     Parameters
     ----------
     policy
-        A policy, or the name of one, which is then told what it must know of the model.
+        A policy, or the name of one; then parameters that it must know are taken from the model.
     model
         The click model.
     horizon
@@ -71,21 +71,21 @@ def simulate(
     runs
         Number of independent runs.
     seed
-        Decides, with the number of the run, everything that is random.
+        Decides, together with the number of the run, everything that is random.
     checkpoints
-        Rounds at which to record the regret; by default about ten a decade. The horizon is added.
+        Rounds at which to record the regret; by default about ten per decade. The horizon is added.
     delay
         Feedback on a round arrives this many rounds later, whether there was a click or not.
     batch
         Feedback is handed over once in this many rounds, in the order of the rounds.
     threads
-        How many runs to play at once; by default one a core.
+        How many runs to play at once; by default one per core.
     progress
         Whether to show a progress bar; by default if the standard error stream is a terminal.
     allow_mismatch
-        Run the policy even on clicks that it does not assume.
+        Run the policy even if it does not assume the clicks of this model.
     run_ids
-        Play just these runs, to complete a simulation that was interrupted.
+        Play only these runs, to complete a simulation that was interrupted.
     counted_positions
         Measure the regret on this many positions from the top, against the best list for them; by
         default on all. The policy still learns from clicks at every position.
@@ -130,7 +130,7 @@ def simulate(
 
 
 def resolve(policy: Policy | str, model: ClickModel, horizon: int) -> Policy:
-    """Return the policy itself, or the one of that name, told what it must know."""
+    """Return the policy itself, or the one of that name with the parameters that it must know."""
     if isinstance(policy, str):
         return make_policy(policy, model=model, horizon=horizon)
     if isinstance(policy, Policy):
@@ -149,7 +149,7 @@ def check_applies(policy: Policy, model: ClickModel, allow_mismatch: bool) -> No
 
 
 class Plan(NamedTuple):
-    """What decides the numbers of a simulation, besides the policy and the click model."""
+    """The settings that decide the numbers of a simulation, besides policy and click model."""
 
     seed: int
     delay: int
@@ -172,7 +172,7 @@ def plan_of(
     checkpoints: ArrayLike | None,
     counted_positions: int | None,
 ) -> Plan:
-    """Check the settings that simulations share."""
+    """Check the settings that all simulations share, and return them."""
     rounds = check_int(owner, "horizon", horizon, 1)
     return Plan(
         seed=check_int(owner, "seed", seed, 0),
@@ -184,7 +184,7 @@ def plan_of(
 
 
 def recording_rounds(horizon: int, checkpoints: ArrayLike | None, owner: str = "simulate") -> Ints:
-    """Return increasing rounds from 1 to the horizon, which is always among them.
+    """Return increasing rounds from 1 to the horizon, which is always included.
 
     >>> recording_rounds(30, None)
     array([ 1,  2,  3,  4,  5,  6,  8, 10, 13, 16, 20, 25, 30])
@@ -204,30 +204,30 @@ def recording_rounds(horizon: int, checkpoints: ArrayLike | None, owner: str = "
 
 
 def default_threads() -> int:
-    """Return the number of cores this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Played(NamedTuple):
-    """What is known of a run at its end."""
+    """The outcome of a run."""
 
     regret: Floats
     seconds: float
 
 
 class Job(NamedTuple):
-    """What all runs of a policy on a click model share."""
+    """The parts that all runs of a policy on a click model share."""
 
     policy: Policy
     model: ClickModel
     plan: Plan
-    #: Comes before the number of the run in the path of its random streams.
+    #: Precedes the number of the run in the path of its random streams.
     instance: tuple[int, ...]
     best: float
     counted: int
-    #: The first positions that keep their places; the others are shuffled in every run.
+    #: Number of first positions that are not moved; the others are shuffled in every run.
     fixed: int
-    #: The loop, as it is compiled for the policy.
+    #: The loop, compiled for the policy.
     compiled: Callable[..., None]
 
     @classmethod
@@ -249,7 +249,7 @@ class Job(NamedTuple):
         )
 
     def compile(self) -> None:
-        """Play no round, so that compilation is over before the clock starts."""
+        """Play no round, so that compilation is finished before the clock starts."""
         self.play(0, lambda done: None, threading.Event(), horizon=0)
 
     def play(
@@ -260,9 +260,9 @@ class Job(NamedTuple):
         horizon: int | None = None,
         first: int = 64,
     ) -> Played | None:
-        """Play one run; None if stopped before its end.
+        """Play one run; return None if it was stopped before its end.
 
-        ``first`` is after how many rounds to look at the stop flag for the first time.
+        ``first`` is the number of rounds before the first check of the stop flag.
         """
         seed, delay, batch, checkpoints, _ = self.plan
         rng = streams(seed, *self.instance, run)
@@ -285,8 +285,8 @@ class Job(NamedTuple):
         while True:
             if stop.is_set():
                 return None
-            # The clock decides when to look up again; what counts is the processor's time, which
-            # other work and compilation beside it do not lengthen.
+            # The clock decides when to check the stop flag again. What is reported is processor
+            # time, which other work and compilation at the same time do not lengthen.
             begin, used = time.perf_counter(), time.thread_time()
             settled = settled_after(shown, delay, batch)
             self.compiled(
@@ -304,17 +304,17 @@ class Job(NamedTuple):
 
 
 def in_flight(learner: Learner, slots: int) -> tuple[Ints, Ints, Ints]:
-    """Return rankings, memos and clicks of that many impressions that were not shown yet."""
+    """Return empty rankings, memos and clicks for that many impressions in flight."""
     sizes = learner.n_positions, learner.memo_size, learner.n_positions
     rankings, memos, clicks = (np.zeros((slots, size), dtype=np.int64) for size in sizes)
     return rankings, memos, clicks
 
 
 def _fixed_positions(policy: Policy, model: ClickModel) -> int:
-    """Return how many of the first positions a run must leave where they are.
+    """Return how many of the first positions must not be moved in a run.
 
-    All of them if people read from the top, if the policy assumes an order, or if it runs on
-    clicks that it does not assume: then its lists may be good only because of the order.
+    These are all positions if people read from the top, if the policy assumes an order, or if it
+    runs on clicks that it does not assume: then its lists may be good only because of the order.
     """
     if model.reads_in_order or policy.why_not(model) is not None:
         return model.n_positions
@@ -338,7 +338,7 @@ def _play_all(job: Job, ids: Sequence[int], threads: int, tick: Tick) -> dict[in
     with ThreadPoolExecutor(threads) as pool:
         try:
             while True:
-                # A few runs in flight at a time, so that memory does not grow with their number.
+                # Only a few runs at a time, so that memory does not grow with their number.
                 for run in itertools.islice(waiting, 4 * threads - len(flying)):
                     flying[pool.submit(job.play, run, tick, stop)] = run
                 if not flying:

@@ -1,4 +1,4 @@
-"""What a simulation returns, and how it is kept on disk."""
+"""`Result`: the regret of a simulation run by run, and the files that hold results."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Result:
     Parameters
     ----------
     policy, model
-        How they are written, for tables and files.
+        Text of the policy and of the click model, for tables and files.
     checkpoints
         Rounds at which the regret was recorded, shape (checkpoints,).
     regret
         Cumulative expected regret, shape (runs, checkpoints).
     run_ids
-        Number of each run, which with the seed decides all that is random in it, shape (runs,).
+        Number of each run, which together with the seed decides everything random, shape (runs,).
     seed
         The seed.
     seconds
         Time spent in the loop, summed over runs, without compilation.
     wanted
-        How many runs were asked for; more than there are if the simulation was interrupted.
+        How many runs were asked for; more than `runs` if the simulation was interrupted.
     """
 
     policy: str
@@ -60,7 +60,7 @@ class Result:
 
     @property
     def runs(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return int(self.run_ids.size)
 
     @property
@@ -83,7 +83,7 @@ class Result:
         return found
 
     def merged(self, other: Result) -> Result:
-        """Return the runs of both, in order; they must be of one simulation."""
+        """Return the runs of both, in order; they must belong to the same simulation."""
         same = ("policy", "model", "seed", "wanted")
         if any(getattr(self, k) != getattr(other, k) for k in same) or not np.array_equal(
             self.checkpoints, other.checkpoints
@@ -103,7 +103,7 @@ class Result:
         return {"checkpoints": self.checkpoints, "regret": self.regret, "run_ids": self.run_ids}
 
     def facts(self) -> dict[str, Any]:
-        """Return all that is not an array, by name."""
+        """Return everything that is not an array, by name."""
         names = ("policy", "model", "seed", "seconds", "wanted")
         return {name: getattr(self, name) for name in names}
 
@@ -135,7 +135,7 @@ def load_results(path: Path) -> dict[str, Result]:
 
 
 def write_file(path: Path, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Write arrays, and the rest as JSON, to one ``.npz`` file. Never half a file."""
+    """Write arrays, and the rest as JSON, to one ``.npz`` file, which is never left incomplete."""
     text = np.array(msgspec.json.encode({"format": FORMAT, **facts}).decode())
     if path.is_dir():
         raise invalid("save", "the path must be that of a file", str(path))
@@ -147,8 +147,8 @@ def write_file(path: Path, facts: dict[str, Any], arrays: dict[str, NDArray[Any]
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read what `write_file` wrote; a file that is something else, or broken, is an error."""
-    # Opened here: given a path, NumPy leaves the file open when it is not a zip file.
+    """Read what `write_file` wrote; raise an error if the file is something else, or broken."""
+    # Opened here, because NumPy, given a path, leaves the file open if it is not a zip file.
     with _telling(path), path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
         facts = msgspec.json.decode(str(file["facts"]))
         if facts["format"] != FORMAT:
@@ -158,7 +158,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 @contextlib.contextmanager
 def _telling(path: Path) -> Iterator[None]:
-    """Tell the path of a file that is not as it should be."""
+    """Name the file in errors about its contents."""
     try:
         yield
     except ClickRankError:

@@ -1,4 +1,4 @@
-"""Slices of a large simulation: some runs of some queries, and how a worker plays them."""
+"""Slices of a large simulation: some runs of some queries, and the function that plays them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clickrank.simulation.simulate_runs import LOOK_SECONDS, Job, Plan
 
 
 class Instance(NamedTuple):
-    """One query: its number, the policy that learns on it, and how people click."""
+    """One query: its number, the policy that learns on it, and its click model."""
 
     number: int
     key: Key
@@ -27,20 +27,20 @@ class Instance(NamedTuple):
 
 
 class Slice(NamedTuple):
-    """Some runs of some queries, for how long to play them, and how often they were lost."""
+    """Some runs of some queries, the time for them, and how often they were lost."""
 
     units: tuple[tuple[Instance, tuple[int, ...]], ...]
-    #: After so many seconds no further run is begun: queries may be slower than those before them.
+    #: No further run begins after this many seconds: queries may be slower than earlier ones.
     seconds: float
     lost: int = 0
 
     @property
     def runs(self) -> int:
-        """How many runs there are to play."""
+        """Number of runs to play."""
         return sum(len(runs) for _, runs in self.units)
 
     def without(self, done: Collection[tuple[int, int]]) -> Slice:
-        """Leave out runs, given by number of query and run."""
+        """Return the slice without some runs, given by number of query and run."""
         left = (
             (instance, tuple(run for run in runs if (instance.number, run) not in done))
             for instance, runs in self.units
@@ -49,7 +49,7 @@ class Slice(NamedTuple):
 
 
 class PlayedSlice(NamedTuple):
-    """What came of a slice; the error that ended it, if any, and the query it came from."""
+    """The finished rows of a slice, and the error that ended it, if any, with its query."""
 
     rows: Rows
     seconds: float
@@ -58,17 +58,17 @@ class PlayedSlice(NamedTuple):
 
 
 class Caller(NamedTuple):
-    """What a thread shares with who called it; workers elsewhere have nothing of it."""
+    """What a thread shares with its caller; workers in other processes have no such object."""
 
     stop: threading.Event
     tick: Tick
 
 
 class Waiting:
-    """The runs that no worker has yet, in order."""
+    """The runs that were not handed to a worker yet, in order."""
 
     def __init__(self, instances: Sequence[Instance], runs: int, have: Rows) -> None:
-        """Leave out the runs that are there."""
+        """Leave out the runs that are finished."""
         done = np.zeros((len(instances), runs), dtype=bool)
         done[have.instance, have.run] = True
         self._units = deque(
@@ -79,7 +79,7 @@ class Waiting:
         self.runs = int(done.size - done.sum())
 
     def take(self, runs: int, seconds: float) -> Slice:
-        """Take so many runs away, to be played for so long."""
+        """Return that many runs as a slice to be played for that long, and remove them here."""
         units = []
         while runs and self._units:
             instance, ids = self._units[0]
@@ -93,9 +93,9 @@ class Waiting:
 
 
 def play_slice(plan: Plan, part: Slice, caller: Caller | None) -> PlayedSlice:
-    """Play the runs of a slice, at least one of them unless stopped, until its time is over.
+    """Play the runs of a slice until its time is over, at least one of them unless stopped.
 
-    An error of a run is returned: what is raised means that the worker was lost.
+    An error of a run is returned; an exception means that the worker was lost.
     """
     stop, tick = caller or Caller(threading.Event(), _nothing)
     names: list[tuple[int, int]] = []
@@ -111,7 +111,7 @@ def play_slice(plan: Plan, part: Slice, caller: Caller | None) -> PlayedSlice:
             job = Job.of(instance.policy, instance.model, plan, (instance.number,))
             if not begin:
                 if caller is None:
-                    job.compile()  # or fetch what was compiled elsewhere
+                    job.compile()  # or load the code that was compiled elsewhere
                 begin = time.perf_counter()
             for run in runs:
                 played = job.play(run, tick, stop, first=rounds)
@@ -120,7 +120,7 @@ def play_slice(plan: Plan, part: Slice, caller: Caller | None) -> PlayedSlice:
                 names.append((instance.number, run))
                 regret.append(played.regret)
                 seconds.append(played.seconds)
-                # Short runs of one piece: entering compiled code takes as long as many a round.
+                # Short runs in one piece: entering compiled code takes as long as many rounds.
                 rounds = max(64, int(plan.horizon * LOOK_SECONDS / max(played.seconds, 1e-6)))
                 over = time.perf_counter() - begin >= part.seconds
                 if over:
@@ -140,4 +140,4 @@ def play_slice(plan: Plan, part: Slice, caller: Caller | None) -> PlayedSlice:
 
 
 def _nothing(done: int) -> None:
-    """Take no notice of progress: nobody sees it."""
+    """Ignore progress, which nobody sees."""

@@ -1,4 +1,4 @@
-"""Simulated users: what happens to a ranking in a simulation, and what it costs."""
+"""Visits of simulated users: the clicks on a ranking, and its regret."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from clickrank.clickmodels.click_model import ClickModel, code_of, sample, value
 class Users(NamedTuple):
     """The users of one run, and the regret that they saw."""
 
-    params: Any  # of their click model
+    params: Any  # parameters of their click model
     rng: np.random.Generator
     positions: Ints  # (n_positions,): the policy's position k is the page's positions[k]
     page: Ints  # (2, n_positions): the current ranking and its clicks, in the page's order
     best: float  # the largest value of a ranking
-    counted: int  # of how many positions of the page, from the first one on, regret is that
+    counted: int  # number of positions of the page, from the first, on which regret is measured
     checkpoints: Ints  # rounds after which to write the regret, in increasing order
-    counters: Ints  # (2,): rounds up to the next checkpoint, checkpoints passed
+    counters: Ints  # (2,): rounds until the next checkpoint, checkpoints passed
     total: Floats  # (1,): cumulative expected regret
     regret: Floats  # (n_checkpoints,)
 
@@ -38,7 +38,7 @@ def users_of(
     counted: int,
     checkpoints: Ints,
 ) -> Users:
-    """Return users who have seen nothing yet."""
+    """Return users before the first round."""
     return Users(
         params=model.params,
         rng=rng,
@@ -54,7 +54,7 @@ def users_of(
 
 
 def showing(held: Held, model: ClickModel) -> Callback:
-    """Return what shows rankings to users who are held."""
+    """Return the callback that shows rankings to users, who are stored in ``held``."""
     return callback(visit, _visit_at, held, code_of(model))
 
 

@@ -1,8 +1,8 @@
-"""Where slices of a simulation are played: threads, processes, or the workers of a cluster.
+"""Worker pools that play slices of a simulation: threads, processes, or workers of a cluster.
 
-`joblib.parallel_config` says where; without it, threads of this process do. Slices are handed over
-as `concurrent.futures` rather than through `joblib.Parallel`, which gives up the whole call for one
-lost worker, and on Ray hands out results only once all are there.
+`joblib.parallel_config` decides; without it, these are threads of this process. Slices are
+submitted as `concurrent.futures` rather than through `joblib.Parallel`, which abandons the whole
+call for one lost worker, and on Ray returns results only once all are there.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ class Pool(NamedTuple):
     """Workers that play slices."""
 
     workers: int
-    #: Whether they share this process's memory, and see its stop flag.
+    #: Whether they share the memory of this process, and see its stop flag.
     shared: bool
     submit: Callable[..., Future[Any]]
-    #: Gives up what has not begun.
+    #: Cancels slices that have not begun.
     close: Callable[[], None]
 
 
@@ -36,8 +36,8 @@ def active_pool(owner: str, threads: int | None) -> Pool:
     ``threads`` limits how many slices are played at once.
     """
     limit = None if threads is None else check_int(owner, "threads", threads, 1)
-    # Asked to prefer threads, joblib answers with them unless another backend was chosen; but it
-    # forgets a number of workers that was chosen without a backend.
+    # Asked to prefer threads, joblib returns them unless another backend was chosen; but it forgets
+    # a number of workers that was chosen without a backend.
     backend, _ = get_active_backend(prefer="threads")
     if limit is None:
         _, limit = get_active_backend()
@@ -48,7 +48,7 @@ def active_pool(owner: str, threads: int | None) -> Pool:
         return _ray(backend, limit)
     if limit is None:
         limit = default_threads()
-    elif limit < 0:  # joblib's way to say all of them, or all but some
+    elif limit < 0:  # in joblib's convention, all of them, or all but some
         limit = max(1, default_threads() + 1 + limit)
     if kind in ("ThreadingBackend", "SequentialBackend"):
         if kind == "SequentialBackend":
@@ -68,7 +68,7 @@ def active_pool(owner: str, threads: int | None) -> Pool:
 
 def _processes(limit: int) -> Pool:
     def submit(function: Callable[..., Any], *args: Any) -> Future[Any]:
-        # Asked for every time: it is a new one after a process was lost.
+        # Fetched every time, because it is a new one after a process was lost.
         executor = get_reusable_executor(max_workers=limit)
         future: Future[Any] = executor.submit(function, *args)
         flying.append(future)
@@ -83,7 +83,7 @@ def _processes(limit: int) -> Pool:
 
 
 def _dask(backend: Any, limit: int | None) -> Pool:
-    # Dask plays again what was lost with a worker, three times unless configured otherwise.
+    # Dask plays slices again that were lost with a worker, three times by default.
     executor = backend.client.get_executor(pure=False, **backend.submit_kwargs)
     cores = backend.effective_n_jobs(-1)  # waits for the first worker
     workers = cores if limit is None or limit < 0 else min(cores, limit)
@@ -100,11 +100,11 @@ def _ray(backend: Any, limit: int | None) -> Pool:
     resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
     cores = max(1, int(resources.get("CPU", 1)))
     workers = cores if limit is None or limit < 0 else min(cores, limit)
-    # Tasks rather than joblib's actors: a free worker takes the next, and a new one is started in
-    # place of one that was killed. What was lost is submitted again by our own count.
+    # Tasks rather than joblib's actors: a free worker takes the next one, and a killed worker is
+    # replaced. Lost slices are submitted again by our own count.
     options = {"max_retries": 0, **(backend.ray_remote_args or {})}
     flying: dict[Future[Any], Any] = {}
-    known: dict[Callable[..., Any], Any] = {}  # a function is sent to the cluster once
+    known: dict[Callable[..., Any], Any] = {}  # each function is sent to the cluster once
 
     def submit(function: Callable[..., Any], *args: Any) -> Future[Any]:
         if function not in known:

@@ -126,7 +126,7 @@ class Both:
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "_FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
 
 
 @pytest.fixture

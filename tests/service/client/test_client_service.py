@@ -46,7 +46,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retries, "_FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retries, "FIRST_WAIT", 0.001)
 
 
 class Losing(httpx.HTTPTransport):

@@ -180,7 +180,7 @@ def test_lists_and_longer_writes_take_turns(tmp_path: Path) -> None:
 
 
 def test_a_locked_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.3)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.3)
     file = tmp_path / "store.db"
     code = (
         "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); "

@@ -1,1 +1,1 @@
-"""Ways to compute less that several fast kernels share."""
+"""Parts that several fast kernels share, and parts of one that would crowd its file."""

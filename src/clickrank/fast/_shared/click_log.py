@@ -1,30 +1,29 @@
-"""TopRank's pairs as a log of clicks, as long as all clicks are on its first block: the crowd.
+"""TopRank's pairs as a log of clicks, while all clicks are on its first block: the crowd.
 
 From 1,024 items on, the fast kernels first run on another state than the plain ones: a log, which
-takes memory for each click instead of for each pair. It holds the same W of all pairs, and becomes
-the matrices of `packed_pairs` when the log ends.
+takes memory per click instead of per pair. It holds the same W of all pairs, and becomes the
+matrices of `packed_pairs` when the log ends.
 
-Say that so far only items of
-the first block were clicked, as it fills the list, and that clicks came back for the partition that
-was played. Blocks only ever lose items to later ones, so two items that are both still in the first
-block have always shared it, and
+Suppose that so far only items of the first block were clicked, as it fills the list, and that
+clicks came back for the partition that was shown. Blocks only ever lose items to later ones, so
+that two items that are both still in the first block have always shared it, and
 
     W_ij = c_i - c_ij
 
 with c_i the clicks on i and c_ij the lists in which both were clicked. No other pair changes. An
-item that is beaten leaves the first block at once and is not shown again. So it is beaten only in
-the round in which it leaves, by the few items clicked then, and its block is one below the deepest
-of these. As whoever beats another one has more clicks, there are no circles.
+item that is beaten leaves the first block at once and is not shown again. It is therefore beaten
+only in the round in which it leaves, by the few items clicked then, and its block is one below the
+deepest of these. There are no cycles, because an item that beats another one has more clicks.
 
-Pairs that have parted may meet again in a later block, with the W of the time that they were
-together. It is in the log: the items clicked in each list, and who left. It is read when the
-log ends: when an item of another block is clicked, when clicks come back for a partition that is
-no longer played, or when the log is full (`write_pairs`).
+Pairs that have been separated may meet again in a later block, with the W of the time that they
+were together. It can be computed from the log, which holds the items clicked in each list, and
+those that left. The log is read when it ends: when an item of another block is clicked, when clicks
+come back for a partition that is no longer shown, or when the log is full (`write_pairs`).
 
-The log also holds, for each click on a list with several, where the item last had such a click: so
-c_ij of one item with all others is found in the time that it takes to read its own lists. Those
-are short while many items share the clicks. Once fewer than a quarter of the items are left in the
-first block, the c_ij of these are counted as clicks come, in a table at the end of the log.
+For each click on a list with several, the log also holds where the item last had such a click. The
+c_ij of one item with all others are thus found in the time that it takes to read its own lists,
+which are short while many items share the clicks. Once fewer than a quarter of the items are left
+in the first block, their c_ij are counted as clicks come, in a table at the end of the log.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ from clickrank._core.arrays import Ints, IntStatistic
 from clickrank.fast._shared.packed_pairs import PackedState, pack_pairs, unpack_pairs
 from clickrank.policies.top_rank import State
 
-#: Fewer items than this have matrices from the start.
+#: With fewer items than this, there are matrices from the start.
 LARGE = 1024
-#: Of the log: a click that begins a list, and the bits of an item.
+#: Constants of the log: a click that begins a list, and the bits of an item.
 FIRST = 1 << 31
 ITEM = FIRST - 1
 
 
 class LoggedState(NamedTuple):
-    """A state of TopRank with a log of clicks: until it ends, the matrices are not written to.
+    """A state of TopRank with a log of clicks: the matrices are not written to until it ends.
 
     The first fields are those of `PackedState`, which has matrices from the start.
     """
@@ -56,22 +55,22 @@ class LoggedState(NamedTuple):
     wins: IntStatistic  # (n_items, n_items)
     beats: IntStatistic  # (n_items, n_items)
     crowd: IntStatistic  # (2,), 1 if the log holds all pairs, 2 with a table, else 0; its length
-    log: IntStatistic  # (n_items² / 4,), clicked items by list, who left the first block; the table
+    log: IntStatistic  # (n_items² / 4,), clicked items by list, items that left; then the table
     superiors: IntStatistic  # (n_items,), how many items are known to beat i, while there is a log
     traces: IntStatistic  # (n_items, n_positions + 3), see below
 
 
-#: Columns of the traces, which are of use while there is a log. The first ones of row i are the
-#: items that beat i; then
+#: Columns of the traces, which are used while there is a log. The first columns of row i are the
+#: items that beat i; then follow
 PLACE = -3  # row and column of i in the table, from 1; 0 for those that had left before;
 LATEST = -2  # 1 + the last entry of the log that is a click on i in a list with several;
-LEFT = -1  # the item that left the first block as number i, of as many as are no longer in it.
+LEFT = -1  # the item that left the first block as number i, for as many as have left it.
 
 
 def pack(state: State, n_positions: int) -> PackedState | LoggedState:
     """Return the state that the fast kernels run on: for many items, one with a log.
 
-    The log is in use if there is nothing to remember yet.
+    The log is used if the state is that before the first round.
     """
     n_items = state.beats.shape[0]
     if n_items < LARGE:
@@ -86,7 +85,7 @@ def pack(state: State, n_positions: int) -> PackedState | LoggedState:
 
 
 def unpack(state: State | PackedState | LoggedState) -> State:
-    """Return the plain state of one that `pack` made; a plain one itself."""
+    """Return the plain form of a state that `pack` made; a plain state is returned as it is."""
     if isinstance(state, State):
         return state
     if isinstance(state, LoggedState) and state.crowd[0] > 0:
@@ -101,9 +100,9 @@ def _write(state: LoggedState, block: Ints, buffer: Ints) -> None:
 
 
 def blocks_in(state: LoggedState) -> Ints:
-    """Return each item's block while there is a log: one below the deepest of those that beat it.
+    """Return the block of each item while there is a log: one below the deepest that beats it.
 
-    Who beats an item leaves the first block after it, or not at all.
+    An item that beats another one leaves the first block after it, or not at all.
     """
     block = np.zeros(state.clicks.size, dtype=np.int64)
     for at in range(np.count_nonzero(state.superiors) - 1, -1, -1):
@@ -120,14 +119,14 @@ def table_side(state: LoggedState) -> int:
 
 @inline_kernel
 def table_entry(state: LoggedState, row: int, column: int) -> int:
-    """Return where the log has this entry of the table."""
+    """Return the index in the log of this entry of the table."""
     side = table_side(state)
     return int(state.log.shape[0] + (row - side) * side + column)
 
 
 @lean_kernel
 def write_pairs(state: LoggedState, block: Ints, counted: Ints, present: Ints) -> None:
-    """End the log: write the wins of all pairs, and who beats whom.
+    """End the log: write the wins of all pairs, and which items beat which.
 
     ``counted`` and ``present`` are buffers of one number per item.
     """
@@ -156,7 +155,7 @@ def write_pairs(state: LoggedState, block: Ints, counted: Ints, present: Ints) -
         for i in range(state.superiors[item]):
             state.beats[state.traces[item, i], item] = 1
         for other in range(n_items):
-            # Of items in one block the matrix holds what the clicks do not tell.
+            # For items of one block, the matrix holds W minus the clicks.
             if item != other and block[item] == block[other] > 0:
                 state.wins[item, other] -= state.clicks[item]
     forget_log(state)
@@ -165,7 +164,7 @@ def write_pairs(state: LoggedState, block: Ints, counted: Ints, present: Ints) -
 
 @lean_kernel
 def forget_log(state: LoggedState) -> None:
-    """Clear the log, and what belongs to it."""
+    """Clear the log, and the fields that belong to it."""
     for at in range(state.crowd[1]):
         state.log[at] = 0
     state.crowd[1] = 0

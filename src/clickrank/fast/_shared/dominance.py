@@ -1,16 +1,16 @@
-"""Which items dominate which others, and the ordered partition that follows: UniRank's leader.
+"""Dominance between items as bits, and the ordered partition that follows: UniRank's leader.
 
 Item i dominates j when ŝ_ij ≥ √(log log t / T_ij), that is S_ij ≥ 0 and S_ij² ≥ T_ij log log t. A
 round changes this for the pairs whose clicks differ, and the growth of log log t for the few pairs
-that it overtakes, so it is kept as bits. The leader is peeled off from the top: the items that
-none dominates, then those that none dominates of the rest, until they fill the list.
+that it overtakes, so that it is stored as bits. The leader is peeled off from the top: the items
+that none dominates, then those that none of the rest dominates, until they fill the list.
 
-So that peeling does not look at all pairs, each item that is dominated has a witness, one of those
-which dominate it. Only when the witness is taken off is another one looked for among the items
-left; and after a change of bits the leader stays what it is unless the bit was a witness, or is a
-new one from the rest or from below upon an item of the leader's blocks.
+To avoid reading all pairs, each dominated item has a witness, one of those that dominate it. Only
+when the witness is peeled off, another one is searched among the remaining items. After a change of
+bits the leader stays the same unless the bit was a witness, or is a new one from the rest or from
+below upon an item of the leader's blocks.
 
-``cache`` is that of `clickrank.fast.uni_rank`. `rebuild` computes all of this from the wins.
+``cache`` is that of `clickrank.fast.uni_rank`. `rebuild` computes everything from the wins.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from clickrank._compile.jit import lean_kernel
 from clickrank._core.arrays import Ints
 from clickrank.policies._shared.ordered_partition import hash_of_partition
 
-_BITS = 32  # in a word
-# Relative error of a product and a quotient, with room.
+_BITS = 32  # per word
+# Relative error of a product and a quotient, with a margin.
 _ROUNDING = 1e-12
 
 
@@ -85,7 +85,7 @@ def weigh_pair(wins: Ints, cache: Any, i: int, j: int, loglog: float) -> None:
 
 @lean_kernel
 def expire(wins: Ints, cache: Any, loglog: float) -> None:
-    """Take back the dominance of pairs that log log t has overtaken."""
+    """Remove the dominance of pairs that log log t has overtaken."""
     n_items = cache.witness.shape[0]
     limit = loglog * (1.0 + _ROUNDING)
     if cache.floor[n_items] > limit:
@@ -107,7 +107,7 @@ def expire(wins: Ints, cache: Any, loglog: float) -> None:
 
 @lean_kernel
 def _set(cache: Any, i: int, j: int, on: bool, ratio: float) -> None:
-    """Note whether i dominates j, and what this means for witnesses and for the leader."""
+    """Store whether i dominates j, and update witnesses and the leader."""
     n_items = cache.witness.shape[0]
     word = i // _BITS
     bit = 1 << (i % _BITS)
@@ -132,7 +132,7 @@ def _set(cache: Any, i: int, j: int, on: bool, ratio: float) -> None:
 
 @lean_kernel
 def _attach(cache: Any, item: int, witness: int) -> None:
-    """Put an item into the list of those with this witness; items without one have their own."""
+    """Put an item into the list of its witness; items without a witness have their own list."""
     n_items = cache.witness.shape[0]
     cache.witness[item] = witness
     head = witness if witness >= 0 else n_items
@@ -160,8 +160,8 @@ def _detach(cache: Any, item: int) -> None:
 
 @lean_kernel
 def _find(cache: Any, j: int, among_remaining: bool) -> int:
-    """Return an item that dominates j, of all or of those not yet peeled off; -1 without any."""
-    # From the end: which one is found does not matter for the leader.
+    """Return an item that dominates j, of all or of those not yet peeled off; -1 if none does."""
+    # From the end: the leader does not depend on which one is found.
     for word in range(cache.dominators.shape[1] - 1, -1, -1):
         bits = cache.dominators[j, word]
         if among_remaining:
@@ -177,7 +177,7 @@ def _find(cache: Any, j: int, among_remaining: bool) -> int:
 
 @lean_kernel
 def elicit(cache: Any, n_positions: int, queue: Ints) -> None:
-    """Peel off the leader's blocks; ``queue`` has room for one number per item."""
+    """Peel off the leader's blocks; ``queue`` is a buffer of one number per item."""
     n_items = cache.witness.shape[0]
     cache.stale[0] = 0
     cache.leader[:] = 0
@@ -213,7 +213,7 @@ def elicit(cache: Any, n_positions: int, queue: Ints) -> None:
                 item = following
         begin = end
         end = new
-    if end < n_positions:  # items dominate each other in circles: all of them are the last block
+    if end < n_positions:  # items dominate each other in cycles: all of them are the last block
         block += 1
         for item in range(n_items):
             if cache.leader[item] == 0:
@@ -224,7 +224,7 @@ def elicit(cache: Any, n_positions: int, queue: Ints) -> None:
 
 @lean_kernel
 def _sort(cache: Any, places: Ints) -> None:
-    """Sort the items by block, and by number within, those of no block last; hash the leader."""
+    """Sort the items by block, then by number, those of no block last; hash the leader."""
     n_items = cache.witness.shape[0]
     n_blocks = cache.n_blocks[0]
     cache.starts[: n_blocks + 2] = 0

@@ -1,14 +1,14 @@
-"""The items with the best linear scores, without looking at them all.
+"""The items with the best linear scores, found without scoring all of them.
 
 Every round changes every score, but by little. Take the weights θ₀ and the matrix M₀ of a past
-round, and any later weights θ. As M only grows, w = ‖x‖ in the norm of M₀⁻¹ is at least what it is
-now, and
+round, and any later weights θ. As M only grows, w = ‖x‖ in the norm of M₀⁻¹ is at least its present
+value, and
 
     ⟨x, θ⟩ + c‖x‖ ≤ ⟨x, θ₀⟩ + (c + ‖θ - θ₀‖) w,    ‖θ - θ₀‖ in the norm of M₀.
 
-So an item whose right side with a budget b for the last norm was below a cut may be left out as
-long as the norm is within b and the list needs more than the cut. What is left is some hundred
-items of ten thousand; when the bound fails, all are computed, and other near ones chosen.
+An item whose right side, with a budget b for the last norm, was below a cut may therefore be left
+out as long as the norm is within b and the list needs more than the cut. This leaves some hundred
+items of ten thousand. When the bound fails, all items are computed, and other near ones are chosen.
 
 The squared variant, whose bonus is c‖x‖² in the norm of a pseudo-inverse, computes all scores in
 every round.
@@ -26,32 +26,32 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank.policies._shared.rounding_grid import GRID
 from clickrank.rankings.selection import contenders, draw_entered, enter
 
-_FEW = 64  # items that are all computed in every round
-_SHARE = 2  # of all, one in this many may be near
-_PATIENCE = 16  # rounds with all items before near ones are looked for again
+_FEW = 64  # with at most this many items, all are computed in every round
+_SHARE = 2  # at most one in this many items may be near
+_PATIENCE = 16  # rounds with all items before near ones are searched again
 _BISECTIONS = 12
-_STRIPE = 256  # items at a time: what is computed of them stays in the fastest memory
+_STRIPE = 256  # items at a time, whose intermediate results stay in the fastest memory
 
 
 class Cache(NamedTuple):
     """The regression of this round, and the items that may reach the list."""
 
     width: float  # c; 0 for Thompson sampling
-    limit: float  # what scores are cut off at
+    limit: float  # the largest score
     budget: float  # b
     reach: float  # the largest ‖x‖
-    squared: bool  # whether the bonus is c‖x‖², and M has no identity
-    factor: Floats  # (n_features, n_features), of Cholesky, of M
+    squared: bool  # whether the bonus is c‖x‖², and M lacks the identity
+    factor: Floats  # (n_features, n_features), Cholesky factor of M
     inverse: Floats  # (n_features, n_features), W with WᵀW = M⁻¹, see `ridge.fit`
     weights: Floats  # (2, n_features), θ̂ and a draw of Thompson sampling
     value: Floats  # (n_items,), scores of the near items
-    best: Ints  # (n_positions,), places of the list among them
+    best: Ints  # (n_positions,), indices of the list among the near items
     near: Ints  # (n_items,), the near items, by number
-    near_features: Floats  # (n_features, n_items), theirs
-    sizes: Ints  # (3,), how many are near, 0 if not chosen yet; rounds since; how many contend
-    cut: Floats  # (1,), what all other items were below
+    near_features: Floats  # (n_features, n_items), features of the near items
+    sizes: Ints  # (3,), number of near items, 0 if not chosen yet; rounds since; contenders
+    cut: Floats  # (1,), upper bound of all other items
     near_weights: Floats  # (n_features,), θ₀, when they were chosen
-    near_factor: Floats  # (n_features, n_features), of M₀
+    near_factor: Floats  # (n_features, n_features), Cholesky factor of M₀
     contenders_buffer: Ints  # (2, n_items), see `contenders`
     ceilings_buffer: Floats  # (n_positions,), see `contenders`
     widths_buffer: Floats  # (2, n_items)
@@ -65,7 +65,7 @@ def no_near_items(
     budget: float,
     squared: bool = False,
 ) -> Cache:
-    """Return a cache in which no items were chosen yet."""
+    """Return a cache without near items."""
     n_features, n_items = features.shape
     return Cache(
         width=width,
@@ -94,9 +94,9 @@ def no_near_items(
 def rank_by_score(
     features: Floats, gram: Floats, cache: Cache, row: int, rng: np.random.Generator, out: Ints
 ) -> None:
-    """Write the items of the largest scores under a row of weights, best first, ties at random.
+    """Write the items with the largest scores for a row of weights, best first, ties at random.
 
-    Row 0 are those of `fit`, which must have been called.
+    Row 0 has the weights of `fit`, which must have been called.
     """
     n_items = features.shape[1]
     count = cache.sizes[0]
@@ -116,7 +116,7 @@ def rank_by_score(
 
 @lean_kernel
 def _still_near(features: Floats, gram: Floats, cache: Cache, row: int, count: int) -> bool:
-    """Compute the scores of the near items, and say whether they are sure to hold the list."""
+    """Compute the scores of the near items, and return whether these certainly contain the list."""
     n = gram.shape[0]
     if count == features.shape[1]:
         _score(cache, features, row, count)
@@ -133,14 +133,14 @@ def _still_near(features: Floats, gram: Floats, cache: Cache, row: int, count: i
     if math.sqrt(drift) > cache.budget:
         return False
     _score(cache, cache.near_features, row, count)
-    # Scores are rounded: by far less than this.
+    # The rounding errors of scores are far smaller than this.
     slip = 1e-12 * cache.reach * size
     return bool(_select(cache, count) > cache.cut[0] + slip)
 
 
 @inline_kernel
 def _select(cache: Cache, count: int) -> float:
-    """Sort out the best of the first items; return the least score of the list."""
+    """Select the best of the first items; return the least score of the list."""
     value = cache.value[:count]
     found = contenders(value, value, cache.best, cache.contenders_buffer, cache.ceilings_buffer)
     enter(value, cache.best, cache.contenders_buffer, found)
@@ -158,7 +158,7 @@ def _score(cache: Cache, features: Floats, row: int, count: int) -> None:
         for item in range(count):
             value[item] = min(value[item] + cache.width * cache.widths_buffer[0, item], cache.limit)
     if cache.squared:
-        # While less than d items were seen, many bounds are equal but for rounding.
+        # With fewer than d examined items, many bounds are equal except for rounding errors.
         for item in range(count):
             value[item] = math.floor(value[item] / GRID + 0.5) * GRID
 
@@ -176,7 +176,7 @@ def _combine(
     features: Floats, weights: Floats, row: int, n: int, begin: int, end: int, out: Floats
 ) -> None:
     """Write Σ_f weights[row, f] x_f over the first n features of some items."""
-    # Loops from 0 on over rows that lie in one piece: what the compiler makes vectors of.
+    # Loops from 0 over contiguous rows, which the compiler vectorises.
     x = features[0, begin:end]
     weight = weights[row, 0]
     for i in range(out.shape[0]):
@@ -217,7 +217,7 @@ def _take_all(cache: Cache) -> None:
 
 @lean_kernel
 def _choose_near(features: Floats, gram: Floats, cache: Cache) -> None:
-    """Choose other near items, or all if too many are near."""
+    """Choose other near items, or all items if too many are near."""
     n_items = features.shape[1]
     n = gram.shape[0]
     _take_all(cache)
@@ -239,7 +239,7 @@ def _choose_near(features: Floats, gram: Floats, cache: Cache) -> None:
     reached = _count_from(cache.value, needed)
     if reached * _SHARE > n_items:
         return
-    # Below what is needed now, for later rounds may need less; but not too many.
+    # Below the score that is needed now, as later rounds may need less; but not too many.
     most = max(2 * reached, n_items // 16, 4 * cache.best.shape[0])
     high = needed
     for _ in range(_BISECTIONS):

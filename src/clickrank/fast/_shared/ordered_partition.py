@@ -13,12 +13,12 @@ from clickrank.numerics.shuffling import swap_at_random
 def draw_compatible(
     order: Ints, starts: Ints, rng: np.random.Generator, buffer: Ints, ranking: Ints
 ) -> None:
-    """Write a list that is uniform among those compatible with an ordered partition.
+    """Write a list drawn uniformly from those that are compatible with an ordered partition.
 
-    Block b holds the items ``order[starts[b]:starts[b + 1]]``, and fills the first positions that
-    earlier blocks leave; of a block that does not fit, a random part is shown. Blocks that reach
-    the list may not be empty. One random number is drawn for each item shown, but for the last one
-    of a block. ``buffer`` is as long as ``order``.
+    Block b holds the items ``order[starts[b]:starts[b + 1]]``, and fills the first free positions;
+    if a block does not fit, a random part of it is shown. Blocks that reach the list must not be
+    empty. One random number is drawn per item shown, except for the last one of a block. ``buffer``
+    is as long as ``order``.
     """
     n_positions = ranking.shape[0]
     block = 0
@@ -31,7 +31,7 @@ def draw_compatible(
             ranking[position] = order[begin]
             position += 1
             continue
-        last = min(end, n_positions)  # as blocks before this one fill a position for each item
+        last = min(end, n_positions)  # each item of the blocks before this one fills one position
         if end - begin > 4 * n_positions:
             _draw_few(order, end, rng, buffer, ranking, position)
             return
@@ -50,7 +50,7 @@ def _draw_few(
 ) -> None:
     """Fill the list from a block of many more items, as if they were copied and shuffled.
 
-    Of the copy only what differs is kept: pairs of a place and the item that is there now.
+    Only the differences of the copy are stored: pairs of a place and the item that is there now.
     """
     moved = 0
     for at in range(position, ranking.shape[0]):

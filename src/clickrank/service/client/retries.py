@@ -22,7 +22,7 @@ LATER = (502, 503, 504)
 #: Failures before the service received anything.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 _REPEATABLE = (httpx.NetworkError, httpx.TimeoutException, httpx.RemoteProtocolError)
-_FIRST_WAIT = 0.1
+FIRST_WAIT = 0.1
 _LONGEST_WAIT = 5.0
 
 
@@ -77,7 +77,7 @@ class Tries(Generic[T]):
         self._retries_left = retries
         self._clock = clock
         self._end = clock() + patience
-        self._wait = _FIRST_WAIT
+        self._wait = FIRST_WAIT
         self._jitter = jitter
         self._unknown = False  # whether an earlier attempt may have been executed
 

@@ -25,7 +25,7 @@ from clickrank.errors import ClickRankError, invalid
 
 #: The number of the lock under which the schema is upgraded, one worker at a time.
 _MIGRATION_LOCK = 7_246_533
-_BUSY_SECONDS = 30
+BUSY_SECONDS = 30
 #: Time limits, so that a silent server or a lock that is never released cannot block a worker.
 _POSTGRES = {
     "connect_timeout": 5,
@@ -67,7 +67,7 @@ class Database:
         self.is_sqlite = backend == "sqlite"
         options: dict[str, Any] = {"pool_size": 8, "max_overflow": 8, "pool_timeout": 10}
         if self.is_sqlite:
-            options["connect_args"] = {"timeout": _BUSY_SECONDS, "check_same_thread": False}
+            options["connect_args"] = {"timeout": BUSY_SECONDS, "check_same_thread": False}
         else:
             options["pool_pre_ping"] = True
             options["connect_args"] = _POSTGRES

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clickrank._core.arrays import Floats, Ints
-from clickrank.fast._shared.kept_indices import (
+from clickrank.fast._shared.kl_index_cache import (
     NEVER,
     KLIndices,
     bound,

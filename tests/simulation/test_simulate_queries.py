@@ -481,11 +481,11 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"models": {}}, InvalidValue, "simulate_many: models must not be empty, got {}."),
     ({"models": 3}, InvalidValue, "simulate_many: models must be a mapping or a sequence"),
     ({"models": ["pbm"]}, InvalidValue, "Query 0: simulate_many: each model must be a click model"),
-    ({"models": {2.5: MODELS[17]}}, InvalidValue, "simulate_many: keys must be texts or whole"),
+    ({"models": {2.5: MODELS[17]}}, InvalidValue, "simulate_many: keys must be strings or"),
     (
         {"policy_factory": cr.policies.PBMUCB([0.9, 0.6, 0.3])},
         InvalidValue,
-        "Query 'query 2': PBMUCB: examination must have one entry a position (2), got 3.",
+        "Query 'query 2': PBMUCB: examination must have one entry per position (2), got 3.",
     ),
     (
         {"models": {**MODELS, "tea": cr.clickmodels.Cascade([0.5, 0.4], 2)}},
@@ -503,7 +503,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
         "Query 'query 2': simulate_many: policy_factory must be a policy, the name of one, a "
         "mapping from keys to policies, or a function of key and click model, got 3.",
     ),
-    ({"label": ""}, InvalidValue, "simulate_many: label must be a text, got ''."),
+    ({"label": ""}, InvalidValue, "simulate_many: label must be a string, got ''."),
     ({"counted_positions": 4}, InvalidValue, "Query 'query 2': PBM: n_positions must be a whole"),
     ({"folder": __file__}, InvalidValue, "simulate_many: folder must not be a file, got"),
 ]

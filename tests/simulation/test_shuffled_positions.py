@@ -1,4 +1,4 @@
-"""The numbers of positions have no say where any order of them will do."""
+"""Simulations shuffle positions unless the page or the policy assumes an order."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ import pytest
 
 import clickrank as cr
 from clickrank._core.rng import streams
-from clickrank.checks.playing import by_name
-from clickrank.checks.position_checks import check_relabelling_positions
 from clickrank.clickmodels import MNL, PBM, Cascade, ClickModel
-from clickrank.policies import Assumes, Uniform
 from clickrank.policies.capabilities import relabelled_positions
 from clickrank.simulation import simulate_runs as simulation
 
@@ -79,13 +76,3 @@ def test_what_a_policy_is_given_of_positions_is_shuffled_with_them() -> None:
     spec = relabelled_positions(cr.policy("pbm-ts", model=PAGE), order)
     assert spec == cr.policy("pbm-ts", examination=[0.5, 0.3, 0.9])
     assert cr.simulate("oracle", PAGE, 10, runs=5).regret.max() == 0.0
-
-
-def test_the_check_fails_for_a_policy_that_puts_the_best_item_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cls = cr.policies.CascadeUCB1
-    monkeypatch.setattr(cls, "assumes", Assumes(click_models=("pbm",)))
-    with pytest.raises(AssertionError, match="numbers of the positions"):
-        check_relabelling_positions(cls, by_name(cls))
-    check_relabelling_positions(Uniform, by_name(Uniform))

@@ -307,7 +307,7 @@ BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"policy": cr.policies.PBMUCB(examination=[0.5])},
         InvalidValue,
-        "PBMUCB: examination must have one entry a position (3), got 1.",
+        "PBMUCB: examination must have one entry per position (3), got 1.",
     ),
     (
         {"policy": cr.policies.PBMUCB([0.9, 0.8]), "model": cr.clickmodels.Cascade([0.5, 0.4], 2)},

@@ -259,7 +259,7 @@ def test_dependent_clicks_whose_satisfaction_increases() -> None:
         untold: Any = cr.policy(name, horizon=100, click_model="dcm")
         assert "it assumes that this decreases, not [0.2, 0.9]" in str(untold.why_not(model))
         assert untold.why_not(DCM([0.6, 0.4, 0.2], [0.9, 0.9])) is None
-        with pytest.raises(InvalidValue, match=r"satisfaction must have one entry a position \(3"):
+        with pytest.raises(InvalidValue, match=r"one entry per position \(3"):
             Learner(told, 3, 3)
 
 
@@ -380,7 +380,7 @@ def test_errors_are_kind() -> None:
         Ensemble([[0.5, 0.1], [1.5, 0.1]])
     with pytest.raises(InvalidValue, match="Greedy: prior must have 4 items"):
         Learner(Greedy(PRIOR), 4, 2)
-    with pytest.raises(InvalidValue, match=r"Ensemble: scores must have one entry an item \(4\)"):
+    with pytest.raises(InvalidValue, match=r"Ensemble: scores must have one entry per item \(4\)"):
         Learner(Ensemble([0.5, 0.1]), 4, 2)
 
 

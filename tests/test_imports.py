@@ -1,4 +1,4 @@
-"""What imports load, and how modules may be named."""
+"""What importing the package loads, and the rules for names of modules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def submodules(package: Path) -> set[str]:
 
 
 def hidden(package: Path, tree: ast.Module, name: str) -> Iterator[str]:
-    """Find the names of a package's ``__init__`` that stand for something else than a submodule.
+    """Find the names in the ``__init__`` of a package that hide a submodule of the same name.
 
     Importing the submodule later would replace them.
     """
@@ -79,7 +79,7 @@ def test_violations_are_found(tmp_path: Path, files: dict[str, str], expected: l
 
 
 def loaded_by(code: str) -> set[str]:
-    """Return the modules that a new process has loaded after it ran this code."""
+    """Return the modules that a new process has loaded after running this code."""
     tell = "\nimport sys\nprint('loaded:', *sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code + tell], capture_output=True, text=True, check=False
@@ -111,7 +111,7 @@ def test_importing_the_client_loads_neither_numpy_nor_policies() -> None:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    """Help must come at once: nothing that computes or draws is imported for it."""
+    """Help is printed at once, so nothing that computes or draws is imported for it."""
     from clickrank.cli.app import app
 
     names = {one.name or getattr(one.callback, "__name__", "") for one in app.registered_commands}
@@ -160,7 +160,7 @@ def test_every_public_name_is_the_one_of_its_module() -> None:
 
 
 def looks_kernels_up() -> set[str]:
-    """Return the rooms that read the table of kernels, without those that fill it."""
+    """Return the packages that read the table of kernels, except those that fill it."""
     found = set()
     for path in PACKAGE.rglob("*.py"):
         if "clickrank.policies.contract import" in path.read_text():
@@ -170,5 +170,5 @@ def looks_kernels_up() -> set[str]:
 
 @pytest.mark.parametrize("room", sorted(looks_kernels_up()))
 def test_fast_kernels_are_registered_before_kernels_are_looked_up(room: str) -> None:
-    """Else the plain kernels would be found, which give the same rankings, but late."""
+    """Otherwise the plain kernels would be found, whose rankings are equal but slower."""
     assert "clickrank.fast.pmed" in loaded_by(f"import clickrank.{room}")

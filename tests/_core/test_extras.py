@@ -1,4 +1,4 @@
-"""Commands without what they need: the message names all that is missing, and how to get it."""
+"""Commands without their extras: the message names all missing modules and how to install them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: every command, what it prints, and how it fails."""
+"""The command line: what commands print, and their exit codes."""
 
 from __future__ import annotations
 

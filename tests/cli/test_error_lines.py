@@ -7,10 +7,12 @@ import re
 import shlex
 from pathlib import Path
 
+import duckdb
 import pytest
 from typer.testing import CliRunner
 
 from clickrank.cli.app import app
+from clickrank.logs import query_engine
 
 #: Each wrong command line, and what its message must contain.
 WRONG = [
@@ -178,6 +180,19 @@ def test_wrong_command_lines(
     said = own[-1] if own else result.stderr  # Typer checks types and bounds, in other lines
     assert message in said
     assert not PYTHON.search(said), said
+
+
+def test_an_address_that_cannot_be_read_is_an_error_in_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def offline(*_: object) -> None:
+        raise duckdb.IOException("no connection to the bucket\nmore about that")
+
+    monkeypatch.setattr(query_engine, "_read_by_duckdb", offline)
+    result = CliRunner().invoke(app, ["read", "s3://bucket/log.parquet"])
+    assert result.exit_code == 2
+    reason = "DuckDB cannot read it: no connection to the bucket."
+    assert result.stderr == f"clickrank: s3://bucket/log.parquet: {reason}\n"
 
 
 def test_every_command_has_a_wrong_command_line() -> None:

@@ -177,15 +177,15 @@ def test_evaluate_says_what_it_leaves_out(tmp_path: Path) -> None:
         return done.stdout.splitlines()[0], done.stderr
 
     out, err = run()
-    assert "10 queries: clicks a list over 465 impressions" in out
+    assert "10 queries: clicks per list over 465 impressions" in out
     assert err == (
-        "clickrank: took the 10 most frequent of 12 queries; "
-        "--top-queries or --query takes others.\n"
-        "clickrank: left out or put right: gap (1 list); clickrank read shows examples.\n"
+        "clickrank: evaluating the 10 most frequent of 12 queries; use --top-queries or --query to "
+        "choose others.\n"
+        "clickrank: rows left out or corrected: gap (1 list); see examples with clickrank read.\n"
     )
     assert "12 queries" in run("--top-queries", "20", "--min-items", "2")[0]
     out, err = run("--query", "q00", "--query", "q01")
-    assert "2 queries: clicks a list over 81 impressions" in out
+    assert "2 queries: clicks per list over 81 impressions" in out
     assert err == ""
 
 

@@ -124,7 +124,7 @@ def evaluate(
     if model not in FITS:
         raise unknown("click model", model, FITS)
     if policy is not None:
-        POLICIES[policy]  # an error if there is no such policy
+        POLICIES[policy]  # raises if there is no such policy
     check_log_options("evaluate", column, engine)
     names = ALL if estimator.strip() == "all" else tuple(comma_separated(estimator))
     with open_given(log, format, column, strict, first_position, engine, memory) as opened:
@@ -140,7 +140,7 @@ def evaluate(
     if len(logs) < len(every):
         typer.echo(
             f"clickrank: left out {len(every) - len(logs)} queries with fewer than {width} "
-            "positions; --positions keeps the first positions of all.",
+            "positions; use --positions to keep only the first positions of all queries.",
             err=True,
         )
     found = propensities or _propensities(logs)
@@ -172,14 +172,14 @@ def evaluate(
 
 
 def _lists(opened: Log, query: list[str] | None, filters: dict[str, Any]) -> list[Impressions]:
-    """Return the lists of each query; say on the error stream what is left out."""
+    """Return the lists of each query, and report on the error stream what is left out."""
     if query is None and filters["top_queries"] is None:
         total = opened.n_queries(**filters)
         if total > QUERIES:
             filters = {**filters, "top_queries": QUERIES}
             typer.echo(
-                f"clickrank: took the {QUERIES} most frequent of {total:,} queries; --top-queries "
-                "or --query takes others.",
+                f"clickrank: evaluating the {QUERIES} most frequent of {total:,} queries; use "
+                "--top-queries or --query to choose others.",
                 err=True,
             )
     found = [one for _, one in opened.impressions_by_query(query, **filters) if len(one)]
@@ -187,10 +187,11 @@ def _lists(opened: Log, query: list[str] | None, filters: dict[str, Any]) -> lis
     if problems:
         kinds = ", ".join(f"{problem.kind} ({problem.times})" for problem in problems)
         typer.echo(
-            f"clickrank: left out or put right: {kinds}; clickrank read shows examples.", err=True
+            f"clickrank: rows left out or corrected: {kinds}; see examples with clickrank read.",
+            err=True,
         )
     if not found:
-        raise invalid("evaluate", "there must be a list without gaps and repetitions", "none")
+        raise invalid("evaluate", "the log must have a list without gaps and repetitions")
     return found
 
 
@@ -202,12 +203,12 @@ def _propensities(logs: list[Impressions]) -> str:
 def _targets(
     logs: list[Impressions], policy: str | None, ranking: str | None, split: float
 ) -> list[Wanted]:
-    """Return the target, or the policy, of each query."""
+    """Return the fixed ranking or the policy to evaluate on each query."""
     from clickrank.evaluate import fixed_list
     from clickrank.evaluate.evaluation import fitted_policy
 
     if ranking is not None:
-        names = [name.strip() for name in ranking.split(",") if name.strip()]
+        names = comma_separated(ranking)
         for one in logs:
             _check_list(names, one, len(logs))
         return [fixed_list(names, one.items) for one in logs]
@@ -216,27 +217,27 @@ def _targets(
 
 
 def _check_list(names: list[str], log: Impressions, n_queries: int) -> None:
-    """Refuse a list that a query's log cannot have, with what to do about it."""
+    """Raise an error if a fixed ranking does not fit the log of a query."""
     width = log.rankings.shape[1]
     if len(names) != width:
-        rule = f"--ranking must name {width} items, as lists of the log have"
-        raise invalid("evaluate", f"{rule} (or give --positions {len(names)})", len(names))
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+        rule = f"--ranking must name {width} items, the length of the lists in the log"
+        hint = f"Or pass --positions {len(names)}."
+        raise invalid("evaluate", rule, len(names), hint)
+    if len(set(names)) < len(names):
         raise invalid("evaluate", "--ranking must name each item once", ",".join(names))
     known = {str(name) for name in log.items.tolist()}
     strange = next((name for name in names if name not in known), None)
     if strange is not None and n_queries > 1:
-        rule = f"--ranking must name items that each of the {n_queries} queries shows"
-        raise invalid("evaluate", f"{rule} (or give --query)", strange)
+        rule = f"--ranking must name items that each of the {n_queries} queries has shown"
+        raise invalid("evaluate", rule, strange, "Or choose a query with --query.")
 
 
 def _show(about: str, result: Evaluation, settings: EvaluationSettings) -> None:
     from rich.table import Table
 
     console = terminal()
-    what = "clicks a list" if settings.reward == "clicks" else "lists with a click"
-    learned = f", learned from {result.learned_from:,} before" if result.learned_from else ""
+    what = "clicks per list" if settings.reward == "clicks" else "lists with a click"
+    learned = f", after learning from {result.learned_from:,}" if result.learned_from else ""
     console.print(
         f"{about}: {what} over {result.n:,} impressions{learned}; propensities "
         f"{settings.propensities}",
@@ -245,7 +246,13 @@ def _show(about: str, result: Evaluation, settings: EvaluationSettings) -> None:
         soft_wrap=True,
     )
     table = Table()
-    for head in ("estimator", "value", f"{settings.level:.0%} interval", "at any n", "effective n"):
+    for head in (
+        "estimator",
+        "value",
+        f"{settings.level:.0%} interval",
+        "interval at any n",
+        "effective n",
+    ):
         table.add_column(head, justify="left" if head == "estimator" else "right")
     table.add_row(
         "the log itself", f"{result.logged:.4g}", _text(result.logged_interval), "", str(result.n)

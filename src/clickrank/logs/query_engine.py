@@ -14,7 +14,7 @@ from typing import Any
 
 from clickrank._core.extras import require
 from clickrank._core.progress import progress_bar
-from clickrank.errors import invalid, unknown
+from clickrank.errors import InvalidValue, invalid, unknown
 from clickrank.logs import ENGINES
 from clickrank.logs.schema import ORDER
 
@@ -87,7 +87,14 @@ def read_parquet(backend: Any, files: Sequence[str]) -> Any:
     """
     name = f"rows_{next(_NUMBERS)}"
     if backend.name == "duckdb":
-        _read_by_duckdb(backend, files, name)
+        import duckdb
+
+        try:
+            _read_by_duckdb(backend, files, name)
+        except duckdb.Error as error:  # local files are checked before
+            address = next((file for file in files if "://" in file), files[0])
+            reason = str(error).partition("\n")[0].rstrip(":. ")
+            raise InvalidValue(f"{address}: DuckDB cannot read it: {reason}.") from error
     else:
         _read_by_spark(files, name)
     return backend.table(name)

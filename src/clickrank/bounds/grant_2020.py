@@ -12,12 +12,12 @@ from clickrank.errors import invalid
 
 
 def mnl_lower_bound(position_bias: ArrayLike, n_items: int, horizon: int) -> float:
-    """Return a regret that some attractions force on any policy, multinomial logit model.
+    """Return a regret that every policy has for some attractions, multinomial logit model.
 
     max_ε (ε T/7) (1 − S²/(n S₂) − ε λ_max S √T / (2 S₂ √(2n)))
 
     for T rounds, S = Σ λ_k, S₂ = Σ λ_k², n = J − K + 1 for J items and K positions, and ε of at
-    most 1/2 and S₂ (1 − 1/S)/λ_max: √(J T) S₂/S, but for constants.
+    most 1/2 and S₂ (1 − 1/S)/λ_max. Up to constants this is √(J T) S₂/S.
 
     Parameters
     ----------
@@ -29,18 +29,18 @@ def mnl_lower_bound(position_bias: ArrayLike, n_items: int, horizon: int) -> flo
     Returns
     -------
     float
-        0 if there are too few items for the argument: S² ≥ n S₂.
+        The bound; 0 if there are too few items for the argument, S² ≥ n S₂.
 
     Notes
     -----
-    grant2020, Proposition 9 has no constants; `mnl_lower_rate` is its order of growth. This is its
-    proof with constants. The attractions are 1/S, and ε λ_k/S₂ more for the items of one list,
-    which may be any. Two steps differ. The divergence of one round that shows item j, moved from
+    grant2020, Proposition 9, has no constants; `mnl_lower_rate` is its order of growth. This bound
+    is its proof with constants. The attractions are 1/S, plus ε λ_k/S₂ for the items of any one
+    list. Two steps differ. The divergence of one round that shows item j, moved from
     1/S to 1/S + ε λ_m/S₂, at position k is at most d²/(2 w (1 + W)) ≤ ε² λ_m² λ_k S/(4 S₂²), where
     d = ε λ_m λ_k/S₂, w = λ_k/S and W ≥ 1 is the weight of the list: less than in Lemma 17, and in
-    the direction whose expectations are of one law for all j, so that they add up to S T. And no
-    constant C > K/S₂ is needed, which would make S₂/S a constant, too. It has S₂/S where the print
-    has its root, and holds for fewer than 4K items also.
+    the direction whose expectations are under one law for all j, so that they add up to S T. And
+    no constant C > K/S₂ is needed, which would make S₂/S a constant, too. The bound has S₂/S where
+    the paper has its root, and also holds for fewer than 4K items.
 
     Examples
     --------
@@ -63,11 +63,11 @@ def mnl_lower_bound(position_bias: ArrayLike, n_items: int, horizon: int) -> flo
 
 
 def mnl_lower_rate(position_bias: ArrayLike, n_items: int, horizon: int) -> float:
-    """Return √(J T S₂/S), to which regret is at least proportional, multinomial logit model.
+    """Return √(J T S₂/S), the order of growth of a lower bound, multinomial logit model.
 
     The order of growth of grant2020, Proposition 9, for J items, T rounds, S = Σ λ_k and
-    S₂ = Σ λ_k². The paper proves it for S₂ > 1 and J ≥ 4K; the factor is not known, so that this is
-    no bound by itself. See `mnl_lower_bound` for one.
+    S₂ = Σ λ_k². The paper proves it for S₂ > 1 and J ≥ 4K. The constant factor is not known, so
+    that this is not a bound by itself; `mnl_lower_bound` is one.
 
     >>> round(mnl_lower_rate([1.0, 0.9, 0.7, 0.3, 0.5, 0.7], n_items=30, horizon=8000), 1)
     428.0
@@ -79,7 +79,7 @@ def mnl_lower_rate(position_bias: ArrayLike, n_items: int, horizon: int) -> floa
 def mnl_upper_bound(
     position_bias: ArrayLike, n_items: int, horizon: int, *, as_printed: bool = False
 ) -> float:
-    """Return a bound on the regret of Epoch-UCB, whatever the attractions.
+    """Return an upper bound on the regret of Epoch-UCB that holds for all attractions.
 
     J (K + 1) + (9 (K + 1) + 14 J K log(J T²/2)/λ_min) (log T + 1)
     + √(192 J T log(J T²)) λ_max/λ_min
@@ -99,10 +99,11 @@ def mnl_upper_bound(
     Notes
     -----
     grant2020, Proposition 8, has the order of growth √(J T log(J T) λ_max/λ_min); the constants
-    are those of its proof (appendix C.1). Two steps differ. Its last step takes Σ α of all items
-    shown in all epochs for at most T in expectation. That holds for biases of 1; otherwise Σ λα is
-    at most T, and Σ α at most T/λ_min. And its sums begin with the second epoch of an item: in the
-    first one the index is infinite, and each of at most J such epochs loses at most K + 1.
+    are those of its proof (appendix C.1). Two steps differ. The last step of the proof assumes that
+    Σ α of all items shown in all epochs is at most T in expectation. That holds if all biases are
+    1; otherwise Σ λα is at most T, and Σ α at most T/λ_min. And the sums of the proof begin with
+    the second epoch of an item: in its first epoch the index is infinite, and each of at most J
+    such epochs has a regret of at most K + 1.
 
     The bound is informative for long horizons only: see the example.
 
@@ -130,8 +131,8 @@ def mnl_upper_bound(
 def mnl_unknown_rate(n_items: int, n_positions: int, horizon: int) -> float:
     """Return K² √(J T log(J T²)): the order of Epoch-UCB's regret with unknown biases.
 
-    grant2020, Proposition 10, for J items, K positions and T rounds. The factor is not known, so
-    that this is no bound by itself.
+    grant2020, Proposition 10, for J items, K positions and T rounds. The constant factor is not
+    known, so that this is not a bound by itself.
 
     >>> round(mnl_unknown_rate(n_items=30, n_positions=6, horizon=8000))
     81539
@@ -159,10 +160,10 @@ def mnl_bandit_rate(n_items: int, n_positions: int, horizon: int) -> float:
 
 
 def geometric_deviation(means: ArrayLike, level: float) -> float:
-    """Return √(2 Σ σ² log C) + 4 log C, by which a sum of geometric counts hardly ever deviates.
+    """Return √(2 Σ σ² log C) + 4 log C, a bound on the deviation of a sum of geometric counts.
 
-    The sum is farther than this from Σ μ with a probability of at most 2/C, where σ² = μ + μ². The
-    counts need not be independent: the mean of each may depend on those before.
+    The sum differs from Σ μ by more than this with a probability of at most 2/C, where σ² = μ + μ².
+    The counts need not be independent: the mean of each may depend on the counts before it.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def linear_upper_bound(
 
 
 def linear_upper_rate(n_items: int, n_positions: int, n_features: int, horizon: int) -> float:
-    """Return K √(d T log(L T)), to which RecurRank's regret is at most proportional.
+    """Return K √(d T log(L T)), the order of growth of RecurRank's upper bound.
 
     li2019, Theorem 1, without its constant; it depends on the number of items L by a logarithm
     only. For d = L, where the features have no information, it is √K times less than TopRank's,
@@ -77,7 +77,7 @@ def linear_upper_rate(n_items: int, n_positions: int, n_features: int, horizon: 
 
 
 def linear_lower_bound(n_positions: int, n_features: int, horizon: int) -> float:
-    """Return a regret that no policy can stay below on all click models linear in d features.
+    """Return a regret that every policy has on some click model that is linear in d features.
 
     (ε/2) K T (1 − 1/N − 2 ε √(T/(3N))) for N = ⌊d/K⌋, with the best ε of at most 1/4: where T is
     large, (√3/16) (1 − 1/N)² √(N K · K T), proportional to √(d K T).
@@ -96,13 +96,14 @@ def linear_lower_bound(n_positions: int, n_features: int, horizon: int) -> float
     -----
     li2019, section 6 says that Ω(√(d T K)) can be shown by standard techniques, and Ω(√(T K L)) for
     d = L in lattimore2018; it gives no constant. This is such an argument. Clicks are
-    document-based, all positions are examined. The features are K groups of N unit vectors (further
-    items have attraction 0); in each group a random one has attraction 1/2 + ε, the others 1/2. A
-    list that shows one item less of the K better ones loses ε, so that the regret is ε times the
-    number of times that another item is shown. Let Y be how often a group's better item is among
-    the first T items shown of its group. If the group was shown less often, T − Y is what is
-    missing of its better item; if not, at most the number of its other items shown; as both sums
-    over groups are the same number, the regret is at least (ε/2) Σ (T − E Y). Without a better item
+    document-based, and all positions are examined. The features are K groups of N unit vectors
+    (further items have attraction 0); in each group a random item has attraction 1/2 + ε, and the
+    others 1/2. For each of the K better items that a list does not show it loses ε, so that the
+    regret is ε times the number of times that another item is shown. Let Y be the number of times
+    that a group's better item is among the first T items shown of its group. If fewer than T items
+    of the group were shown, T − Y is the number of times that its better item was not shown;
+    otherwise it is at most the number of times that its other items were shown. As both sums over
+    groups are equal, the regret is at least (ε/2) Σ (T − E Y). Without a better item
     in a group, each of its N items is among the first T shown T/N times on average. So by
     Pinsker's inequality, with kl(1/2, 1/2 + ε) ≤ 8ε²/3 and Jensen's, E Y is at most
     T/N + T √(4 ε² T/(3N)) on average over which item is better.

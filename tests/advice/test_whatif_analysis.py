@@ -216,7 +216,7 @@ def test_policies_that_do_not_apply_are_told_with_the_reason(poor: WhatIf) -> No
     assert "oracle" not in {*skipped, *(p.name for p in field)}
     assert "it assumes cascade clicks" in skipped["cascade-kl-ucb"]
     assert "features" in skipped["recurrank"]
-    told = {p.name: p.told for p in field}
+    told = {p.name: p.given for p in field}
     assert told["pbm-ucb"] == ("examination",)
     assert told["bubblerank"] == ("horizon", "today's order")
     assert told["pb-mhb"] == ()
@@ -269,7 +269,7 @@ def test_reasons_are_for_users(poor: WhatIf) -> None:
 def test_words_follow_the_table(poor: WhatIf) -> None:
     [outcome] = poor.outcomes
     [learner] = [e for e in outcome.played.earnings if e.name == "thompson"]
-    flat = learner.player._replace(name="pb-mhb", told=())
+    flat = learner.player._replace(name="pb-mhb", given=())
     second = learner._replace(player=flat, gain=MeanInterval(0.1, -0.1, 0.3))
     first = learner._replace(gain=MeanInterval(0.11, -0.1, 0.3))
     played = outcome.played._replace(earnings=(first, second))

@@ -16,7 +16,7 @@ from clickrank.experiments.claim_kinds import (
     AnyClaim,
     AnyRatio,
     BelowBound,
-    Best,
+    BestOf,
     BoundFollows,
     BoundRatio,
     CatchUp,
@@ -28,11 +28,11 @@ from clickrank.experiments.claim_kinds import (
     NearBound,
     Order,
     PanelRatio,
+    ParameterRow,
     Parameters,
     Range,
     Rank,
     Ratio,
-    Row,
     Settled,
     Slope,
     Spread,
@@ -107,7 +107,7 @@ def test_order_uses_only_runs_that_both_have() -> None:
 
 
 def test_best_holds_fails_and_is_undecided() -> None:
-    claim = Best(policies=["a", "b"], than=["c", "d"], **FACTS)  # type: ignore[arg-type]
+    claim = BestOf(policies=["a", "b"], than=["c", "d"], **FACTS)  # type: ignore[arg-type]
     r = {name: logarithmic(s) for name, s in zip("abcd", (1.0, 2.0, 3.0, 4.0), strict=True)}
     assert outcome_of(claim, r) == "holds"
     assert outcome_of(claim, {**r, "c": logarithmic(1.5)}) == "fails"
@@ -196,11 +196,14 @@ def test_parameters_hold_or_fail() -> None:
         "q1": PBM([0.1004, 0.5, 0.2], [1.0]),
         "q2": PBM([0.3, 0.4], [1.0]),
     }
-    rows = [Row(n_items=2, lowest=0.3, highest=0.4), Row(n_items=3, lowest=0.1, highest=0.5)]
+    rows = [
+        ParameterRow(n_items=2, lowest=0.3, highest=0.4),
+        ParameterRow(n_items=3, lowest=0.1, highest=0.5),
+    ]
     claim = Parameters(decimals=3, rows=rows, **FACTS)  # type: ignore[arg-type]
     assert judge(claim, Evidence({}, models)).outcome == "holds"
     assert judge(claim, Evidence({}, {"q1": models["q1"]})).outcome == "fails"
-    wrong = [rows[0], Row(n_items=3, lowest=0.2, highest=0.5)]
+    wrong = [rows[0], ParameterRow(n_items=3, lowest=0.2, highest=0.5)]
     verdict = judge(Parameters(decimals=3, rows=wrong, **FACTS), Evidence({}, models))  # type: ignore[arg-type]
     assert verdict.outcome == "fails"
     assert "1 of 2 rows" in verdict.measured

@@ -24,9 +24,9 @@ from clickrank.experiments.figure_models import build_model, load_model, models_
 from clickrank.experiments.figure_spec import Figure, PolicySpec
 from clickrank.experiments.model_sources import ModelSet
 from clickrank.experiments.paper_files import DATA, PAPERS, read, select
-from clickrank.experiments.runner import Outcome, collect, joined
+from clickrank.experiments.runner import ExperimentOutcome, collect, joined
 from clickrank.experiments.simulation_plan import Cell, ManyCell, cells, runs_by_model
-from clickrank.experiments.verdicts import Decision, Verdict
+from clickrank.experiments.verdicts import ClaimVerdict, Decision
 from clickrank.policies import POLICIES, TopRank
 from clickrank.simulation import Result, simulate
 
@@ -573,7 +573,7 @@ def test_a_claim_may_be_that_it_holds_in_a_number_of_panels(
     file.write_text(f"{head}{claim}panels = {panels_asked}\n")
     known = list_experiments(panels)
     outcomes = [
-        Outcome(e, TINY, Evidence({}, {}), [(e.claims[0], Verdict(d, "measured 1"))])
+        ExperimentOutcome(e, TINY, Evidence({}, {}), [(e.claims[0], ClaimVerdict(d, "measured 1"))])
         for e, d in zip(known, decisions, strict=True)
     ]
     for outcome in judged_across(outcomes, known):

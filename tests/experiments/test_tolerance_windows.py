@@ -11,7 +11,7 @@ import pytest
 
 from clickrank.experiments import list_experiments
 from clickrank.experiments.claim_kinds import (
-    Best,
+    BestOf,
     CatchUp,
     Order,
     Ratio,
@@ -109,7 +109,7 @@ def test_numbers_of_a_table_that_fit_in_either_order_have_it_as_a_claim() -> Non
     seen = 0
     for experiment in list_experiments():
         values = [c for c in experiment.claims if isinstance(c, Value) and c.window != "as stated"]
-        orders = [c for c in experiment.claims if isinstance(c, Order | Best | Ratio | CatchUp)]
+        orders = [c for c in experiment.claims if isinstance(c, Order | BestOf | Ratio | CatchUp)]
         ordered = {
             (a.value, b.value)
             for a, b in itertools.permutations(values, 2)

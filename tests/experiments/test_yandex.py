@@ -11,14 +11,14 @@ import pytest
 from clickrank import fit
 from clickrank.experiments.paper_files import DATA, PAPERS
 from clickrank.experiments.yandex import (
-    Counts,
+    QueryCounts,
     cascade_attraction,
-    compact,
-    fit_pbm,
+    compact_json,
+    fit_pbm_by_em,
     published_counts,
     published_parameters,
     read_counts,
-    write,
+    write_model_files,
 )
 from tests.paths import DOCS
 
@@ -28,7 +28,7 @@ KAPPA = np.array([1.0, 0.6, 0.2])
 
 def test_the_fit_is_exact_on_exact_counts_with_cells_never_shown() -> None:
     shown = np.array([[500, 0, 10], [500, 200, 0], [0, 300, 100], [0, 0, 900.0]])
-    fit = fit_pbm(Counts(shown, shown * np.outer(THETA, KAPPA)))
+    fit = fit_pbm_by_em(QueryCounts(shown, shown * np.outer(THETA, KAPPA)))
     assert fit.attraction == pytest.approx(THETA, rel=1e-3)
     assert fit.examination == pytest.approx(KAPPA, rel=1e-3)
 
@@ -39,7 +39,7 @@ def test_no_step_lowers_the_likelihood() -> None:
         shown = rng.integers(0, 50, (6, 4)) + np.eye(6, 4)  # no item and no position without a look
         shown[4:, 0] += 1
         clicked = rng.binomial(shown.astype(int), rng.random((6, 4))).astype(float)
-        steps = np.diff(fit_pbm(Counts(shown, clicked), steps=300).log_likelihood)
+        steps = np.diff(fit_pbm_by_em(QueryCounts(shown, clicked), steps=300).log_likelihood)
         assert (steps >= -1e-9).all()
 
 
@@ -48,7 +48,7 @@ def test_the_fit_recovers_parameters_within_sampling_error() -> None:
     rng = np.random.default_rng(1)
     shown = np.full((4, 3), 20_000)
     clicked = rng.binomial(shown, np.outer(THETA, KAPPA))
-    fit = fit_pbm(Counts(shown.astype(float), clicked.astype(float)))
+    fit = fit_pbm_by_em(QueryCounts(shown.astype(float), clicked.astype(float)))
     assert np.abs(fit.attraction - THETA).max() < 0.03
     assert np.abs(fit.examination - KAPPA).max() < 0.03
     assert fit.examination.max() == 1.0
@@ -59,7 +59,7 @@ def test_the_fit_is_no_worse_than_the_truth_and_its_neighbours() -> None:
     rng = np.random.default_rng(2)
     shown = rng.integers(10, 2000, (4, 3)).astype(float)
     clicked = rng.binomial(shown.astype(int), np.outer(THETA, KAPPA)).astype(float)
-    fit = fit_pbm(Counts(shown, clicked))
+    fit = fit_pbm_by_em(QueryCounts(shown, clicked))
 
     def likelihood(p: np.ndarray) -> float:
         return float((clicked * np.log(p) + (shown - clicked) * np.log1p(-p)).sum())
@@ -78,7 +78,7 @@ def test_cascade_attractions_weigh_looks_by_the_chance_of_no_click_above() -> No
     clicked = np.array([[5.0, 0.0], [0.0, 2.0], [5.0, 1.0]])
     reached = 1 - 10.5 / 21  # half a click and half a miss more than the 10 of 20 counted
     expected = [0.5, 0.2, (5 + reached) / (10 + 10 * reached)]
-    assert cascade_attraction(Counts(shown, clicked)) == pytest.approx(expected)
+    assert cascade_attraction(QueryCounts(shown, clicked)) == pytest.approx(expected)
 
 
 def test_counts_are_read_clipped_and_the_items_shown_most(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_all_files_are_written(tmp_path: Path) -> None:
     (tmp_path / "Yandex_filtered_compress.csv").write_text("\n".join([head, *rows]))
     tables = {q: {"thetas": [0.5, 1.5, 0.1], "kappas": [1.0] * 10} for q in ("2", "1")}
     (tmp_path / "param_Yandex.txt").write_text(json.dumps(tables))
-    write(tmp_path, tmp_path)
+    write_model_files(tmp_path, tmp_path)
     published = json.loads((tmp_path / "yandex-pbm.json").read_text())
     assert list(published) == ["query-2", "query-1"]
     assert published["query-1"]["attraction"] == [0.5, 1.0, 0.1]
@@ -115,7 +115,7 @@ def test_all_files_are_written(tmp_path: Path) -> None:
 def test_the_shipped_files_are_ten_queries_of_probabilities(name: str) -> None:
     text = (DATA / f"{name}.json").read_text()
     tables = json.loads(text)
-    assert compact(tables) == text
+    assert compact_json(tables) == text
     assert len(tables) == 10
     for table in tables.values():
         assert len(table["attraction"]) >= 20
@@ -162,12 +162,12 @@ def test_the_range_of_cascade_attractions_is_as_said() -> None:
     smallest = min(min(table["attraction"]) for table in tables)
     kept = min(sorted(table["attraction"])[-10] for table in tables)
     text = (PAPERS / "gauthier-2022" / "settings.toml").read_text(encoding="utf-8")
-    assert f"run from {smallest:.4f} to 1.0" in text
-    assert f"from {kept:.4f} on" in text
+    assert f"range from {smallest:.4f} to 1.0" in text
+    assert f"with attractions from {kept:.4f}" in text
 
 
 def test_rates_above_one_are_in_the_published_parameters() -> None:
-    """Cut to one, as `fit_pbm` wants them, they would not give them."""
+    """Cut to one, as `fit_pbm_by_em` wants them, they would not give them."""
     found, published = fit.fit_pbm_svd(published_counts()), published_parameters()
     off = np.array(
         [

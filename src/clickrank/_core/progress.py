@@ -1,4 +1,4 @@
-"""Progress bars on the terminal."""
+"""Progress of long computations: bars on the terminal, and lines of text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 Tick = Callable[[int], None]
+#: Receives one line of text for each step of a long computation.
+Say = Callable[[str], None]
 
 
 @contextlib.contextmanager

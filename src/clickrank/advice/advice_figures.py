@@ -8,7 +8,7 @@ import numpy as np
 
 from clickrank.advice.diagnosis import Diagnosis
 from clickrank.advice.play import Earning
-from clickrank.advice.whatif_analysis import Outcome
+from clickrank.advice.whatif_analysis import GroupOutcome
 from clickrank.plots import Curve, Reference, earned_figure, position_figure
 from clickrank.policies import POLICIES
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 MOST_CURVES = 8
 
 
-def drawn(outcome: Outcome) -> tuple[Earning, ...]:
+def drawn(outcome: GroupOutcome) -> tuple[Earning, ...]:
     """Return the policies to draw: the best ones, and uniform lists for comparison."""
     earnings = outcome.played.earnings
     rest = tuple(e for e in earnings[MOST_CURVES:] if POLICIES[e.name].is_uniform)
     return earnings[:MOST_CURVES] + rest
 
 
-def whatif_figure(outcome: Outcome, horizon: int) -> Figure:
+def whatif_figure(outcome: GroupOutcome, horizon: int) -> Figure:
     """Draw the mean reward per list of each policy up to each round."""
     today = outcome.group.today
     curves = []

@@ -16,7 +16,7 @@ from clickrank.advice.advice_tables import (
     without,
 )
 from clickrank.advice.diagnosis import Diagnosis
-from clickrank.advice.whatif_analysis import Outcome, WhatIf
+from clickrank.advice.whatif_analysis import GroupOutcome, WhatIf
 from clickrank.reports.html_pages import Drawing, drawing_of, render_page, versions
 from clickrank.reports.text_tables import TextTable
 
@@ -83,7 +83,7 @@ def _unknown_section(sentences: Sequence[str]) -> AdviceSection:
     return AdviceSection("What the log cannot show", sentences=sentences or ["Nothing found."])
 
 
-def _outcome_section(found: WhatIf, outcome: Outcome, number: int) -> AdviceSection:
+def _outcome_section(found: WhatIf, outcome: GroupOutcome, number: int) -> AdviceSection:
     drawing = None
     if outcome.played.earnings:
         names = ", ".join(e.name for e in drawn(outcome))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from clickrank.advice.diagnosis import Diagnosis
 from clickrank.advice.held_out_scores import Score
-from clickrank.advice.whatif_analysis import Outcome, WhatIf
+from clickrank.advice.whatif_analysis import GroupOutcome, WhatIf
 from clickrank.reports.text_tables import TextTable
 
 
@@ -72,7 +72,7 @@ def effect_table(found: Diagnosis) -> TextTable:
     return TextTable("Position effects, with 95 % intervals", heads, lines)
 
 
-def earning_table(found: WhatIf, outcome: Outcome) -> TextTable:
+def earning_table(found: WhatIf, outcome: GroupOutcome) -> TextTable:
     """Return the reward of each policy, the best first."""
     group, unit, horizon = outcome.group, outcome.unit, found.plan.horizon
     headroom = group.headroom
@@ -84,7 +84,7 @@ def earning_table(found: WhatIf, outcome: Outcome) -> TextTable:
             overtakes = "at once"
         name = e.name + (" *" if e.player.doubts else "")
         mine = (outcome.amount(group.today + e.gain.mean), *_gains(outcome, e.gain, horizon))
-        given = ", ".join(e.player.told) or "–"
+        given = ", ".join(e.player.given) or "–"
         rows.append((name, *mine, _count(e.cost), overtakes, given))
     rows.append(("today's order", outcome.amount(group.today), "0", "", "0", "–", "–", "–"))
     many = len(group.queries)
@@ -99,7 +99,9 @@ def earning_table(found: WhatIf, outcome: Outcome) -> TextTable:
     return TextTable(caption, heads, rows)
 
 
-def _gains(outcome: Outcome, gain: tuple[float, float, float], horizon: int) -> tuple[str, ...]:
+def _gains(
+    outcome: GroupOutcome, gain: tuple[float, float, float], horizon: int
+) -> tuple[str, ...]:
     mean, low, high = gain
     return (
         f"{outcome.amount(mean, '+')} ({outcome.amount(low, '+')} to {outcome.amount(high, '+')})",
@@ -108,7 +110,7 @@ def _gains(outcome: Outcome, gain: tuple[float, float, float], horizon: int) -> 
     )
 
 
-def query_table(found: WhatIf, outcome: Outcome) -> TextTable:
+def query_table(found: WhatIf, outcome: GroupOutcome) -> TextTable:
     """Return the facts of each query, and the policy that earns most there."""
     rows = []
     for q in outcome.group.queries:
@@ -135,7 +137,7 @@ def query_table(found: WhatIf, outcome: Outcome) -> TextTable:
     return TextTable(f"Queries played on, with the click model {outcome.group.fit}", heads, rows)
 
 
-def remarks(outcome: Outcome) -> list[str]:
+def remarks(outcome: GroupOutcome) -> list[str]:
     """Return remarks on the tables: violated assumptions, and policies that were not played."""
     said = [f"* {e.name}: {e.player.doubts}." for e in outcome.played.earnings if e.player.doubts]
     if outcome.played.unfinished:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from clickrank._core.progress import Say
 from clickrank._core.validate import check_float, check_int
 from clickrank.advice.held_out_scores import (
     LEVEL,
@@ -31,7 +32,6 @@ from clickrank.stats.intervals import NORMAL_95
 
 #: Share of the lists that models are scored on; models are fitted to the rest.
 TEST_SHARE = 0.25
-Say = Callable[[str], None]
 
 
 class Effect(NamedTuple):

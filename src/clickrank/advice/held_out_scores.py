@@ -49,7 +49,7 @@ class HeldOut(NamedTuple):
 class Score:
     """How well one model predicts the held-out lists.
 
-    Each model is mixed with a simple one: with probability 0.99 a user clicks as the model says,
+    Each model is mixed with a simple one: a user clicks as the model says with probability 0.99,
     otherwise on each position at its overall click rate, whatever is shown. The mixture gives every
     list a positive probability, even where the model itself excludes what happened, as a cascade
     excludes two clicks. Such a list costs the model much, but not everything. All models are mixed

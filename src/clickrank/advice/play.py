@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from clickrank._core.arrays import Floats, Ints
+from clickrank._core.progress import Say
 from clickrank.advice.played_queries import Query
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import DoesNotApply, InvalidValue
@@ -22,7 +23,6 @@ from clickrank.simulation.many_results import Key
 from clickrank.simulation.simulate_runs import check_applies, default_threads
 from clickrank.stats.intervals import NORMAL_95, MeanInterval, pooled_interval, standard_error
 
-Say = Callable[[str], None]
 #: Two policies count as equally good if they differ by less than this share of today's reward.
 AS_GOOD = 0.01
 #: Rounds of the short run that measures the speed of a policy.
@@ -49,7 +49,7 @@ class Player(NamedTuple):
 
     name: str
     policies: dict[Key, Policy | str]
-    told: tuple[str, ...]
+    given: tuple[str, ...]
     doubts: str
 
 
@@ -118,7 +118,7 @@ class Earning(NamedTuple):
         return self.player.name
 
 
-class Played(NamedTuple):
+class PlayedPolicies(NamedTuple):
     """The rewards of the policies that finished, the best first, and the names of the others."""
 
     earnings: tuple[Earning, ...]
@@ -159,9 +159,9 @@ def players(
             continue
         many = f" ({len(doubts)} of {len(group.queries)} queries)" if doubts else ""
         assumes, starting_list = POLICIES[name].assumes, POLICIES[name].starting_list
-        told = [key for key in assumes.known if key != "click_model" and hasattr(told_of, key)]
-        told += ["horizon"] * assumes.horizon + ["today's order"] * bool(starting_list)
-        found.append(Player(name, policies, tuple(told), doubts[0] + many if doubts else ""))
+        given = [key for key in assumes.known if key != "click_model" and hasattr(told_of, key)]
+        given += ["horizon"] * assumes.horizon + ["today's order"] * bool(starting_list)
+        found.append(Player(name, policies, tuple(given), doubts[0] + many if doubts else ""))
     return found, skipped
 
 
@@ -188,7 +188,7 @@ def _covers(name: str, model: ClickModel) -> bool:
     return not covered or bool(set(covered) & set(model.is_a))
 
 
-def play_policies(group: Group, field: Sequence[Player], plan: Plan, say: Say) -> Played:
+def play_policies(group: Group, field: Sequence[Player], plan: Plan, say: Say) -> PlayedPolicies:
     """Play all policies on the same users of each query; Ctrl-C returns those that finished."""
     models: dict[Key, ClickModel] = {query.name: query.model for query in group.queries}
     earnings: list[Earning] = []
@@ -214,9 +214,9 @@ def play_policies(group: Group, field: Sequence[Player], plan: Plan, say: Say) -
                     say(f"  {results.taken_over:,} of {total:,} runs were saved by an earlier call")
             if results is None or results.interrupted:
                 left = tuple(p.name for p in field[i - 1 :])
-                return Played(_sorted(earnings), left, too_slow)
+                return PlayedPolicies(_sorted(earnings), left, too_slow)
             earnings.append(earned(group, player, results))
-    return Played(_sorted(earnings), (), too_slow)
+    return PlayedPolicies(_sorted(earnings), (), too_slow)
 
 
 def _too_slow(player: Player, query: Query, plan: Plan, n_queries: int) -> str:

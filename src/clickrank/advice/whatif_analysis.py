@@ -7,14 +7,15 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from clickrank._core.progress import Say
 from clickrank._core.validate import check_float, check_int
-from clickrank.advice.diagnosis import TEST_SHARE, Diagnosis, Say, diagnose, known_models
+from clickrank.advice.diagnosis import TEST_SHARE, Diagnosis, diagnose, known_models
 from clickrank.advice.play import (
     AS_GOOD,
     Earning,
     Group,
     Plan,
-    Played,
+    PlayedPolicies,
     check_policies,
     equals,
     grouped,
@@ -33,11 +34,11 @@ MOST_NAMED = 6
 LOOKS = 5
 
 
-class Outcome(NamedTuple):
+class GroupOutcome(NamedTuple):
     """The result for one group of queries: rewards of policies, and why others were skipped."""
 
     group: Group
-    played: Played
+    played: PlayedPolicies
     skipped: dict[str, str]
 
     @property
@@ -76,7 +77,7 @@ class WhatIf:
     """
 
     diagnosis: Diagnosis
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[GroupOutcome, ...]
     left_out: dict[str, str]
     protocol: Protocol
     plan: Plan
@@ -112,7 +113,7 @@ class WhatIf:
         """Return sentences: what the results assume."""
         protocol, plan = self.protocol, self.plan
         given = sorted(
-            {t for o in self.outcomes for e in o.played.earnings for t in e.player.told}
+            {t for o in self.outcomes for e in o.played.earnings for t in e.player.given}
             - {"horizon", "today's order"}
         )
         said = [
@@ -228,17 +229,17 @@ def whatif(
 
 def _outcomes(
     queries: Sequence[Query], chosen: Sequence[str] | None, plan: Plan, say: Say
-) -> tuple[Outcome, ...]:
-    outcomes: list[Outcome] = []
+) -> tuple[GroupOutcome, ...]:
+    outcomes: list[GroupOutcome] = []
     for group in grouped(queries):
         field, skipped = players(group, chosen, plan.horizon)
         if any(outcome.played.unfinished for outcome in outcomes):  # it was stopped
-            played = Played((), tuple(player.name for player in field))
+            played = PlayedPolicies((), tuple(player.name for player in field))
         else:
             say(f"{group.fit}: {_queries([q.name for q in group.queries])}")
             played = play_policies(group, field, plan, say)
             skipped |= played.too_slow
-        outcomes.append(Outcome(group, played, skipped))
+        outcomes.append(GroupOutcome(group, played, skipped))
     if not any(outcome.played.earnings for outcome in outcomes):
         if any(outcome.played.unfinished for outcome in outcomes):
             raise KeyboardInterrupt
@@ -247,7 +248,7 @@ def _outcomes(
     return tuple(outcomes)
 
 
-def recommended(outcome: Outcome, horizon: int) -> list[str]:
+def recommended(outcome: GroupOutcome, horizon: int) -> list[str]:
     """Return sentences: what to do on the queries of one click model."""
     group, earnings, unit = outcome.group, outcome.played.earnings, outcome.unit
     headroom = group.headroom
@@ -263,7 +264,7 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
         ]
     same = equals(learners, group.today)
     # Of equally good policies, the one that must be given least: real parameters are never exact.
-    best = min(same, key=lambda e: (bool(e.player.doubts), len(e.player.told)))
+    best = min(same, key=lambda e: (bool(e.player.doubts), len(e.player.given)))
     rank = "the best of the policies"
     if best is not same[0]:
         rank = f"not distinguishable from the best of the policies, {same[0].name}"
@@ -325,7 +326,7 @@ def recommended(outcome: Outcome, horizon: int) -> list[str]:
     return said
 
 
-def _gain(outcome: Outcome, gain: MeanInterval[float]) -> str:
+def _gain(outcome: GroupOutcome, gain: MeanInterval[float]) -> str:
     low, high = outcome.percent(gain.low), outcome.percent(gain.high)
     return (
         f"{outcome.amount(gain.mean, '+')} {outcome.unit} per list "
@@ -349,7 +350,7 @@ def _queries(names: Sequence[str]) -> str:
     return f"{'Query' if len(names) == 1 else 'Queries'} {shown}{more}"
 
 
-def _outcome_facts(outcome: Outcome) -> dict[str, Any]:
+def _outcome_facts(outcome: GroupOutcome) -> dict[str, Any]:
     group = outcome.group
     return {
         "model": group.fit,
@@ -383,7 +384,7 @@ def _outcome_facts(outcome: Outcome) -> dict[str, Any]:
                 "total": e.gain.mean * int(e.checkpoints[-1]),
                 "cost": e.cost,
                 "overtakes": e.overtakes,
-                "told": list(e.player.told),
+                "told": list(e.player.given),
                 "doubts": e.player.doubts,
                 "by_query": e.by_query,
             }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clickrank.experiments.claim_evidence import Evidence, paired
 from clickrank.experiments.claim_kinds import AnyRatio, NearBest, PanelRatio, Rank, Spread
 from clickrank.experiments.verdicts import (
-    Verdict,
+    ClaimVerdict,
     allowed_text,
     any_of,
     inside,
@@ -18,7 +18,7 @@ from clickrank.experiments.verdicts import (
 from clickrank.stats.intervals import mean_interval, ratio_interval
 
 
-def near_best(claim: NearBest, evidence: Evidence) -> Verdict:
+def near_best(claim: NearBest, evidence: Evidence) -> ClaimVerdict:
     """Compare the means with those of every other curve, at a level shared by all pairs.
 
     The best curve is not known in advance, and the smallest of many means is partly due to chance.
@@ -26,7 +26,9 @@ def near_best(claim: NearBest, evidence: Evidence) -> Verdict:
     curves = list(evidence.results)
     pairs = [(policy, other) for policy in claim.policies for other in curves if other != policy]
     if not pairs:
-        return Verdict("undecided", f"{claim.policies[0]}: it is the only curve, and 2 are needed")
+        return ClaimVerdict(
+            "undecided", f"{claim.policies[0]}: it is the only curve, and 2 are needed"
+        )
     level = shared_level(len(pairs))
     found = [ratio_within(pair, claim, evidence, level) for pair in pairs]
     outcome = worst_of([verdict.outcome for verdict in found])
@@ -35,10 +37,10 @@ def near_best(claim: NearBest, evidence: Evidence) -> Verdict:
         by_mean = sorted(curves, key=lambda curve: float(evidence.final(curve).mean()))
         closest = {(p, next(c for c in by_mean if c != p)) for p in claim.policies}
         decisive = [v.measured for v, p in zip(found, pairs, strict=True) if p in closest]
-    return Verdict(outcome, f"{'; '.join(decisive)}; {len(pairs)} pairs were compared")
+    return ClaimVerdict(outcome, f"{'; '.join(decisive)}; {len(pairs)} pairs were compared")
 
 
-def rank(claim: Rank, evidence: Evidence) -> Verdict:
+def rank(claim: Rank, evidence: Evidence) -> ClaimVerdict:
     """Count the curves that are significantly better and worse, at a level shared by all."""
     others = [curve for curve in claim.among if curve != claim.policy]
     level = shared_level(len(others))
@@ -47,7 +49,7 @@ def rank(claim: Rank, evidence: Evidence) -> Verdict:
         a, b = paired(evidence.results[claim.policy], evidence.results[other])
         if a.size < 2:
             text = f"{claim.policy}, {other}: fewer than two paired runs"
-            return Verdict("undecided", text)
+            return ClaimVerdict("undecided", text)
         gap = mean_interval(b - a, level)
         better += gap.high < 0
         worse += gap.low > 0
@@ -59,52 +61,54 @@ def rank(claim: Rank, evidence: Evidence) -> Verdict:
         f"{places} of {len(others) + 1}, required: {claim.first} to {claim.last}"
     )
     if claim.first <= first and last <= claim.last:
-        return Verdict("holds", text)
-    return Verdict("fails" if first > claim.last or last < claim.first else "undecided", text)
+        return ClaimVerdict("holds", text)
+    return ClaimVerdict("fails" if first > claim.last or last < claim.first else "undecided", text)
 
 
-def any_ratio(claim: AnyRatio, evidence: Evidence) -> Verdict:
+def any_ratio(claim: AnyRatio, evidence: Evidence) -> ClaimVerdict:
     """Compare several ratios with the window, which at least one of them must lie in."""
     level = shared_level(len(claim.policies))
     found = [ratio_within((p, claim.than), claim, evidence, level) for p in claim.policies]
     text = "; ".join(verdict.measured for verdict in found)
-    return Verdict(any_of([verdict.outcome for verdict in found]), text)
+    return ClaimVerdict(any_of([verdict.outcome for verdict in found]), text)
 
 
-def panel_ratio(claim: PanelRatio, evidence: Evidence) -> Verdict:
+def panel_ratio(claim: PanelRatio, evidence: Evidence) -> ClaimVerdict:
     """Compare the mean with that of the same policy in another figure, run by run."""
     other = evidence.elsewhere.get(claim.over, {}).get(claim.policy)
     here = evidence.results[claim.policy]
     if other is None:
-        return Verdict("undecided", f"{claim.over}: there are 0 runs of {claim.policy}")
+        return ClaimVerdict("undecided", f"{claim.over}: there are 0 runs of {claim.policy}")
     a, b = paired(here, other)
     if a.size < 2 or here.horizon != other.horizon or min(a.mean(), b.mean()) <= 0:
-        return Verdict("undecided", f"{claim.over}: a ratio needs two paired runs of equal length")
+        return ClaimVerdict(
+            "undecided", f"{claim.over}: a ratio needs two paired runs of equal length"
+        )
     found = ratio_interval(a, b, shared_level(1))
     text = (
         f"{claim.policy}: {mean_text(a)}, in {claim.over} {mean_text(b)}, "
         f"ratio {interval_text(found, 2)}, {allowed_text(claim)}"
     )
-    return Verdict(inside(found, *claim.limits), text)
+    return ClaimVerdict(inside(found, *claim.limits), text)
 
 
-def spread(claim: Spread, evidence: Evidence) -> Verdict:
+def spread(claim: Spread, evidence: Evidence) -> ClaimVerdict:
     """Compare the best cell of a grid with the other cells of its row and of its column.
 
     All pairs of cells share the level, so the choice of the best cell does not matter.
     """
     grid = {c: place for c, place in evidence.grid.items() if c in evidence.results}
     if len(grid) < 2 or min(evidence.results[c].runs for c in grid) < 2:
-        return Verdict("undecided", f"only {len(grid)} cells of the grid have two runs")
+        return ClaimVerdict("undecided", f"only {len(grid)} cells of the grid have two runs")
     level = shared_level(len(grid) * (len(grid) - 1) // 2)
     best = min(grid, key=lambda curve: float(evidence.final(curve).mean()))
     outcomes, texts = [], []
     for axis in (0, 1):
         line = [c for c in grid if c != best and grid[c][1 - axis] == grid[best][1 - axis]]
         if not line:
-            return Verdict("undecided", f"{best}: only 1 cell along an axis")
+            return ClaimVerdict("undecided", f"{best}: only 1 cell along an axis")
         found = [ratio_within((cell, best), claim, evidence, level) for cell in line]
         outcomes.append(any_of([verdict.outcome for verdict in found]))
         worst = max(range(len(line)), key=lambda i: float(evidence.final(line[i]).mean()))
         texts.append(found[worst].measured)
-    return Verdict(worst_of(outcomes), "; ".join(texts))
+    return ClaimVerdict(worst_of(outcomes), "; ".join(texts))

@@ -99,7 +99,7 @@ class Order(Claim, tag="order", frozen=True, kw_only=True):
     policies: list[str]
 
 
-class Best(Claim, tag="best", frozen=True, kw_only=True):
+class BestOf(Claim, tag="best", frozen=True, kw_only=True):
     """At the horizon every one of ``policies`` has less regret than every one of ``than``."""
 
     policies: list[str]
@@ -153,7 +153,7 @@ class TailOrder(Claim, tag="tail-order", frozen=True, kw_only=True):
     settled: Settled
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ParameterRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The row of one click model in a paper's table."""
 
     n_items: int
@@ -165,7 +165,7 @@ class Parameters(Claim, tag="parameters", frozen=True, kw_only=True):
     """The models of a set have the numbers of items and the ranges of attraction in a table."""
 
     decimals: int
-    rows: list[Row]
+    rows: list[ParameterRow]
 
 
 class Range(Claim, tag="range", frozen=True, kw_only=True):
@@ -294,7 +294,7 @@ class BoundFollows(Windowed, tag="bound-follows", frozen=True, kw_only=True):
 
 
 AnyClaim = (
-    Order | Best | Slope | BelowBound | NearBound | Tail | TailOrder | Parameters
+    Order | BestOf | Slope | BelowBound | NearBound | Tail | TailOrder | Parameters
     | Range | Ratio | Value | Growth | CatchUp | NearBest | Spread | TimeRatio
     | Falls | Level | BoundRatio | BoundFollows | Flattens | Rank | AnyRatio | PanelRatio
 )  # fmt: skip
@@ -310,7 +310,7 @@ def curves_of(claim: AnyClaim) -> list[str]:
         return list(dict.fromkeys([claim.policy, *claim.among]))
     if isinstance(claim, AnyRatio):
         return [*claim.policies, claim.than]
-    if isinstance(claim, Best):
+    if isinstance(claim, BestOf):
         return [*claim.policies, *claim.than]
     if isinstance(claim, Parameters | Range | Spread):
         return []

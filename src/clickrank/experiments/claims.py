@@ -40,7 +40,7 @@ from clickrank.experiments.claim_evidence import (
 from clickrank.experiments.claim_kinds import (
     AnyClaim,
     BelowBound,
-    Best,
+    BestOf,
     CatchUp,
     Flattens,
     Growth,
@@ -61,7 +61,7 @@ from clickrank.experiments.sweep_claims import bound_follows, bound_ratio, falls
 from clickrank.experiments.tolerance_windows import HALF_WAY_TO_TEN
 from clickrank.experiments.verdicts import (
     LEVEL,
-    Verdict,
+    ClaimVerdict,
     allowed_text,
     inside,
     interval_text,
@@ -82,7 +82,7 @@ SHAPES = {
 FLAT = math.sqrt(2.0) - 1.0
 
 
-def judge(claim: AnyClaim, evidence: Evidence) -> Verdict:
+def judge(claim: AnyClaim, evidence: Evidence) -> ClaimVerdict:
     """Return the verdict on a claim, "so far" if fewer rounds were simulated than it is about."""
     rounds = rounds_of(claim, evidence)
     if rounds is None:
@@ -93,7 +93,7 @@ def judge(claim: AnyClaim, evidence: Evidence) -> Verdict:
     verdict = _with_all_curves(claim, evidence)
     if so_far and verdict.outcome == "fails":
         reason = _may_still_hold(claim, evidence)
-        verdict = Verdict("undecided", f"{verdict.measured}; {reason}") if reason else verdict
+        verdict = ClaimVerdict("undecided", f"{verdict.measured}; {reason}") if reason else verdict
     return verdict._replace(so_far=so_far)
 
 
@@ -113,17 +113,17 @@ def rounds_of(claim: AnyClaim, evidence: Evidence) -> int | None:
     return claim.rounds or evidence.paper_rounds
 
 
-def _with_all_curves(claim: AnyClaim, evidence: Evidence) -> Verdict:
+def _with_all_curves(claim: AnyClaim, evidence: Evidence) -> ClaimVerdict:
     """Return the verdict on a claim; undecided if one of its curves has fewer than two runs."""
     for curve in (c for policy in curves_of(claim) for c in evidence.along(policy)):
         result = evidence.results.get(curve)
         if result is None or result.runs < 2:
-            return Verdict("undecided", f"{curve}: fewer than two runs have finished")
+            return ClaimVerdict("undecided", f"{curve}: fewer than two runs have finished")
     return _judge(claim, evidence)
 
 
 @functools.singledispatch
-def _judge(claim: AnyClaim, evidence: Evidence) -> Verdict:
+def _judge(claim: AnyClaim, evidence: Evidence) -> ClaimVerdict:
     raise TypeError(type(claim))  # unreachable: every kind is registered below
 
 
@@ -139,43 +139,43 @@ _judge.register(bound_follows)
 
 
 @_judge.register
-def order(claim: Order, evidence: Evidence) -> Verdict:
+def order(claim: Order, evidence: Evidence) -> ClaimVerdict:
     """Compare each policy with the next."""
     pairs = list(itertools.pairwise(claim.policies))
     return _all_less(pairs, evidence)
 
 
 @_judge.register
-def best(claim: Best, evidence: Evidence) -> Verdict:
+def best(claim: BestOf, evidence: Evidence) -> ClaimVerdict:
     """Compare each policy of one set with each policy of the other."""
     return _all_less([(a, b) for a in claim.policies for b in claim.than], evidence)
 
 
-def _all_less(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> Verdict:
+def _all_less(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> ClaimVerdict:
     """Test that the first policy of each pair has less regret, at a level shared by all pairs."""
     level = shared_level(len(pairs))
     outcomes, texts = [], []
     for less, more in pairs:
         a, b = paired(evidence.results[less], evidence.results[more])
         if a.size < 2:
-            return Verdict("undecided", f"{less}, {more}: fewer than two paired runs")
+            return ClaimVerdict("undecided", f"{less}, {more}: fewer than two paired runs")
         gap = mean_interval(b - a, level)
         outcomes.append("holds" if gap.low > 0 else "fails" if gap.high < 0 else "undecided")
         texts.append(
             f"{less} {mean_text(a)}, {more} {mean_text(b)}, difference {interval_text(gap)}, "
             f"{a.size:,} paired runs"
         )
-    return Verdict(worst_of(outcomes), "; ".join(texts))
+    return ClaimVerdict(worst_of(outcomes), "; ".join(texts))
 
 
 @_judge.register
-def ratio(claim: Ratio, evidence: Evidence) -> Verdict:
+def ratio(claim: Ratio, evidence: Evidence) -> ClaimVerdict:
     """Compare the ratio of two means with the window."""
     return ratio_within(claim.policies, claim, evidence)
 
 
 @_judge.register
-def value(claim: Value, evidence: Evidence) -> Verdict:
+def value(claim: Value, evidence: Evidence) -> ClaimVerdict:
     """Compare the mean regret at the horizon with the window."""
     result = evidence.results[claim.policy]
     mean = mean_interval(result.regret[:, -1], LEVEL)
@@ -183,18 +183,18 @@ def value(claim: Value, evidence: Evidence) -> Verdict:
         f"{claim.policy}: regret {interval_text(mean)} at round {result.horizon:,}, "
         f"{allowed_text(claim)}"
     )
-    return Verdict(inside(mean, *claim.limits), text)
+    return ClaimVerdict(inside(mean, *claim.limits), text)
 
 
 @_judge.register
-def growth(claim: Growth, evidence: Evidence) -> Verdict:
+def growth(claim: Growth, evidence: Evidence) -> ClaimVerdict:
     """Compare the regret from T/10 to T with the regret from T/100 to T/10."""
     result = evidence.results[claim.policy]
     end = result.horizon
     last, before = (gained(result, end // d, 10 * end // d) for d in (10, 100))
     if end < 100 or before.mean() <= 0:
         text = f"{claim.policy}: there is no regret up to round {end // 10:,} to compare with"
-        return Verdict("undecided", text)
+        return ClaimVerdict("undecided", text)
     # Regret that has stopped grows by 0, and the interval of a ratio of 0 is not defined.
     stopped = last.mean() <= 0
     found = MeanInterval(0.0, 0.0, 0.0) if stopped else ratio_interval(last, before, LEVEL)
@@ -204,29 +204,29 @@ def growth(claim: Growth, evidence: Evidence) -> Verdict:
         f"ratio {interval_text(found, 2)}; 1 is logarithmic growth, 10 is linear, the limit is "
         f"{LOG_OR_LINEAR:.2f}, and {1 / LOG_OR_LINEAR:.2f} for regret that has stopped"
     )
-    return Verdict(inside(found, *SHAPES[claim.shape]), text)
+    return ClaimVerdict(inside(found, *SHAPES[claim.shape]), text)
 
 
 @_judge.register
-def flattens(claim: Flattens, evidence: Evidence) -> Verdict:
+def flattens(claim: Flattens, evidence: Evidence) -> ClaimVerdict:
     """Compare the regret of the second half of the rounds with that of the first half."""
     result = evidence.results[claim.policy]
     half = result.horizon // 2
     first, last = regret_at(result, half), gained(result, half, result.horizon)
     if min(first.mean(), last.mean()) <= 0:
         text = f"{claim.policy}: the first {half:,} rounds add {mean_text(first)}, the last "
-        return Verdict("undecided", f"{text}{mean_text(last)}: no ratio")
+        return ClaimVerdict("undecided", f"{text}{mean_text(last)}: no ratio")
     found = ratio_interval(last, first, LEVEL)
     text = (
         f"{claim.policy}: the first {half:,} rounds add {mean_text(first)}, the last "
         f"{mean_text(last)}, ratio {interval_text(found, 2)}, required: below {FLAT:.2f}, which is "
         "the ratio of √t"
     )
-    return Verdict(inside(found, 0.0, FLAT), text)
+    return ClaimVerdict(inside(found, 0.0, FLAT), text)
 
 
 @_judge.register
-def catch_up(claim: CatchUp, evidence: Evidence) -> Verdict:
+def catch_up(claim: CatchUp, evidence: Evidence) -> ClaimVerdict:
     """Compare two policies at a share of the claim's rounds, and at the end.
 
     A shorter run may show that the first policy does not have more regret early on, or that it has
@@ -238,7 +238,7 @@ def catch_up(claim: CatchUp, evidence: Evidence) -> Verdict:
     at = min(end, int(claim.share * rounds))
     a, b = paired(late, early, at)
     if a.size < 2:
-        return Verdict("undecided", "fewer than two paired runs")
+        return ClaimVerdict("undecided", "fewer than two paired runs")
     gap = mean_interval(a - b, shared_level(2))
     before = inside(gap, 0.0, math.inf)
     text = (
@@ -247,25 +247,27 @@ def catch_up(claim: CatchUp, evidence: Evidence) -> Verdict:
     )
     after = ratio_within(claim.policies, claim, evidence, shared_level(2))
     if end >= rounds:
-        return Verdict(worst_of([before, after.outcome]), f"{text}; at the end {after.measured}")
+        return ClaimVerdict(
+            worst_of([before, after.outcome]), f"{text}; at the end {after.measured}"
+        )
     if end <= claim.share * rounds:
         if before == "fails":
-            return Verdict("fails", text)
-        return Verdict("undecided", f"{text}, up to round {claim.share * rounds:,.0f}")
+            return ClaimVerdict("fails", text)
+        return ClaimVerdict("undecided", f"{text}, up to round {claim.share * rounds:,.0f}")
     caught_up = "holds" if after.outcome == "holds" else "undecided"
     text = f"{text}; at round {end:,} {after.measured}"
-    return Verdict(worst_of([before, caught_up]), text)
+    return ClaimVerdict(worst_of([before, caught_up]), text)
 
 
 @_judge.register
-def time_ratio(claim: TimeRatio, evidence: Evidence) -> Verdict:
+def time_ratio(claim: TimeRatio, evidence: Evidence) -> ClaimVerdict:
     """Return the times per round of two policies, in the paper and here; they are not judged."""
     then = [evidence.paper_milliseconds[curve] for curve in claim.policies]
     text = f"in the paper {then[0]:g} ms / {then[1]:g} ms, {_times(then[0] / then[1])}"
     if all(curve in evidence.results for curve in claim.policies):
         now = [evidence.results[curve].microseconds_per_round for curve in claim.policies]
         text += f"; here {now[0]:.2f} µs / {now[1]:.2f} µs, {_times(now[0] / now[1])}"
-    return Verdict("history", f"{' / '.join(claim.policies)}: {text}")
+    return ClaimVerdict("history", f"{' / '.join(claim.policies)}: {text}")
 
 
 def _times(ratio: float) -> str:
@@ -274,7 +276,7 @@ def _times(ratio: float) -> str:
 
 
 @_judge.register
-def slope(claim: Slope, evidence: Evidence) -> Verdict:
+def slope(claim: Slope, evidence: Evidence) -> ClaimVerdict:
     """Fit regret = a + b·log t to the last decade of each run, and compare b with C."""
     result = evidence.results[claim.policy]
     ratio = mean_interval(last_decade_slopes(result) / evidence.bound, LEVEL)
@@ -283,11 +285,11 @@ def slope(claim: Slope, evidence: Evidence) -> Verdict:
         f"{interval_text(ratio, 2)} times as fast as {evidence.bound:.2f}·log t, "
         f"{allowed_text(claim)}"
     )
-    return Verdict(inside(ratio, *claim.limits), text)
+    return ClaimVerdict(inside(ratio, *claim.limits), text)
 
 
 @_judge.register
-def below_bound(claim: BelowBound, evidence: Evidence) -> Verdict:
+def below_bound(claim: BelowBound, evidence: Evidence) -> ClaimVerdict:
     """Compare the mean regret at the horizon with C·log T."""
     result = evidence.results[claim.policy]
     mean = mean_interval(result.regret[:, -1], LEVEL)
@@ -296,11 +298,11 @@ def below_bound(claim: BelowBound, evidence: Evidence) -> Verdict:
         f"{claim.policy}: regret {interval_text(mean)} at round {result.horizon:,}, "
         f"where the bound is {regret_text(limit)}"
     )
-    return Verdict(inside(mean, -math.inf, limit), text)
+    return ClaimVerdict(inside(mean, -math.inf, limit), text)
 
 
 @_judge.register
-def near_bound(claim: NearBound, evidence: Evidence) -> Verdict:
+def near_bound(claim: NearBound, evidence: Evidence) -> ClaimVerdict:
     """Compare the mean regret at the horizon, divided by C·log T, with the window."""
     result = evidence.results[claim.policy]
     limit = evidence.bound * math.log(result.horizon)
@@ -309,11 +311,11 @@ def near_bound(claim: NearBound, evidence: Evidence) -> Verdict:
         f"{claim.policy}: regret is {interval_text(ratio, 2)} times the bound of "
         f"{regret_text(limit)} at round {result.horizon:,}, {allowed_text(claim)}"
     )
-    return Verdict(inside(ratio, *claim.limits), text)
+    return ClaimVerdict(inside(ratio, *claim.limits), text)
 
 
 @_judge.register
-def tail(claim: Tail, evidence: Evidence) -> Verdict:
+def tail(claim: Tail, evidence: Evidence) -> ClaimVerdict:
     """Compare the share of runs that settled on a wrong list, with its exact interval."""
     rates = last_half_rates(evidence.results[claim.policy])
     border = claim.settled.border
@@ -323,11 +325,11 @@ def tail(claim: Tail, evidence: Evidence) -> Verdict:
         f"{claim.policy}: {count:,} of {rates.size:,} runs lose at least {border:g} per round "
         f"over the last half, a share of {interval_text(share, 4)}, {allowed_text(claim)}"
     )
-    return Verdict(inside(share, *claim.limits), text)
+    return ClaimVerdict(inside(share, *claim.limits), text)
 
 
 @_judge.register
-def tail_order(claim: TailOrder, evidence: Evidence) -> Verdict:
+def tail_order(claim: TailOrder, evidence: Evidence) -> ClaimVerdict:
     """Compare the runs in which only one of two policies has linear regret (exact McNemar test)."""
     lighter, heavier = claim.policies
     border = claim.settled.border
@@ -343,11 +345,11 @@ def tail_order(claim: TailOrder, evidence: Evidence) -> Verdict:
         f"over the last half with {heavier} alone, {only_lighter:,} with {lighter} alone; "
         f"{heavier}'s share of these {interval_text(share, 2)}, required: above 0.5"
     )
-    return Verdict(inside(share, 0.5, math.inf), text)
+    return ClaimVerdict(inside(share, 0.5, math.inf), text)
 
 
 @_judge.register
-def value_range(claim: Range, evidence: Evidence) -> Verdict:
+def value_range(claim: Range, evidence: Evidence) -> ClaimVerdict:
     """Compare the range of a parameter over all models with the paper's; nothing is random."""
     tables = json.loads((DATA / claim.file).read_text(encoding="utf-8"))
     values = np.concatenate([table[claim.parameter] for table in tables.values()])
@@ -356,11 +358,11 @@ def value_range(claim: Range, evidence: Evidence) -> Verdict:
         f"{claim.parameter} ranges from {low:g} to {high:g}; in the paper from {claim.lowest:g} to "
     )
     agree = (low, high) == (claim.lowest, claim.highest)
-    return Verdict("holds" if agree else "fails", f"{text}{claim.highest:g}")
+    return ClaimVerdict("holds" if agree else "fails", f"{text}{claim.highest:g}")
 
 
 @_judge.register
-def parameters(claim: Parameters, evidence: Evidence) -> Verdict:
+def parameters(claim: Parameters, evidence: Evidence) -> ClaimVerdict:
     """Match each row of the paper's table with one model; nothing is random."""
     found = []
     for model in evidence.models.values():
@@ -378,7 +380,7 @@ def parameters(claim: Parameters, evidence: Evidence) -> Verdict:
     text = f"{agree} of {len(claim.rows)} rows agree to {claim.decimals} decimals"
     if missing:
         text += f"; the table has {_rows(missing)}, the data {_rows(found)}"
-    return Verdict("fails" if missing or found else "holds", text)
+    return ClaimVerdict("fails" if missing or found else "holds", text)
 
 
 def _rows(rows: Sequence[tuple[float, ...]]) -> str:

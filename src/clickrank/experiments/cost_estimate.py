@@ -1,4 +1,4 @@
-"""Estimate of the running time of experiments, measured on a sample of their models."""
+"""CostEstimate of the running time of experiments, measured on a sample of their models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.table import Table
 from clickrank._core.arrays import Ints
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import MissingData
-from clickrank.experiments.figure_models import Instance, drawing
+from clickrank.experiments.figure_models import ModelInstance, drawing
 from clickrank.experiments.figure_spec import Experiment, Scale
 from clickrank.experiments.judged_queries import instance, load_test_queries
 from clickrank.experiments.model_sources import Judged
@@ -48,7 +48,7 @@ class Cost(NamedTuple):
         return self.rounds * self.microseconds / 3.6e9
 
 
-class Estimate(NamedTuple):
+class CostEstimate(NamedTuple):
     """The costs of all curves, and notes on how they were measured."""
 
     costs: list[Cost]
@@ -86,7 +86,7 @@ def _duration(hours: float) -> str:
     return f"{60 * hours:.1f} minutes" if hours >= 0.01 else f"{3600 * hours:.1f} seconds"
 
 
-def estimate(experiments: Sequence[Experiment], scale: str | Scale, out: Path) -> Estimate:
+def estimate(experiments: Sequence[Experiment], scale: str | Scale, out: Path) -> CostEstimate:
     """Time every curve on a few of its models, with one run each on one thread, and extrapolate.
 
     For judged queries no ranker is trained: random scores similar to those of rankers are used, and
@@ -119,10 +119,10 @@ def estimate(experiments: Sequence[Experiment], scale: str | Scale, out: Path) -
             notes.append(f"{experiment.name} is skipped: {error}")
             continue
         costs += [_cost(experiment, parts) for parts in planned.values()]
-    return Estimate(costs, notes)
+    return CostEstimate(costs, notes)
 
 
-def _judged_sample(judged: Judged, seed: int) -> tuple[dict[str, Instance], int]:
+def _judged_sample(judged: Judged, seed: int) -> tuple[dict[str, ModelInstance], int]:
     """Return a few queries, and the number of all queries."""
     rng = drawing(seed, "made-up queries")
     if not judged.path:
@@ -132,7 +132,9 @@ def _judged_sample(judged: Judged, seed: int) -> tuple[dict[str, Instance], int]
     return {str(qid): made_up_scores(judged, test[qid].grades, rng) for qid in some}, len(test)
 
 
-def like_mslr(judged: Judged, rng: np.random.Generator, n: int = SAMPLE) -> dict[str, Instance]:
+def like_mslr(
+    judged: Judged, rng: np.random.Generator, n: int = SAMPLE
+) -> dict[str, ModelInstance]:
     """Return random queries that are similar to those of MSLR-WEB30K."""
     found = {}
     for i in range(n):
@@ -141,7 +143,7 @@ def like_mslr(judged: Judged, rng: np.random.Generator, n: int = SAMPLE) -> dict
     return found
 
 
-def made_up_scores(judged: Judged, grades: Ints, rng: np.random.Generator) -> Instance:
+def made_up_scores(judged: Judged, grades: Ints, rng: np.random.Generator) -> ModelInstance:
     """Return a query with random scores that are correct up to noise."""
     # All rankers share an error on a document, and each adds a small one.
     error = rng.normal(0.0, 0.2, size=grades.size)

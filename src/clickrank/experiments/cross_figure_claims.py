@@ -7,11 +7,13 @@ from collections import Counter
 from clickrank.experiments.claim_kinds import AnyClaim, PanelRatio, Panels
 from clickrank.experiments.claims import judge
 from clickrank.experiments.figure_spec import Experiment
-from clickrank.experiments.runner import Outcome
-from clickrank.experiments.verdicts import Decision, Verdict
+from clickrank.experiments.runner import ExperimentOutcome
+from clickrank.experiments.verdicts import ClaimVerdict, Decision
 
 
-def judged_across(outcomes: list[Outcome], known: list[Experiment]) -> list[Outcome]:
+def judged_across(
+    outcomes: list[ExperimentOutcome], known: list[Experiment]
+) -> list[ExperimentOutcome]:
     """Return the outcomes with the verdicts that depend on other figures of the same paper.
 
     A claim on the number of panels in which something holds counts the verdicts on the panels,
@@ -28,7 +30,9 @@ def judged_across(outcomes: list[Outcome], known: list[Experiment]) -> list[Outc
     return found
 
 
-def _with_elsewhere(outcome: Outcome, outcomes: list[Outcome]) -> Outcome:
+def _with_elsewhere(
+    outcome: ExperimentOutcome, outcomes: list[ExperimentOutcome]
+) -> ExperimentOutcome:
     if not any(isinstance(claim, PanelRatio) for claim, _ in outcome.verdicts):
         return outcome
     paper = outcome.experiment.paper_id
@@ -43,11 +47,11 @@ def _with_elsewhere(outcome: Outcome, outcomes: list[Outcome]) -> Outcome:
 def _counted(
     claim: AnyClaim,
     panels: Panels,
-    here: Verdict,
-    outcome: Outcome,
-    outcomes: list[Outcome],
+    here: ClaimVerdict,
+    outcome: ExperimentOutcome,
+    outcomes: list[ExperimentOutcome],
     known: list[Experiment],
-) -> Verdict:
+) -> ClaimVerdict:
     """Return the verdict on the number of panels in which a claim holds."""
     paper = outcome.experiment.paper_id
     count = sum(
@@ -78,4 +82,4 @@ def _counted(
         f"here: {here.outcome}, {here.measured}; of {count} panels it holds in {totals['holds']} "
         f"and is undecided in {open_ones}; required: {asked}"
     )
-    return Verdict(decision, text, any(v.so_far for v in verdicts) or len(verdicts) < count)
+    return ClaimVerdict(decision, text, any(v.so_far for v in verdicts) or len(verdicts) < count)

@@ -67,7 +67,7 @@ def load_model(path: Path) -> ClickModel:
     return build_model(table.pop("model"), table)
 
 
-class Instance(NamedTuple):
+class ModelInstance(NamedTuple):
     """A click model, and what policies may be given about its items."""
 
     model: ClickModel
@@ -102,7 +102,7 @@ def drawing(seed: int, what: str, i: int = 0, j: int = 0) -> np.random.Generator
 DRAWINGS = ("prior", "attraction", "features", "users", "made-up queries")
 
 
-def draw_instances(drawn: Drawn, seed: int) -> dict[str, Instance]:
+def draw_instances(drawn: Drawn, seed: int) -> dict[str, ModelInstance]:
     """Draw the priors, and the models from each, by label.
 
     Each has its own random numbers, which are the same for every kind of click model.
@@ -115,7 +115,7 @@ def draw_instances(drawn: Drawn, seed: int) -> dict[str, Instance]:
 
 
 @functools.lru_cache(maxsize=64)  # needed for the plan, and again for the report
-def _drawn(encoded: bytes, seed: int) -> dict[str, Instance]:
+def _drawn(encoded: bytes, seed: int) -> dict[str, ModelInstance]:
     drawn = msgspec.json.decode(encoded, type=Drawn)
     found = {}
     for i in range(drawn.priors):
@@ -123,11 +123,11 @@ def _drawn(encoded: bytes, seed: int) -> dict[str, Instance]:
         for j in range(drawn.draws):
             attraction = prior.sample(drawn.items, drawing(seed, "attraction", i, j))
             model = build_model(drawn.name, {"attraction": attraction, **drawn.parameters})
-            found[f"{i}-{j}"] = Instance(model, prior)
+            found[f"{i}-{j}"] = ModelInstance(model, prior)
     return found
 
 
-def draw_linear(linear: Linear, seed: int) -> dict[str, Instance]:
+def draw_linear(linear: Linear, seed: int) -> dict[str, ModelInstance]:
     """Draw items and weights, by label; each model has its own random numbers.
 
     >>> linear = Linear(name="dctr", items=9, features=3, parameters={"n_positions": 2}, draws=2)
@@ -140,13 +140,13 @@ def draw_linear(linear: Linear, seed: int) -> dict[str, Instance]:
         if linear.orthogonal:
             attraction = LinearAttraction(np.eye(linear.items), rng.random(linear.items))
             parameters = {"attraction": attraction, **linear.parameters}
-            found[str(i)] = Instance(build_model(linear.name, parameters))
+            found[str(i)] = ModelInstance(build_model(linear.name, parameters))
             continue
         vectors = rng.standard_normal((linear.items, linear.features - 1))
         weights = rng.standard_normal(linear.features - 1)
         attraction = LinearAttraction.normalised(vectors, weights)
         parameters = {"attraction": attraction, **linear.parameters}
-        found[str(i)] = Instance(build_model(linear.name, parameters))
+        found[str(i)] = ModelInstance(build_model(linear.name, parameters))
     return found
 
 

@@ -2,7 +2,7 @@
 
 papers/<paper>/<figure>.toml     models, policies, horizon and runs of one figure (`Figure`)
 papers/<paper>/expected.toml     the paper and its claims about the figures (`Expected`)
-papers/<paper>/settings.toml     click models shared by panels of several figures (`Setting`)
+papers/<paper>/settings.toml     click models shared by panels of several figures (`PanelSetting`)
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Grid(Spec, frozen=True, kw_only=True):
         return f"{self.name} {self.x.parameter}={x:g} {self.y.parameter}={y:g}"
 
 
-class Setting(Spec, frozen=True, kw_only=True):
+class PanelSetting(Spec, frozen=True, kw_only=True):
     """What the policies of a panel are played on, with a title; see `Figure`."""
 
     title: str
@@ -158,7 +158,7 @@ class Panel(Spec, frozen=True, kw_only=True):
     suffix
         The suffix that makes the panel's name from the figure's.
     setting
-        The name of a `Setting`.
+        The name of a `PanelSetting`.
     settings
         Additional or different parameters of policies in this panel, by curve.
     scale
@@ -287,13 +287,13 @@ class Figure(Spec, frozen=True, kw_only=True):
         thin = 1 if scale is None else scale.thin
         return [*self.policies, *(self.grid.policies(thin) if self.grid else [])]
 
-    def split(self, settings: dict[str, Setting]) -> dict[str, Figure]:
+    def split(self, settings: dict[str, PanelSetting]) -> dict[str, Figure]:
         """Return the panels as figures, by suffix; a figure without panels has the suffix ""."""
         if not self.panels:
             return {"": self}
         return {panel.suffix: self._panel(panel, settings) for panel in self.panels}
 
-    def _panel(self, panel: Panel, settings: dict[str, Setting]) -> Figure:
+    def _panel(self, panel: Panel, settings: dict[str, PanelSetting]) -> Figure:
         if panel.setting not in settings:
             raise ValueError(f"setting {panel.setting!r} must be one of {', '.join(settings)}")
         place = settings[panel.setting]

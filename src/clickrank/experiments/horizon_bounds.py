@@ -12,7 +12,7 @@ from clickrank.bounds import (
 )
 from clickrank.clickmodels import DCM, DCTR, Cascade, ClickModel
 from clickrank.errors import DoesNotApply
-from clickrank.experiments.figure_models import Instance
+from clickrank.experiments.figure_models import ModelInstance
 from clickrank.experiments.figure_spec import AtPoint, PolicySpec, Scale
 from clickrank.experiments.model_sources import Linear
 from clickrank.experiments.simulation_plan import last_round
@@ -20,7 +20,7 @@ from clickrank.stats.beta_prior import Beta
 
 
 def upper_bounds(
-    players: list[tuple[PolicySpec, dict[str, Instance]]], scale: Scale
+    players: list[tuple[PolicySpec, dict[str, ModelInstance]]], scale: Scale
 ) -> dict[str, float]:
     """Return the bound on the regret of each curve at the horizon, averaged over its priors."""
     found = {}

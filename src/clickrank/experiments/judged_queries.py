@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import MissingData, invalid
-from clickrank.experiments.figure_models import Instance, build_model
+from clickrank.experiments.figure_models import ModelInstance, build_model
 from clickrank.experiments.model_sources import Judged
 from clickrank.priors import (
     JudgedQueries,
@@ -33,13 +33,13 @@ from clickrank.priors import (
 from clickrank.priors.ranker_prior import ranker_description, require_rankers
 
 
-def judged_instances(judged: Judged, seed: int, cache: Path) -> dict[str, Instance]:
+def judged_instances(judged: Judged, seed: int, cache: Path) -> dict[str, ModelInstance]:
     """Return the test queries by number; the scores of the rankers are saved in a folder."""
     return cached_instances(msgspec.json.encode(judged), seed, cache)
 
 
 @functools.lru_cache(maxsize=2)  # needed for the plan, and again for the report
-def cached_instances(encoded: bytes, seed: int, cache: Path) -> dict[str, Instance]:
+def cached_instances(encoded: bytes, seed: int, cache: Path) -> dict[str, ModelInstance]:
     """Return the test queries of an encoded `Judged`, which can be the key of a cache."""
     judged = msgspec.json.decode(encoded, type=Judged)
     train, test = load_queries(judged.path)
@@ -52,7 +52,9 @@ def cached_instances(encoded: bytes, seed: int, cache: Path) -> dict[str, Instan
     return found
 
 
-def instance(judged: Judged, grades: Ints, scores: Floats, votes: float | None = None) -> Instance:
+def instance(
+    judged: Judged, grades: Ints, scores: Floats, votes: float | None = None
+) -> ModelInstance:
     """Return one query: the click model from its grades, and the priors from its scores.
 
     ``votes`` is the number of views that the tempered prior counts for; by default it is estimated
@@ -69,7 +71,7 @@ def instance(judged: Judged, grades: Ints, scores: Floats, votes: float | None =
     if judged.name == "dcm":
         parameters = {"attraction": attraction, "satisfaction": [judged.satisfaction] * n_positions}
     temper: Any = "auto" if votes is None else votes / scores.shape[0]
-    return Instance(
+    return ModelInstance(
         build_model(judged.name, parameters),
         from_scores(scores),
         scores,
@@ -95,7 +97,7 @@ def ndcg(grades: Ints, scores: Floats, n_positions: int) -> float:
     return shown / best if best > 0.0 else math.nan
 
 
-def rankers_quality(instances: Mapping[str, Instance]) -> str:
+def rankers_quality(instances: Mapping[str, ModelInstance]) -> str:
     """Return a sentence on how well the offline rankers rank the test queries."""
     alone, together, chance = [], [], []
     rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import numpy as np
 from clickrank._core.arrays import Floats
 from clickrank.clickmodels import LinearAttraction
 from clickrank.errors import InvalidValue, MissingData, invalid
-from clickrank.experiments.figure_models import Instance, build_model, drawing
+from clickrank.experiments.figure_models import ModelInstance, build_model, drawing
 from clickrank.experiments.model_sources import MovieLens
 
 #: Folders that are searched for the ratings if none is given.
@@ -22,14 +22,14 @@ NOWHERE = (
 )
 
 
-def movie_instances(source: MovieLens, seed: int) -> dict[str, Instance]:
+def movie_instances(source: MovieLens, seed: int) -> dict[str, ModelInstance]:
     """Split the users several times, and return the click model of each split, by label."""
     # The folder depends on the current directory, so it is searched for each time.
     return cached_instances(msgspec.json.encode(source), seed, _folder(source.path).resolve())
 
 
 @functools.lru_cache(maxsize=2)  # needed for the plan, and again for the report
-def cached_instances(encoded: bytes, seed: int, folder: Path) -> dict[str, Instance]:
+def cached_instances(encoded: bytes, seed: int, folder: Path) -> dict[str, ModelInstance]:
     """Return the models of an encoded `MovieLens`, which can be the key of a cache."""
     source = msgspec.json.decode(encoded, type=MovieLens)
     ratings = most_rated(folder / "ratings.csv", source)
@@ -39,7 +39,7 @@ def cached_instances(encoded: bytes, seed: int, folder: Path) -> dict[str, Insta
         describing, rating = np.split(ratings[order], [source.describing])
         attraction = movie_attraction(describing, rating, source.features)
         parameters = {"attraction": attraction, **source.parameters}
-        found[str(i)] = Instance(build_model(source.name, parameters))
+        found[str(i)] = ModelInstance(build_model(source.name, parameters))
     return found
 
 

@@ -24,7 +24,7 @@ from clickrank.experiments.claim_kinds import (
     TimeRatio,
     curves_of,
 )
-from clickrank.experiments.figure_spec import Expected, Experiment, Figure, Setting
+from clickrank.experiments.figure_spec import Expected, Experiment, Figure, PanelSetting
 
 PAPERS = Path(__file__).parent / "papers"
 DATA = Path(__file__).parent / "data"
@@ -57,7 +57,7 @@ def list_experiments(root: Path = PAPERS) -> list[Experiment]:
 def _of_paper(folder: Path) -> list[Experiment]:
     expected = read(folder / EXPECTED, Expected)
     shared = folder / SETTINGS
-    settings = read(shared, dict[str, Setting]) if shared.exists() else {}
+    settings = read(shared, dict[str, PanelSetting]) if shared.exists() else {}
     files = (p for p in folder.glob("*.toml") if p.name not in (EXPECTED, SETTINGS))
     figures: dict[str, tuple[str, Figure]] = {}  # by id, with the name of their file
     for path in sorted(files, key=lambda p: p.stem):

@@ -9,13 +9,14 @@ from typing import NamedTuple
 from rich.table import Table
 
 from clickrank._core.extras import require
+from clickrank._core.progress import Say
 from clickrank.errors import MissingData, MissingExtra, invalid
 from clickrank.experiments.cross_figure_claims import judged_across
 from clickrank.experiments.figure_spec import Experiment, Figure, Scale
 from clickrank.experiments.paper_files import list_experiments, select
 from clickrank.experiments.reproduction_report import claim_facts, write_report
-from clickrank.experiments.runner import CellRuns, Outcome, collect, missing_runs, run
-from clickrank.experiments.simulation_plan import AnyCell, Say, cells, folder_of, pair
+from clickrank.experiments.runner import CellRuns, ExperimentOutcome, collect, missing_runs, run
+from clickrank.experiments.simulation_plan import AnyCell, cells, folder_of, pair
 from clickrank.experiments.user_datasets import remember, remembered, with_data
 from clickrank.simulation.background_compilation import compiling_in_background
 
@@ -25,7 +26,7 @@ BADGES = {"holds": "green", "fails": "red", "undecided": "yellow", "history": "b
 class Reproduction(NamedTuple):
     """Result of `reproduce`: one outcome per experiment, and the path of the report."""
 
-    outcomes: list[Outcome]
+    outcomes: list[ExperimentOutcome]
     report: Path
     interrupted: bool
 
@@ -127,12 +128,14 @@ def _in_report(
                 yield one
 
 
-def _judged_by_data(outcomes: list[Outcome], known: list[Experiment]) -> list[Outcome]:
+def _judged_by_data(
+    outcomes: list[ExperimentOutcome], known: list[Experiment]
+) -> list[ExperimentOutcome]:
     """Judge claims that involve several figures, separately for each data set.
 
     Figures that were not run on a data set are taken from the results without data.
     """
-    found: dict[str, Outcome] = {}
+    found: dict[str, ExperimentOutcome] = {}
     for data in dict.fromkeys(o.experiment.data for o in outcomes):
         replaced = {o.experiment.name for o in outcomes if data and o.experiment.data == data}
         group = [

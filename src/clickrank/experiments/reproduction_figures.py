@@ -7,7 +7,7 @@ import numpy as np
 from clickrank.experiments.bound_lines import reference_lines
 from clickrank.experiments.figure_spec import Grid
 from clickrank.experiments.model_sources import Sweep
-from clickrank.experiments.runner import Outcome
+from clickrank.experiments.runner import ExperimentOutcome
 from clickrank.plots import (
     Curve,
     Reference,
@@ -20,7 +20,7 @@ from clickrank.reports.html_pages import Drawing, drawing_of
 from clickrank.simulation import Comparison
 
 
-def main_drawing(outcome: Outcome) -> tuple[Drawing | None, list[str]]:
+def main_drawing(outcome: ExperimentOutcome) -> tuple[Drawing | None, list[str]]:
     """Return the drawing of an experiment, and notes on bounds that are left out of it.
 
     There is none without results, and none of an experiment that measures computation time.
@@ -35,7 +35,7 @@ def main_drawing(outcome: Outcome) -> tuple[Drawing | None, list[str]]:
     return (None, []) if figure.timed else _regret(outcome)
 
 
-def spread_drawing(outcome: Outcome) -> Drawing | None:
+def spread_drawing(outcome: ExperimentOutcome) -> Drawing | None:
     """Return the drawing of how the regret at the horizon varies over runs, if it is wanted."""
     if not outcome.results or not outcome.experiment.figure.survival:
         return None
@@ -44,7 +44,7 @@ def spread_drawing(outcome: Outcome) -> Drawing | None:
     return drawing_of(survival_figure(samples), f"{outcome.experiment.place}/tail", label)
 
 
-def _regret(outcome: Outcome) -> tuple[Drawing, list[str]]:
+def _regret(outcome: ExperimentOutcome) -> tuple[Drawing, list[str]]:
     curves = Comparison(outcome.results).curves()
     spec = outcome.experiment.figure
     x = curves[0].x.astype(np.float64)
@@ -64,7 +64,7 @@ def _regret(outcome: Outcome) -> tuple[Drawing, list[str]]:
     return drawing_of(figure, f"{outcome.experiment.place}/regret", label), notes
 
 
-def _sweep(outcome: Outcome, sweep: Sweep) -> Drawing | None:
+def _sweep(outcome: ExperimentOutcome, sweep: Sweep) -> Drawing | None:
     """Draw the regret at the horizon along the axis, with the upper bound."""
     curves: list[Curve] = []
     bounds: list[Reference] = []
@@ -92,7 +92,7 @@ def _sweep(outcome: Outcome, sweep: Sweep) -> Drawing | None:
     return drawing_of(figure, f"{outcome.experiment.place}/sweep", label)
 
 
-def _grid(outcome: Outcome, grid: Grid) -> Drawing | None:
+def _grid(outcome: ExperimentOutcome, grid: Grid) -> Drawing | None:
     thin = outcome.scale.thin
     x, y = grid.x.values[::thin], grid.y.values[::thin]
     means = np.full((len(y), len(x)), np.nan)

@@ -17,9 +17,9 @@ from clickrank.experiments.claim_kinds import AnyClaim, Windowed
 from clickrank.experiments.claims import rounds_of
 from clickrank.experiments.figure_spec import KnownPrior, PolicySpec
 from clickrank.experiments.reproduction_figures import main_drawing, spread_drawing
-from clickrank.experiments.runner import Outcome
+from clickrank.experiments.runner import ExperimentOutcome
 from clickrank.experiments.tolerance_windows import WINDOWS
-from clickrank.experiments.verdicts import Verdict
+from clickrank.experiments.verdicts import ClaimVerdict
 from clickrank.reports.html_pages import Drawing, render_page, versions, write_page
 from clickrank.reports.text_tables import TextTable
 from clickrank.simulation import Comparison
@@ -40,16 +40,16 @@ class ReportSection(NamedTuple):
     drawing_notes: list[str]
     results: TextTable | None
     spread: Drawing | None
-    verdicts: list[tuple[AnyClaim, Verdict]]
+    verdicts: list[tuple[AnyClaim, ClaimVerdict]]
     differences: Sequence[str]
     facts: dict[str, str]
 
-    def counts(self) -> list[tuple[Verdict, int]]:
+    def counts(self) -> list[tuple[ClaimVerdict, int]]:
         """Return how often each verdict was reached; those "so far" are counted separately."""
         return count_verdicts([verdict for _, verdict in self.verdicts])
 
 
-def write_report(out: Path, outcomes: list[Outcome], scale: str) -> Path:
+def write_report(out: Path, outcomes: list[ExperimentOutcome], scale: str) -> Path:
     """Write ``index.html`` and ``claims.json`` into a folder; return the page's path."""
     path = write_page(out / "index.html", report_page(outcomes, scale, out))
     facts = msgspec.json.format(msgspec.json.encode(claim_facts(outcomes)), indent=2)
@@ -57,7 +57,7 @@ def write_report(out: Path, outcomes: list[Outcome], scale: str) -> Path:
     return path
 
 
-def claim_facts(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
+def claim_facts(outcomes: Iterable[ExperimentOutcome]) -> list[dict[str, object]]:
     """Return each claim with its verdict, for programs: to compare two reports, for example."""
     return [
         {
@@ -81,7 +81,7 @@ def claim_facts(outcomes: Iterable[Outcome]) -> list[dict[str, object]]:
     ]
 
 
-def report_page(outcomes: list[Outcome], scale: str, out: Path) -> str:
+def report_page(outcomes: list[ExperimentOutcome], scale: str, out: Path) -> str:
     """Return the page."""
     return render_page(
         "reproduction.html",
@@ -100,17 +100,19 @@ def _windows() -> TextTable:
     )
 
 
-def count_verdicts(verdicts: Iterable[Verdict]) -> list[tuple[Verdict, int]]:
+def count_verdicts(verdicts: Iterable[ClaimVerdict]) -> list[tuple[ClaimVerdict, int]]:
     """Return how often each verdict was reached, those "so far" last.
 
-    >>> count_verdicts([Verdict("fails", "1"), Verdict("holds", "2"), Verdict("fails", "3")])
-    [(Verdict(outcome='holds', ...), 1), (Verdict(outcome='fails', ...), 2)]
+    >>> count_verdicts(
+    ...     [ClaimVerdict("fails", "1"), ClaimVerdict("holds", "2"), ClaimVerdict("fails", "3")]
+    ... )
+    [(ClaimVerdict(outcome='holds', ...), 1), (ClaimVerdict(outcome='fails', ...), 2)]
     """
     counts = Counter(verdict._replace(measured="") for verdict in verdicts)
     return sorted(counts.items(), key=lambda it: (it[0].so_far, _OUTCOMES.index(it[0].outcome)))
 
 
-def _section(outcome: Outcome, scale: str, out: Path) -> ReportSection:
+def _section(outcome: ExperimentOutcome, scale: str, out: Path) -> ReportSection:
     experiment, figure = outcome.experiment, outcome.experiment.figure
     drawing, notes = main_drawing(outcome)
     return ReportSection(
@@ -129,7 +131,7 @@ def _section(outcome: Outcome, scale: str, out: Path) -> ReportSection:
     )
 
 
-def _sources(outcome: Outcome) -> list[str]:
+def _sources(outcome: ExperimentOutcome) -> list[str]:
     """Return where the experiment comes from, and what it was played on if that is data."""
     experiment, figure, paper = (
         outcome.experiment,
@@ -146,7 +148,7 @@ def _sources(outcome: Outcome) -> list[str]:
     return [*found, *outcome.notes]
 
 
-def _facts(outcome: Outcome, scale: str, out: Path) -> dict[str, str]:
+def _facts(outcome: ExperimentOutcome, scale: str, out: Path) -> dict[str, str]:
     """Return how the results were made."""
     experiment, figure = outcome.experiment, outcome.experiment.figure
     command = ["clickrank", "reproduce", experiment.name, "--scale", scale, "--out", str(out)]
@@ -172,7 +174,7 @@ def _given(spec: PolicySpec) -> str:
     return " and ".join(given)
 
 
-def _amount(outcome: Outcome) -> str:
+def _amount(outcome: ExperimentOutcome) -> str:
     scale, figure = outcome.scale, outcome.experiment.figure
     runs = f"{scale.runs:,} runs of {scale.horizon:,} rounds"
     if scale.runs == 1:
@@ -185,7 +187,7 @@ def _amount(outcome: Outcome) -> str:
     return runs
 
 
-def _described(outcome: Outcome) -> Iterable[str]:
+def _described(outcome: ExperimentOutcome) -> Iterable[str]:
     figure = outcome.experiment.figure
     if figure.many:
         places = (figure.drawn, figure.linear, figure.judged, figure.movielens)
@@ -197,7 +199,7 @@ def _described(outcome: Outcome) -> Iterable[str]:
         yield " ".join(part for part in (label, repr(model), listed) if part)
 
 
-def _results(outcome: Outcome) -> TextTable:
+def _results(outcome: ExperimentOutcome) -> TextTable:
     known = {p.curve: p for p in outcome.experiment.figure.curves()}
     timed = any(policy.milliseconds is not None for policy in known.values())
     heads = ["policy", "mean", "95 % interval", "median", "5 %", "95 %", "runs", "µs per round"]

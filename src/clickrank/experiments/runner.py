@@ -13,30 +13,31 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clickrank._core.progress import Say
 from clickrank.bounds import pbm_lower_bound
 from clickrank.clickmodels import PBM
 from clickrank.errors import ClickRankError, MissingData, MissingExtra
 from clickrank.experiments.claim_evidence import Evidence
 from clickrank.experiments.claim_kinds import AnyClaim
 from clickrank.experiments.claims import judge
-from clickrank.experiments.figure_models import Instance
+from clickrank.experiments.figure_models import ModelInstance
 from clickrank.experiments.figure_spec import Experiment, Figure, Scale
 from clickrank.experiments.horizon_bounds import upper_bounds
 from clickrank.experiments.judged_queries import rankers_quality
 from clickrank.experiments.kdd_queries import fitted_queries, log_notes
-from clickrank.experiments.simulation_plan import AnyCell, Cell, ManyCell, Say, cells, played_on
-from clickrank.experiments.verdicts import Verdict
+from clickrank.experiments.simulation_plan import AnyCell, Cell, ManyCell, cells, played_on
+from clickrank.experiments.verdicts import ClaimVerdict
 from clickrank.simulation import PartialResults, Result, simulate, simulate_many
 from clickrank.simulation.simulation_result import load_results, save_results
 
 
-class Outcome(NamedTuple):
+class ExperimentOutcome(NamedTuple):
     """The results of an experiment so far, and the verdicts on its claims."""
 
     experiment: Experiment
     scale: Scale
     evidence: Evidence
-    verdicts: list[tuple[AnyClaim, Verdict]]
+    verdicts: list[tuple[AnyClaim, ClaimVerdict]]
     notes: tuple[str, ...] = ()  # sentences that the report shows above the figure
 
     @property
@@ -142,7 +143,7 @@ def load_cell(cell: AnyCell, say: Say) -> Result | None:
     return result
 
 
-def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Outcome:
+def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> ExperimentOutcome:
     """Read the saved results of an experiment, and judge its claims."""
     results: dict[str, Result] = {}
     for curve, parts in cells(experiment, scale, out).items():
@@ -170,10 +171,10 @@ def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Outcom
     )
     verdicts = [(claim, judge(claim, evidence)) for claim in experiment.claims]
     notes = _notes(figure, players[0][1])
-    return Outcome(experiment, scale, evidence, verdicts, tuple(filter(None, notes)))
+    return ExperimentOutcome(experiment, scale, evidence, verdicts, tuple(filter(None, notes)))
 
 
-def _notes(figure: Figure, instances: dict[str, Instance]) -> list[str]:
+def _notes(figure: Figure, instances: dict[str, ModelInstance]) -> list[str]:
     """Return sentences on the data that a figure is played on."""
     if figure.judged is not None:
         return [rankers_quality(instances)]

@@ -8,7 +8,6 @@ the results. A *curve* consists of all cells of one policy.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +19,12 @@ from clickrank._core.arrays import Ints
 from clickrank._core.rng import generator
 from clickrank.clickmodels import ClickModel
 from clickrank.clickmodels.click_model import source_of as model_source
-from clickrank.experiments.figure_models import Instance, draw_instances, draw_linear, models_of
+from clickrank.experiments.figure_models import (
+    ModelInstance,
+    draw_instances,
+    draw_linear,
+    models_of,
+)
 from clickrank.experiments.figure_spec import (
     AtPoint,
     Experiment,
@@ -36,8 +40,6 @@ from clickrank.policies.contract import source_of as policy_source
 from clickrank.simulation.many_results import Key
 from clickrank.simulation.simulate_runs import check_applies, recording_rounds
 from clickrank.stats.beta_prior import Beta
-
-Say = Callable[[str], None]
 
 
 class Cell(NamedTuple):
@@ -117,10 +119,10 @@ def cells(experiment: Experiment, scale: Scale, out: Path) -> dict[str, list[Any
 
 def played_on(
     experiment: Experiment, scale: Scale, out: Path
-) -> list[tuple[PolicySpec, dict[str, Instance]]]:
+) -> list[tuple[PolicySpec, dict[str, ModelInstance]]]:
     """Return the policies of a figure, each with the models it is played on, by label."""
     figure = experiment.figure
-    shared: dict[str, Instance] = {}
+    shared: dict[str, ModelInstance] = {}
     if kind_of(figure) is not None:
         shared = data_instances(figure, folder_of(experiment, out).parent)
     elif figure.linear is not None and figure.sweep is None:
@@ -128,7 +130,7 @@ def played_on(
     elif figure.drawn is not None and figure.sweep is None:
         shared = draw_instances(figure.drawn, figure.seed)
     elif figure.drawn is None and figure.linear is None:
-        shared = {label: Instance(model) for label, model in models_of(figure).items()}
+        shared = {label: ModelInstance(model) for label, model in models_of(figure).items()}
     found = []
     for spec in figure.curves(scale):
         instances = _drawn_at(spec, figure.seed) if isinstance(spec, AtPoint) else shared
@@ -136,7 +138,7 @@ def played_on(
     return found
 
 
-def _drawn_at(spec: AtPoint, seed: int) -> dict[str, Instance]:
+def _drawn_at(spec: AtPoint, seed: int) -> dict[str, ModelInstance]:
     if isinstance(spec.source, Linear):
         return draw_linear(spec.source, seed)
     return draw_instances(spec.source, seed)
@@ -161,7 +163,7 @@ def _cell(
     figure: Figure,
     folder: Path,
 ) -> Cell:
-    made = _policy(spec, Instance(model), scale)
+    made = _policy(spec, ModelInstance(model), scale)
     check_applies(made, model, allow_mismatch=spec.mismatch)
     checkpoints = _checkpoints(spec, scale, figure)
     facts = {
@@ -184,7 +186,11 @@ def _cell(
 
 
 def many_cell(
-    spec: PolicySpec, instances: dict[str, Instance], scale: Scale, figure: Figure, folder: Path
+    spec: PolicySpec,
+    instances: dict[str, ModelInstance],
+    scale: Scale,
+    figure: Figure,
+    folder: Path,
 ) -> ManyCell:
     """Return the cell of a policy on many models."""
     policies: dict[Key, Policy] = {k: _policy(spec, it, scale) for k, it in instances.items()}
@@ -214,7 +220,7 @@ def many_cell(
     )  # fmt: skip
 
 
-def _policy(spec: PolicySpec, instance: Instance, scale: Scale) -> Policy:
+def _policy(spec: PolicySpec, instance: ModelInstance, scale: Scale) -> Policy:
     """Make a policy with what it is given: a prior, scores of items, and the horizon."""
     given: dict[str, Any] = {}
     if isinstance(spec.knows, KnownPrior):

@@ -8,7 +8,7 @@ import math
 from clickrank.experiments.claim_evidence import Evidence, paired
 from clickrank.experiments.claim_kinds import BoundFollows, BoundRatio, Falls, Level
 from clickrank.experiments.verdicts import (
-    Verdict,
+    ClaimVerdict,
     allowed_text,
     inside,
     interval_text,
@@ -18,7 +18,7 @@ from clickrank.experiments.verdicts import (
 from clickrank.stats.intervals import MeanInterval, mean_interval, ratio_interval
 
 
-def falls(claim: Falls, evidence: Evidence) -> Verdict:
+def falls(claim: Falls, evidence: Evidence) -> ClaimVerdict:
     """Compare each point of a sweep with the next, by the ratio of their means."""
     outcomes, texts = [], []
     for policy in claim.policies:
@@ -26,7 +26,9 @@ def falls(claim: Falls, evidence: Evidence) -> Verdict:
         level = shared_level(len(claim.policies) * (len(curves) - 1))
         means = [evidence.final(curve).mean() for curve in curves]
         if min(means) <= 0:
-            return Verdict("undecided", f"{policy}: {min(means):g} is not a regret to compare with")
+            return ClaimVerdict(
+                "undecided", f"{policy}: {min(means):g} is not a regret to compare with"
+            )
         steps = [_step(evidence, a, b, level) for a, b in itertools.pairwise(curves)]
         outcomes += [inside(step, 0.0, 1.0) for step in steps]
         listed = ", ".join(f"{mean:,.2f}" for mean in means)
@@ -34,27 +36,29 @@ def falls(claim: Falls, evidence: Evidence) -> Verdict:
         texts.append(
             f"{policy}: {listed}; the largest ratio of neighbours {interval_text(largest, 2)}"
         )
-    return Verdict(worst_of(outcomes), "; ".join(texts))
+    return ClaimVerdict(worst_of(outcomes), "; ".join(texts))
 
 
-def level(claim: Level, evidence: Evidence) -> Verdict:
+def level(claim: Level, evidence: Evidence) -> ClaimVerdict:
     """Compare each point of a sweep with the first, by the ratio of their means."""
     outcomes, texts = [], []
     for policy in claim.policies:
         first, *others = evidence.along(policy)
         means = [evidence.final(curve).mean() for curve in (first, *others)]
         if min(means) <= 0:
-            return Verdict("undecided", f"{policy}: {min(means):g} is not a regret to compare with")
+            return ClaimVerdict(
+                "undecided", f"{policy}: {min(means):g} is not a regret to compare with"
+            )
         confidence = shared_level(len(claim.policies) * len(others))
         ratios = [_step(evidence, first, curve, confidence) for curve in others]
         outcomes += [inside(ratio, *claim.limits) for ratio in ratios]
         listed = ", ".join(f"{mean:,.0f}" for mean in means)
         compared = ", ".join(interval_text(ratio, 2) for ratio in ratios)
         texts.append(f"{policy}: {listed}; divided by the first {compared}")
-    return Verdict(worst_of(outcomes), f"{'; '.join(texts)}; {allowed_text(claim)}")
+    return ClaimVerdict(worst_of(outcomes), f"{'; '.join(texts)}; {allowed_text(claim)}")
 
 
-def bound_ratio(claim: BoundRatio, evidence: Evidence) -> Verdict:
+def bound_ratio(claim: BoundRatio, evidence: Evidence) -> ClaimVerdict:
     """Compare the upper bound, divided by the mean regret, with the window at every point."""
     outcomes, texts = [], []
     for policy in claim.policies:
@@ -64,10 +68,10 @@ def bound_ratio(claim: BoundRatio, evidence: Evidence) -> Verdict:
         outcomes += [inside(ratio, *claim.limits) for ratio in ratios]
         texts.append(f"{policy}: {', '.join(interval_text(ratio) for ratio in ratios)}")
     text = f"the bound divided by the regret: {'; '.join(texts)}"
-    return Verdict(worst_of(outcomes), f"{text}; {allowed_text(claim)}")
+    return ClaimVerdict(worst_of(outcomes), f"{text}; {allowed_text(claim)}")
 
 
-def bound_follows(claim: BoundFollows, evidence: Evidence) -> Verdict:
+def bound_follows(claim: BoundFollows, evidence: Evidence) -> ClaimVerdict:
     """Compare the upper bound, divided by the mean regret, at both ends of a sweep."""
     outcomes, texts = [], []
     for policy in claim.policies:
@@ -82,7 +86,7 @@ def bound_follows(claim: BoundFollows, evidence: Evidence) -> Verdict:
             f"{evidence.final(last).mean():,.2f}, bound from {evidence.upper[first]:,.1f} to "
             f"{evidence.upper[last]:,.1f}, {interval_text(found, 2)} times as loose"
         )
-    return Verdict(worst_of(outcomes), f"{'; '.join(texts)}; {allowed_text(claim)}")
+    return ClaimVerdict(worst_of(outcomes), f"{'; '.join(texts)}; {allowed_text(claim)}")
 
 
 def _step(evidence: Evidence, a: str, b: str, level: float) -> MeanInterval[float]:

@@ -20,7 +20,7 @@ from clickrank._core.features import Features
 from clickrank.clickmodels import PBM
 from clickrank.errors import ClickRankError, InvalidValue, MissingData, MissingExtra, invalid
 from clickrank.experiments.claim_kinds import Parameters
-from clickrank.experiments.figure_models import Instance, build_model, models_of
+from clickrank.experiments.figure_models import ModelInstance, build_model, models_of
 from clickrank.experiments.figure_spec import Experiment, Figure
 from clickrank.experiments.judged_queries import holds_queries, instance, judged_instances
 from clickrank.experiments.kdd_queries import fitted_queries, holds_log
@@ -100,17 +100,17 @@ def remembered(experiment: Experiment, folder: Path) -> list[Experiment]:
     return found
 
 
-def data_instances(figure: Figure, cache: Path) -> dict[str, Instance]:
+def data_instances(figure: Figure, cache: Path) -> dict[str, ModelInstance]:
     """Return the click models made from a figure's data, or saved ones if the data is missing."""
     if figure.model_set is not None and not figure.model_set.path:  # the shipped file
-        return {label: Instance(model) for label, model in models_of(figure).items()}
+        return {label: ModelInstance(model) for label, model in models_of(figure).items()}
     file = cache / f"data-{_digest(figure)}.npz"
     try:
         if figure.judged is not None:
             found = judged_instances(figure.judged, figure.seed, cache)
         elif figure.model_set is not None:
             queries = fitted_queries(figure.model_set.path)
-            found = {label: Instance(query.model) for label, query in queries.items()}
+            found = {label: ModelInstance(query.model) for label, query in queries.items()}
         else:
             assert figure.movielens is not None
             found = movie_instances(figure.movielens, figure.seed)
@@ -133,7 +133,7 @@ def _digest(figure: Figure) -> str:
     return hashlib.sha256(msgspec.json.encode((facts, figure.seed))).hexdigest()[:12]
 
 
-def _arrays(instances: dict[str, Instance]) -> dict[str, NDArray[Any]]:
+def _arrays(instances: dict[str, ModelInstance]) -> dict[str, NDArray[Any]]:
     """Return the arrays from which the click models and priors can be rebuilt."""
     all_of = list(instances.values())
     arrays: dict[str, NDArray[Any]] = {"n_items": np.array([one.model.n_items for one in all_of])}
@@ -159,7 +159,7 @@ def _is_saved(arrays: dict[str, NDArray[Any]], file: Path) -> bool:
     )
 
 
-def _load(figure: Figure, file: Path) -> dict[str, Instance]:
+def _load(figure: Figure, file: Path) -> dict[str, ModelInstance]:
     facts, arrays = read_file(file)
     ends = np.cumsum(arrays["n_items"])
     parts = [slice(int(e - n), int(e)) for e, n in zip(ends, arrays["n_items"], strict=True)]
@@ -173,12 +173,12 @@ def _load(figure: Figure, file: Path) -> dict[str, Instance]:
     if figure.model_set is not None:
         examined = arrays["examination"]
         for label, rows, examination in zip(facts["labels"], parts, examined, strict=True):
-            found[label] = Instance(PBM(arrays["attraction"][rows], examination))
+            found[label] = ModelInstance(PBM(arrays["attraction"][rows], examination))
         return found
     assert figure.movielens is not None
     for label, rows in zip(facts["labels"], parts, strict=True):
         parameters = {"attraction": arrays["attraction"][rows], **figure.movielens.parameters}
         model = build_model(figure.movielens.name, parameters)
         model.features = Features(arrays["features"][rows])
-        found[label] = Instance(model)
+        found[label] = ModelInstance(model)
     return found

@@ -16,7 +16,7 @@ LEVEL = 0.99
 Decision = Literal["holds", "fails", "undecided"]
 
 
-class Verdict(NamedTuple):
+class ClaimVerdict(NamedTuple):
     """The outcome of a claim, the measured numbers, and whether fewer rounds were simulated.
 
     Claims with the outcome "history" are shown but not judged.
@@ -85,15 +85,17 @@ def _limit(value: float) -> str:
 
 def ratio_within(
     policies: tuple[str, str], claim: Windowed, evidence: Evidence, level: float = LEVEL
-) -> Verdict:
+) -> ClaimVerdict:
     """Compare the ratio of two mean regrets with the claim's window."""
     a, b = paired(evidence.results[policies[0]], evidence.results[policies[1]])
     if a.size < 2 or min(a.mean(), b.mean()) <= 0:
         names = " and ".join(policies)
-        return Verdict("undecided", f"{names}: a ratio needs two paired runs and regret above 0")
+        return ClaimVerdict(
+            "undecided", f"{names}: a ratio needs two paired runs and regret above 0"
+        )
     found = ratio_interval(a, b, level)
     text = (
         f"{' / '.join(policies)}: {mean_text(a)} / {mean_text(b)}, "
         f"ratio {interval_text(found, 2)}, {allowed_text(claim)}"
     )
-    return Verdict(inside(found, *claim.limits), text)
+    return ClaimVerdict(inside(found, *claim.limits), text)

@@ -12,15 +12,15 @@ yandex-pbm.json
     position that was never observed set to 0.5. Attractions above 1 would be cut to 1; the first
     ten queries have none.
 yandex-pbm-observed.json
-    The maximum likelihood on the pairs that were observed (`fit_pbm`).
+    The maximum likelihood on the pairs that were observed (`fit_pbm_by_em`).
 yandex-cascade.json
     Attractions of a cascade from the same counts (`cascade_attraction`).
 
 The last two have the `N_ITEMS` items of a query that were shown most: the others have only a
 handful of impressions.
 
-`fit_pbm` stops when its steps become small, before the maximum is reached. The log-likelihood is
-1.6 below the maximum for query 4605457, whose parameters are far from those of
+`fit_pbm_by_em` stops when its steps become small, before the maximum is reached. The log-likelihood
+is 1.6 below the maximum for query 4605457, whose parameters are far from those of
 `clickrank.fit.fit_pbm`, and less than 0.02 below for the others. The experiments were run on these
 files, so they are kept.
 
@@ -48,14 +48,14 @@ N_ITEMS = 20
 N_POSITIONS = 10
 
 
-class Counts(NamedTuple):
+class QueryCounts(NamedTuple):
     """Displays and clicks of each item of a query at each position: (items, positions)."""
 
     shown: Floats
     clicked: Floats
 
 
-class Fit(NamedTuple):
+class EMFit(NamedTuple):
     """Parameters of the position-based model and their log-likelihood after each step."""
 
     attraction: Floats
@@ -63,7 +63,7 @@ class Fit(NamedTuple):
     log_likelihood: list[float]
 
 
-def read_counts(path: Path, queries: list[str]) -> dict[str, Counts]:
+def read_counts(path: Path, queries: list[str]) -> dict[str, QueryCounts]:
     """Read the counts of some queries, for the items shown most, in decreasing order.
 
     Rows with more clicks than impressions, where people clicked twice, count one click per
@@ -81,7 +81,7 @@ def read_counts(path: Path, queries: list[str]) -> dict[str, Counts]:
     for query, items in found.items():
         most = sorted(items.values(), key=lambda cells: -cells[0].sum())[:N_ITEMS]
         shown, clicked = np.array(most).swapaxes(0, 1)
-        counts[query] = Counts(shown, clicked)
+        counts[query] = QueryCounts(shown, clicked)
     return counts
 
 
@@ -120,7 +120,7 @@ def published_parameters() -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def fit_pbm(counts: Counts, steps: int = 200_000, tolerance: float = 1e-11) -> Fit:
+def fit_pbm_by_em(counts: QueryCounts, steps: int = 200_000, tolerance: float = 1e-11) -> EMFit:
     """Fit the position-based model to the observed cells by expectation maximisation.
 
     Cell (i, l) holds clicked[i, l] successes of shown[i, l] trials of probability
@@ -129,7 +129,7 @@ def fit_pbm(counts: Counts, steps: int = 200_000, tolerance: float = 1e-11) -> F
     published parameters.
 
     >>> exact = np.outer([0.8, 0.4, 0.2], [1.0, 0.5])
-    >>> fit = fit_pbm(Counts(np.full((3, 2), 1e3), 1e3 * exact))
+    >>> fit = fit_pbm_by_em(QueryCounts(np.full((3, 2), 1e3), 1e3 * exact))
     >>> fit.attraction.round(3), fit.examination.round(3)
     (array([0.8, 0.4, 0.2]), array([1. , 0.5]))
     """
@@ -151,10 +151,10 @@ def fit_pbm(counts: Counts, steps: int = 200_000, tolerance: float = 1e-11) -> F
         if history[-1] - history[-2] < tolerance * abs(history[-1]):
             break
     largest = examination.max()
-    return Fit(attraction * largest, examination / largest, history)
+    return EMFit(attraction * largest, examination / largest, history)
 
 
-def _log_likelihood(counts: Counts, attraction: Floats, examination: Floats) -> float:
+def _log_likelihood(counts: QueryCounts, attraction: Floats, examination: Floats) -> float:
     shown, clicked = counts
     p = np.outer(attraction, examination)
     seen = shown > 0
@@ -164,7 +164,7 @@ def _log_likelihood(counts: Counts, attraction: Floats, examination: Floats) -> 
     return float(total.sum())
 
 
-def cascade_attraction(counts: Counts) -> Floats:
+def cascade_attraction(counts: QueryCounts) -> Floats:
     """Return the approximate maximum-likelihood attractions of a cascade from counts.
 
     In a cascade, only displays with no click above them count. The counts do not say which these
@@ -174,7 +174,9 @@ def cascade_attraction(counts: Counts) -> Floats:
 
         attraction[i] = Σ_l clicked[i, l] E_l / Σ_l shown[i, l] E_l.
 
-    >>> cascade_attraction(Counts(np.array([[8.0, 0.0], [0.0, 8.0]]), np.array([[4.0, 0], [0, 2]])))
+    >>> cascade_attraction(
+    ...     QueryCounts(np.array([[8.0, 0.0], [0.0, 8.0]]), np.array([[4.0, 0], [0, 2]]))
+    ... )
     array([0.5 , 0.25])
     """
     shown, clicked = counts
@@ -184,7 +186,7 @@ def cascade_attraction(counts: Counts) -> Floats:
     return found
 
 
-def write(folder: Path, out: Path = DATA) -> None:
+def write_model_files(folder: Path, out: Path = DATA) -> None:
     """Write all files ``yandex-*.json``."""
     published = json.loads((folder / "param_Yandex.txt").read_text(encoding="utf-8"))
     queries = list(published)[:N_QUERIES]
@@ -196,7 +198,7 @@ def write(folder: Path, out: Path = DATA) -> None:
         label = f"query-{query}"
         thetas = np.minimum(published[query]["thetas"], 1.0).tolist()
         kappas = published[query]["kappas"]
-        fit = fit_pbm(counts[query])
+        fit = fit_pbm_by_em(counts[query])
         attraction = cascade_attraction(counts[query]).tolist()
         files["yandex-pbm"][label] = {"attraction": thetas, "examination": kappas}
         files["yandex-pbm-observed"][label] = {
@@ -205,10 +207,10 @@ def write(folder: Path, out: Path = DATA) -> None:
         }
         files["yandex-cascade"][label] = {"attraction": attraction}
     for name, table in files.items():
-        (out / f"{name}.json").write_text(compact(table), encoding="utf-8")
+        (out / f"{name}.json").write_text(compact_json(table), encoding="utf-8")
 
 
-def compact(table: dict[str, dict[str, list[float]]]) -> str:
+def compact_json(table: dict[str, dict[str, list[float]]]) -> str:
     """Return JSON with one vector per line."""
     queries = []
     for label, vectors in table.items():
@@ -218,4 +220,4 @@ def compact(table: dict[str, dict[str, list[float]]]) -> str:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write_model_files(Path(sys.argv[1]))

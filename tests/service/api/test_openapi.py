@@ -58,8 +58,10 @@ def test_examples_are_true(route: Route) -> None:
                 check(example, parameter["schema"])
 
 
-def test_structs_are_told_with_their_examples() -> None:
+def test_structs_have_descriptions_and_examples_that_are_true() -> None:
     for schema in FOUND["components"]["schemas"].values():
+        assert schema["description"]
+        assert "\n  " not in schema["description"]
         for field in schema.get("properties", {}).values():
             for example in field.get("examples", []):
                 check(example, field)

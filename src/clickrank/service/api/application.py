@@ -156,15 +156,13 @@ class Application:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or start and stop with the server."""
-        if scope["type"] == "http":
-            for match, endpoint in self._endpoints:
-                found = match(scope["path"])
-                if found is not None:
-                    return await endpoint.serve(scope, found.groupdict(), receive, send)
-            return await self._no_endpoint.serve(scope, {}, receive, send)
-        if scope["type"] == "lifespan":
+        if scope["type"] == "lifespan":  # otherwise "http": the server has no websockets
             return await self._live(receive, send)
-        return await send({"type": "websocket.close", "code": 1000})
+        for match, endpoint in self._endpoints:
+            found = match(scope["path"])
+            if found is not None:
+                return await endpoint.serve(scope, found.groupdict(), receive, send)
+        return await self._no_endpoint.serve(scope, {}, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()  # lifespan.startup

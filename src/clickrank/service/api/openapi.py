@@ -54,6 +54,8 @@ def description() -> dict[str, Any]:
     references, schemas = msgspec.json.schema_components(
         kinds, ref_template="#/components/schemas/{name}"
     )
+    for schema in schemas.values():
+        schema["description"] = inspect.cleandoc(schema["description"])
     schema_of = dict(zip(kinds, references, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES:

@@ -140,7 +140,7 @@ class Calls:
         prior: r.Prior | None = None,
         features: Iterable[Iterable[float]] | None = None,
     ) -> Call[answers.Ranker]:
-        """Add items, optionally with priors. Items that the ranker already has do not change."""
+        """Add items, optionally with priors. Retired items return; other known ones stay as is."""
         rows = None if features is None else [list(row) for row in features]
         return _post(f"{_ranker(name)}/items", r.NewItems(list(items), prior, rows), answers.Ranker)
 

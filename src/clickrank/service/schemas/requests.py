@@ -84,7 +84,7 @@ class RankerChange(RequestBody):
 
 
 class NewItems(RequestBody):
-    """Items to add, optionally with priors. Items that the ranker already has do not change."""
+    """Items to add, optionally with priors. Retired items return; other known ones stay."""
 
     items: ItemIds
     prior: Prior | None = None

@@ -14,6 +14,7 @@ import math
 
 from clickrank._compile.jit import kernel
 from clickrank._core.arrays import Floats, Ints
+from clickrank.numerics.attraction_likelihood import attraction_loss
 from clickrank.numerics.kl_bounds import STEEP
 
 
@@ -34,23 +35,7 @@ def divergence(
     clicks: int, misses: Ints, examination: Floats, constant: float, q: float
 ) -> tuple[float, float, float]:
     """Return Φ(q), Φ'(q) and Φ''(q) for q > 0."""
-    value = constant
-    slope = 0.0
-    curvature = 0.0
-    if clicks > 0:
-        value -= clicks * math.log(q)
-        slope -= clicks / q
-        curvature += clicks / (q * q)
-    for position in range(misses.shape[0]):
-        if misses[position] > 0:
-            unseen = 1.0 - examination[position] * q
-            if unseen <= 0.0:
-                return math.inf, math.inf, math.inf
-            value -= misses[position] * math.log(unseen)
-            ratio = examination[position] / unseen
-            slope += misses[position] * ratio
-            curvature += misses[position] * ratio * ratio
-    return value, slope, curvature
+    return attraction_loss(constant, clicks, misses, examination, q)
 
 
 @kernel

@@ -25,6 +25,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel, kernel
 from clickrank._core.arrays import Floats, Ints
+from clickrank.numerics.attraction_likelihood import attraction_loss
 from clickrank.numerics.gamma import gamma_constants, sample_gamma
 
 # Indices of the numbers of a hat. Heights are logarithms relative to the top of the hat.
@@ -46,18 +47,9 @@ HAT_SIZE = 18
 @kernel
 def log_density(clicks: float, misses: Ints | Floats, examination: Floats, x: float) -> float:
     """Return h(x), or minus infinity outside the support."""
-    total = 0.0
-    if clicks > 0:
-        if x <= 0.0:
-            return -math.inf
-        total += clicks * math.log(x)
-    for position in range(misses.shape[0]):
-        if misses[position] > 0:
-            unseen = 1.0 - examination[position] * x
-            if unseen <= 0.0:
-                return -math.inf
-            total += misses[position] * math.log(unseen)
-    return total
+    if clicks > 0 and x <= 0.0:
+        return -math.inf
+    return -attraction_loss(0.0, clicks, misses, examination, x)[0]
 
 
 @kernel
@@ -65,17 +57,8 @@ def log_density_slopes(
     clicks: float, misses: Ints | Floats, examination: Floats, x: float
 ) -> tuple[float, float]:
     """Return h'(x) and -h''(x) for x > 0, if κ_l x < 1 at every position with misses."""
-    first = 0.0
-    second = 0.0
-    if clicks > 0:
-        first += clicks / x
-        second += clicks / (x * x)
-    for position in range(misses.shape[0]):
-        if misses[position] > 0:
-            ratio = examination[position] / (1.0 - examination[position] * x)
-            first -= misses[position] * ratio
-            second += misses[position] * ratio * ratio
-    return first, second
+    _, slope, curvature = attraction_loss(0.0, clicks, misses, examination, x)
+    return -slope, curvature
 
 
 @kernel

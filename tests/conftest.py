@@ -1,4 +1,4 @@
-"""Which tests run in one process: those of one policy, whose kernels are then compiled once."""
+"""Grouping of tests by policy: one process runs all tests of a policy, and compiles it once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from clickrank.policies import POLICIES
 
-#: Policies by what names them: their modules, their classes, and the files of tests about one.
+#: Policies by their modules, by their classes, and by the files of tests about one of them.
 _ABOUT = {cls.__module__.replace(".", "/"): name for name, cls in POLICIES.items()}
 _ABOUT |= {cls.__name__: name for name, cls in POLICIES.items()}
 _ABOUT |= {
@@ -35,19 +35,17 @@ class _ByPolicy(LoadScopeScheduling):  # type: ignore[misc]
         return _group(nodeid)
 
 
-#: These take longest, so that they must not begin last.
-_SLOW_FILES = ["tests/policies/test_skeleton.py", "tests/simulation/test_worker_pools.py"]
-
-# Compiling makes millions of objects, and few cycles; a tenth of its time went to looking for them.
+# Compiling makes millions of objects and few cycles, and spent a tenth of its time on collecting.
 gc.set_threshold(100_000, 20, 50)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _ByPolicy:
-    """Hand out the tests of a policy together."""
+    """Run the tests of a policy in one process."""
     return _ByPolicy(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the policies, whose machine code is on disk then, and with what takes longest."""
-    first = ["tests/policies/test_skeleton.py", "tests/simulation/test_worker_pools.py", *POLICIES]
+    """Begin with the policies, whose machine code is on disk then, and with what is slow."""
+    slow = {_group(item.nodeid) for item in items if item.get_closest_marker("slow")}
+    first = {*POLICIES, *slow}
     items.sort(key=lambda item: _group(item.nodeid) not in first)

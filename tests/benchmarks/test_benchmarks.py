@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-
-from tests.paths import ROOT
-
-sys.path.insert(0, str(ROOT))  # benchmarks is not installed
 
 from benchmarks import speed, start
 from clickrank.policies import POLICIES

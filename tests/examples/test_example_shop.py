@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from flask.testing import FlaskClient
-
-from tests.paths import ROOT
-
-sys.path.insert(0, str(ROOT))  # examples is not installed
 
 from examples.shop import app as shop_app
 from examples.shop.app import Shop, create_app

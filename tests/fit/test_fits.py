@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import math
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,10 +14,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import xlog1py, xlogy
-
-from tests.paths import DOCS, ROOT
-
-sys.path.insert(0, str(ROOT))  # benchmarks is not installed
 
 from benchmarks import fits
 from clickrank._core.arrays import Floats, Ints
@@ -29,6 +24,7 @@ from clickrank.fit.em import maximise
 from clickrank.fit.pbm_problem import PBMProblem
 from clickrank.logs import Cells, Counts, Sessions
 from clickrank.logs.counts import merge_equal_lists, texts
+from tests.paths import DOCS
 
 MINE = ("dctr", "pbm", "cascade", "dcm")
 EXAMINATION = np.array([1.0, 0.7, 0.4, 0.3])

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.paths import DOCS, ROOT
-
-sys.path.insert(0, str(ROOT))  # benchmarks is not installed
-
 from benchmarks import delay
 from clickrank.policies import POLICIES
+from tests.paths import DOCS
 
 PAGE = DOCS / "delayed-feedback.md"
 

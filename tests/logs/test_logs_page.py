@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
-
-from tests.paths import DOCS, ROOT
-
-sys.path.insert(0, str(ROOT))  # benchmarks is not installed
 
 from benchmarks import logs
 from clickrank.cli.app import app
 from clickrank.logs.filters import Filters
 from clickrank.logs.readers import FORMATS
 from clickrank.logs.schema import FIELDS
+from tests.paths import DOCS
 
 PAGE = (DOCS / "howto" / "logs.md").read_text()
 

@@ -13,6 +13,8 @@ import pytest
 
 from tests.paths import ROOT
 
+pytestmark = pytest.mark.slow  # begins early: it takes longest
+
 # Each cluster lives in a process of its own, which ends with it. What happens is the same on all:
 # a worker dies in the middle, and the numbers are those that threads give.
 

@@ -307,6 +307,16 @@ def example_parameters(
     return out
 
 
+def has_position_effects(cls: type[ClickModel]) -> bool:
+    """Return whether positions may differ: the constructor takes one number per position.
+
+    >>> from clickrank.clickmodels import DCTR, PBM
+    >>> has_position_effects(PBM), has_position_effects(DCTR)
+    (True, False)
+    """
+    return any(name in _POSITION_EFFECTS for name in inspect.signature(cls).parameters)
+
+
 def _rankings(model: ClickModel) -> list[Ints]:
     pairs = math.perm(model.n_items, model.n_positions) << model.n_positions
     if pairs > _MOST_PAIRS:

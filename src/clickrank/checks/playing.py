@@ -40,7 +40,7 @@ def matched_model(cls: type[Policy], n_items: int, n_positions: int) -> ClickMod
     """
     if cls.assumes.positions == "one":
         n_positions = 1
-    assumed = CLICK_MODELS[(*cls.assumes.click_models, "pbm")[0]]
+    assumed = CLICK_MODELS[(*cls.assumes.click_models, cls.checked_on)[0]]
     values = example_parameters(assumed, n_items, n_positions, seed=0)[0]
     for name, value in values.items():
         if name == "attraction":

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from clickrank._core.arrays import Floats, Ints
+from clickrank.checks.click_model_checks import has_position_effects
 from clickrank.checks.playing import Make
 from clickrank.clickmodels import CLICK_MODELS, ClickModel
 from clickrank.learning import Learner
@@ -63,9 +64,9 @@ def check_relabelling_positions(cls: type[Policy], make: Make) -> None:
 
 def _page_without_order(cls: type[Policy]) -> ClickModel | None:
     """Return a click model that the policy assumes and whose positions have no order, if any."""
-    for name in cls.assumes.click_models or ("pbm",):
+    for name in cls.assumes.click_models or (cls.checked_on,):
         build: Any = CLICK_MODELS[name]
-        if not build.reads_in_order and name != "dctr":  # whose positions are all the same
+        if not build.reads_in_order and has_position_effects(build):
             made: ClickModel = build(np.linspace(0.8, 0.2, N_ITEMS), [0.9, 0.6, 0.3])
             return made
     return None

@@ -98,6 +98,8 @@ class Policy(abc.ABC):
     is_oracle: ClassVar[bool] = False
     #: Whether it shows all lists equally often: others should do better.
     is_uniform: ClassVar[bool] = False
+    #: The click model with which the checks play it, if it assumes none.
+    checked_on: ClassVar[str] = "pbm"
     #: The largest number of items that it is meant for; None means any number.
     most_items: ClassVar[int | None] = None
     #: The parameter for the list to start from, the page's own; empty if there is none.

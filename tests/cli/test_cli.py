@@ -230,7 +230,7 @@ def test_reproduce_prints_tables_and_the_path(
     assert "[1/2] lagree-2016/figure-1a" in result.stderr
     assert "undecided so far" in result.stdout
     again = run(*arguments, "--json")
-    assert "nothing left to simulate" in again.stderr
+    assert "nothing to simulate" in again.stderr
     assert json.loads(again.stdout) == json.loads((tmp_path / "claims.json").read_text())
 
 

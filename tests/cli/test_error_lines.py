@@ -65,7 +65,7 @@ WRONG = [
         "compare --policies thompson --model mnl --attraction 0.5,0.3 --position-bias 1,0.5",
         "thompson: click_model must be one of dctr, cascade, dcm, pbm, got 'mnl'",
     ),
-    ("reproduce lagree", "Unknown paper 'lagree'. Did you mean 'lagree-2016'?"),
+    ("reproduce lagree", "Unknown paper 'lagree'. Did you mean 'lagree"),
     ("reproduce lagree-2016/figure-9", "Unknown figure of lagree-2016 'figure-9'"),
     ("reproduce --scale huge", "--scale must be 'quick' or 'paper', got 'huge'"),
     ("reproduce --threads 0", "--threads must be at least 1, got 0"),

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
 from scipy.special import xlog1py, xlogy
 
 from clickrank._core.arrays import Floats, Ints
@@ -182,6 +184,17 @@ def by_rows(sessions: Sessions, out: Floats, compute: Callable[[Ints, Clicks], F
 def add_up(where: NDArray[np.integer[Any]], values: Floats | Ints, size: int) -> Floats:
     """Return the sum of the values of each index in ``where``."""
     return np.bincount(where, values, size).astype(np.float64, copy=False)
+
+
+def linked_positions(pair: Ints, position: Ints, n_positions: int) -> Ints:
+    """Return the group number of each position; pairs link the positions of their cells.
+
+    Clicks determine the ratios of position effects within a group only.
+    """
+    shape = (int(pair.max(initial=-1)) + 1, n_positions)
+    seen = csr_array((np.ones(pair.size), (pair, position)), shape=shape)
+    links: Any = seen.T @ seen  # its type is unknown to the stubs
+    return connected_components(links, directed=False)[1].astype(np.int64)
 
 
 def typical_rate(shown: Floats, clicked: Floats) -> float:

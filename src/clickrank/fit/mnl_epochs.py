@@ -24,6 +24,7 @@ from clickrank._core.arrays import Floats, frozen, numbers
 from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import MNL
 from clickrank.errors import invalid
+from clickrank.fit.fitted_model import linked_positions
 from clickrank.numerics.mnl_tables import (
     MOST_STEPS,
     Objective,
@@ -315,14 +316,9 @@ def _counts(owner: str, clicks: ArrayLike, epochs: ArrayLike) -> tuple[Floats, F
 def _check_identified(owner: str, counts: Floats, reference: int) -> None:
     """Raise an error unless clicked cells link all positions with clicks to the reference."""
     clicked = counts > 0
-    positions = np.arange(counts.shape[1]) == reference
-    while True:
-        items = clicked[:, positions].any(axis=1)
-        reached = positions | clicked[items].any(axis=0)
-        if (reached == positions).all():
-            break
-        positions = reached
-    apart = np.flatnonzero(clicked.any(axis=0) & ~positions)
+    item, position = np.nonzero(clicked)
+    group = linked_positions(item, position, counts.shape[1])
+    apart = np.flatnonzero(clicked.any(axis=0) & (group != group[reference]))
     if apart.size:
         lost = np.flatnonzero(clicked[:, apart].any(axis=1))
         rule = (

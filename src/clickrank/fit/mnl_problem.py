@@ -7,18 +7,15 @@ store instead of lists, have other objectives: see `clickrank.numerics.mnl_table
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import xlogy
 
 from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
 from clickrank.fit.bordered import Blocks
-from clickrank.fit.fitted_model import add_up, edge_error, typical_rate
+from clickrank.fit.fitted_model import add_up, edge_error, linked_positions, typical_rate
 from clickrank.logs import Counts, Sessions
 
 _ROUNDS = 20  # alternations between α and λ in a step
@@ -154,10 +151,7 @@ class MNLProblem:
         cells, n_positions = self.counts.cells, self.counts.n_positions
         kept = (self.pair_clicks[cells.pair] > 0) & (self.position_clicks[cells.position] > 0)
         pair, position = cells.pair[kept], cells.position[kept]
-        shape = (self.counts.n_pairs, n_positions)
-        seen = csr_array((np.ones(pair.size), (pair, position)), shape=shape)
-        links: Any = seen.T @ seen  # its type is unknown to the stubs
-        _, found = connected_components(links, directed=False)
+        found = linked_positions(pair, position, n_positions)
         part = np.full(n_positions, -1)
         clicked = self.position_clicks > 0
         part[clicked] = np.unique(found[clicked], return_inverse=True)[1]

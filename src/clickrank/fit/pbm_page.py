@@ -1,7 +1,7 @@
 """Fit of the position-based click model to one page: views and clicks by item and position.
 
 The service reports these estimates while a page is shown, so that they must exist and be stable for
-any counts: the likelihood is shrunk. A fit takes 0.2 ms for 20 items and 5 positions, and 4 ms for
+any counts: the likelihood is shrunk. A fit takes 0.5 ms for 20 items and 5 positions, and 5 ms for
 1,000 items and 10 positions.
 """
 
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import invalid
+from clickrank.fit.fitted_model import linked_positions
 from clickrank.fit.pbm_problem import CellLikelihood
 from clickrank.numerics.pbm_likelihood import PBMCells
 from clickrank.numerics.pbm_maximum import NewtonBuffers, maximise_likelihood, newton_buffers
@@ -158,14 +159,10 @@ def _maximise(cells: PBMCells, x: Floats, y: Floats, buffers: NewtonBuffers) -> 
 
 def _linked(seen: NDArray[np.bool_], clicked: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which positions are linked to the first by clicked items that both showed."""
-    links = seen[clicked].astype(np.float64)
-    shared = links.T @ links > 0  # positions with such an item in common
-    linked: NDArray[np.bool_] = np.arange(seen.shape[1]) == 0
-    while True:
-        reached = linked | (shared[linked].sum(axis=0) > 0)
-        if (reached == linked).all():
-            return linked
-        linked = reached
+    item, position = np.nonzero(seen[clicked])
+    group = linked_positions(item, position, seen.shape[1])
+    linked: NDArray[np.bool_] = group == group[0]
+    return linked
 
 
 def _counts(views: ArrayLike, clicks: ArrayLike) -> tuple[Ints, Ints]:

@@ -8,16 +8,14 @@ maximisation, which never lowers it.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
-from clickrank.fit.fitted_model import add_up
+from clickrank.fit.fitted_model import add_up, linked_positions
 from clickrank.numerics.pbm_likelihood import (
     PBMCells,
     best_rows,
@@ -124,7 +122,7 @@ class PBMProblem(CellLikelihood):
         )
         self.pair, self.position, self.clicks, self.misses = pair, position, clicks, misses
         self.position_clicks = self._by_position(clicks)
-        self.part = self._parts()
+        self.part = linked_positions(pair, position, self.n_positions)
         self.part_of_pair = self.part[position[first[:-1]]]
 
     def newton(self, tolerance: float, most: int) -> tuple[Floats, Floats, Floats, bool]:
@@ -242,16 +240,6 @@ class PBMProblem(CellLikelihood):
         largest = np.full(int(self.part.max(initial=-1)) + 1, -np.inf)
         np.maximum.at(largest, self.part, y)
         return largest[self.part]
-
-    def _parts(self) -> Ints:
-        """Return the group number of each position; pairs link the positions that showed them."""
-        seen = csr_array(
-            (np.ones(self.pair.size), self.position, self.cells.first),
-            shape=(self.n_pairs, self.n_positions),
-        )
-        links: Any = seen.T @ seen  # its type is unknown to the stubs
-        _, found = connected_components(links, directed=False)
-        return found.astype(np.int64)
 
     def _by_pair(self, values: Floats) -> Floats:
         return add_up(self.pair, values, self.n_pairs)

@@ -7,7 +7,7 @@ y = log κ. The log-likelihood
     Σ_ik h_ik (x_i + y_k) + m_ik log(1 - exp(x_i + y_k))
 
 is concave in (x, y). A column has many cells and a row few, and rows only meet in columns, so that
-Newton's method eliminates the rows first: what is left is a small matrix of the columns.
+Newton's method eliminates the rows first, which leaves a small matrix of the columns.
 
 This is the only implementation. The kernels of policies call it through `pbm_maximum`, the fits
 of logs through `clickrank.fit.pbm_problem`.
@@ -120,9 +120,10 @@ def eliminate_rows(
 ) -> None:
     """Write minus the second derivatives in y where x follows: a Schur complement, lower half.
 
-    Rows with x = 0, the upper bound of log θ, do not follow. Beside the diagonal is minus what two
-    columns share; on the diagonal the sum of that and of the cells of rows that do not follow. No
-    difference of large numbers is taken, which would lose a weak link between columns.
+    Rows with x = 0, the upper bound of log θ, do not follow. An entry off the diagonal is minus the
+    amount that two columns share; on the diagonal is the sum of these amounts and of the cells of
+    rows that do not follow. So no large numbers are subtracted, which would lose a weak link
+    between columns.
     """
     first, column = cells.first, cells.column
     for k in range(matrix.shape[0]):

@@ -137,11 +137,31 @@ def test_shipped_experiments_are_complete(
     assert not [path for path in files(tmp_path) if not path.name.startswith(kept)]
 
 
-def test_a_paper_is_found_by_its_alias() -> None:
-    names = [e.name for e in select("001", list_experiments())]
+@pytest.mark.parametrize(
+    ("number", "key"),
+    [
+        ("000", "grant2020"),
+        ("001", "lagree2016"),
+        ("002", "li2019"),
+        ("003", "gauthier2022"),
+        ("004", "kveton2022"),
+    ],
+)
+def test_a_paper_is_found_by_its_bibliography_key_and_by_its_former_number(
+    number: str, key: str
+) -> None:
+    known = list_experiments()
+    found = select(key, known)
+    assert {e.paper.key for e in found} == {key}
+    assert select(number, known) == found
+    assert select(found[0].paper_id, known) == found
+
+
+def test_a_figure_is_found_by_its_paper_and_name() -> None:
+    names = [e.name for e in select("lagree2016", list_experiments())]
     expected = [f"lagree-2016/figure-{f}" for f in ("1a", "1b", "1b-long", "2")]
     assert names == [*expected, "lagree-2016/robustness"]
-    assert select("001/figure-2", list_experiments())[0].name == "lagree-2016/figure-2"
+    assert select("lagree2016/figure-2", list_experiments())[0].name == "lagree-2016/figure-2"
 
 
 def test_the_data_come_with_their_licence() -> None:

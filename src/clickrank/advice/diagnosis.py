@@ -220,7 +220,7 @@ def diagnose(
         raise invalid("diagnose", rule, held.n)
     scores, left_out = [], {}
     for name in names:
-        say(f"{name} …")
+        say(f"fitting {name} …")
         try:
             scores.append(score(fitted(name, train), held))
         except DoesNotApply as error:

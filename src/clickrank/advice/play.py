@@ -143,7 +143,7 @@ def players(
     One case is a policy with the right click model that expects positions to be examined in
     another order than the fitted one: the order of two positions is often due to chance. The other
     is a click model that hardly any policy assumes: a policy is then given the parameters of the
-    nearest model that it does assume. The best list has a row of its own and is not played.
+    nearest model that it does assume. The best list has a separate row and is not played.
     """
     found, skipped = [], {}
     for name in [n for n, cls in POLICIES.items() if not cls.is_oracle] if names is None else names:

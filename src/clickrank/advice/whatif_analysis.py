@@ -215,7 +215,7 @@ def whatif(
     for name in most_frequent(counts, LOOKS * protocol.queries):
         if len(queries) == protocol.queries:
             break
-        say(f"query {name!r} …")
+        say(f"fitting query {name!r} …")
         try:
             part = counts.of_query(name)
             queries.append(prepare(part, fitting, found.winner, protocol, test_share, plan.seed))
@@ -292,7 +292,7 @@ def recommended(outcome: GroupOutcome, horizon: int) -> list[str]:
         others = [e.name for e in same if e is not best]
         more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
         names = ", ".join(others[:MOST_NAMED])
-        said.append(f"Within {100 * AS_GOOD:g} % of it, or not distinguishable: {names}{more}.")
+        said.append(f"Not distinguishable, or within {100 * AS_GOOD:g} %: {names}{more}.")
     if best.overtakes == 1:
         said.append(
             "Learning costs almost nothing: the policy is ahead of today's order from the start."

@@ -1,4 +1,4 @@
-"""What policies and click models outside the package build on: compiler, array types, checks."""
+"""Functions, types and checks for policies and click models outside the package."""
 
 from clickrank._compile.jit import array_kernel, inline_kernel, kernel, lean_kernel
 from clickrank._core.arrays import (

@@ -32,8 +32,8 @@ class Cache(NamedTuple):
     width: Floats  # (n_items, n_positions), 1/√T_ik
     best: Ints  # (n_positions,), the list that was best in the last round
     bound_buffer: Floats  # (n_items, n_positions), U_t(i, k)
-    room_buffer: Floats  # (5, n_items); this and the next two: see `assign`
-    marks_buffer: Ints  # (4, n_items)
+    float_buffer: Floats  # (5, n_items); this and the next two: see `assign`
+    int_buffer: Ints  # (4, n_items)
     graph_buffer: Floats  # (n_positions + 1, n_positions + 1)
 
 
@@ -48,8 +48,8 @@ def build(params: Params, state: State) -> Cache:
         width=np.where(views > 0, 1.0 / np.sqrt(some), UNSEEN),
         best=work["best"],
         bound_buffer=np.zeros(views.shape),
-        room_buffer=work["float_buffer"],
-        marks_buffer=work["int_buffer"],
+        float_buffer=work["float_buffer"],
+        int_buffer=work["int_buffer"],
         graph_buffer=work["graph_buffer"],
     )
 
@@ -72,7 +72,7 @@ def rank(
     for item in range(bound.shape[0]):
         for position in range(bound.shape[1]):
             bound[item, position] = cache.mean[item, position] + scale * cache.width[item, position]
-    assign(bound, rng, cache.best, cache.room_buffer, cache.marks_buffer, cache.graph_buffer)
+    assign(bound, rng, cache.best, cache.float_buffer, cache.int_buffer, cache.graph_buffer)
     copy(cache.best, ranking)
 
 

@@ -51,7 +51,7 @@ def _list_neighbours(cache: Cache, rng: np.random.Generator) -> None:
     for k in range(n_positions - 1):
         cache.neighbours_buffer[k, 0] = order[k]
         cache.neighbours_buffer[k, 1] = -1 - order[k + 1]
-    used = cache.marks_buffer[0]
+    used = cache.int_buffer[0]
     for item in range(n_items):
         used[item] = 0
     for item in cache.best:

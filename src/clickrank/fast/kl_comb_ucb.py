@@ -33,8 +33,8 @@ class Cache(NamedTuple):
     indices: KLIndices  # (n_items, n_positions), b_ik(t) when last computed
     best: Ints  # (n_positions,), the list that was best in the last round
     bounds_buffer: Floats  # (n_items, n_positions), b_ik(t) or a number above it
-    room_buffer: Floats  # (5, n_items); this and the next two: see `assign`
-    marks_buffer: Ints  # (4, n_items)
+    float_buffer: Floats  # (5, n_items); this and the next two: see `assign`
+    int_buffer: Ints  # (4, n_items)
     graph_buffer: Floats  # (n_positions + 1, n_positions + 1)
 
 
@@ -48,8 +48,8 @@ def build(params: Params, state: State) -> Cache:
         indices=no_indices((n_items, n_positions)),
         best=work["best"],
         bounds_buffer=np.zeros((n_items, n_positions)),
-        room_buffer=work["float_buffer"],
-        marks_buffer=work["int_buffer"],
+        float_buffer=work["float_buffer"],
+        int_buffer=work["int_buffer"],
         graph_buffer=work["graph_buffer"],
     )
 
@@ -79,7 +79,7 @@ def rank(
     computed = True
     while computed:
         lead = optimise(
-            bounds, cache.best, cache.room_buffer, cache.marks_buffer, cache.graph_buffer
+            bounds, cache.best, cache.float_buffer, cache.int_buffer, cache.graph_buffer
         )
         computed = False
         if lead > CLOSE:
@@ -90,7 +90,7 @@ def rank(
                 for position in range(n_positions):
                     computed |= _compute(state, cache, item, position, delta)
     if lead <= TIE:
-        break_ties(bounds, rng, cache.best, cache.room_buffer, cache.marks_buffer)
+        break_ties(bounds, rng, cache.best, cache.float_buffer, cache.int_buffer)
     copy(cache.best, ranking)
 
 

@@ -29,8 +29,8 @@ class Cache(NamedTuple):
     width: Floats  # (n_items, n_positions), √(min(1, 2γ̄_jk)/Ñ_jk); 0 before it
     bound: Floats  # (n_items, n_positions), the index, scaled
     best: Ints  # (n_positions,), the list
-    room_buffer: Floats  # (5, n_items); this and the next two: see `assign`
-    marks_buffer: Ints  # (4, n_items)
+    float_buffer: Floats  # (5, n_items); this and the next two: see `assign`
+    int_buffer: Ints  # (4, n_items)
     graph_buffer: Floats  # (n_positions + 1, n_positions + 1)
 
 
@@ -81,7 +81,7 @@ def _begin_epoch(
     for item in range(n_items):
         for position in range(n_positions):
             cache.bound[item, position] = min(1.0, cache.bound[item, position] * scale)
-    buffers = cache.room_buffer, cache.marks_buffer, cache.graph_buffer
+    buffers = cache.float_buffer, cache.int_buffer, cache.graph_buffer
     assign(cache.bound, rng, cache.best, buffers[0], buffers[1], buffers[2])
     copy(cache.best, ranking)
 

@@ -1,6 +1,6 @@
-"""PMED, fast: each fit starts at the last estimates, from which two or three Newton steps are left.
+"""PMED, fast: each fit starts at the last estimates, and takes two or three Newton steps.
 
-Estimates are rounded, so that they do not depend on where the fit starts. All work space is kept.
+Estimates are rounded, so that they do not depend on where the fit starts. All buffers are reused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from clickrank.rankings.selection import top_k
 class Cache(NamedTuple):
     """The queue, and the last estimates."""
 
-    size: IntParticle  # (1,), lists left in the queue
+    size: IntParticle  # (1,), number of lists in the queue
     queue: IntParticle  # (lists, n_positions), L_C
     log_theta: Floats  # (n_items,), x rounded; sorted, for the plan
     log_kappa: Floats  # (n_positions,), y rounded; sorted, for the plan
@@ -49,11 +49,11 @@ class Cache(NamedTuple):
     order_buffer: Ints  # (n_items,), items, best first
     places_buffer: Ints  # (n_positions,), positions, most examined first
     covered_buffer: Ints  # (n_items, n_positions), 1 for pairs of item and position in the queue
-    left_buffer: Floats  # (n_items, n_positions), views not yet used to satisfy the plan
+    unused_buffer: Floats  # (n_items, n_positions), views not yet used to satisfy the plan
     matrix_buffer: Floats  # (n_items, n_items), amounts, with columns for items not shown
-    permutations_buffer: Ints  # (lists, n_items), what the matrix is made of
+    permutations_buffer: Ints  # (lists, n_items), the permutations that add up to the matrix
     matching_buffer: Ints  # (4, n_items), for `birkhoff`
-    work_buffer: Workspace  # for `solve_program`
+    program_buffer: Workspace  # for `solve_program`
     cells_buffer: PBMCells  # for `fit_table`
     newton_buffer: NewtonBuffers  # for `fit_table`
 
@@ -76,11 +76,11 @@ def build(params: Params, state: State) -> Cache:
         order_buffer=np.zeros(n_items, dtype=np.int64),
         places_buffer=np.zeros(n_positions, dtype=np.int64),
         covered_buffer=np.zeros((n_items, n_positions), dtype=np.int64),
-        left_buffer=np.zeros((n_items, n_positions)),
+        unused_buffer=np.zeros((n_items, n_positions)),
         matrix_buffer=np.zeros((n_items, n_items)),
         permutations_buffer=np.zeros((state.weights.size, n_items), dtype=np.int64),
         matching_buffer=np.zeros((4, n_items), dtype=np.int64),
-        work_buffer=workspace(n_items, n_positions),
+        program_buffer=workspace(n_items, n_positions),
         cells_buffer=table_cells(n_items, n_positions),
         newton_buffer=newton_buffers(n_items, n_positions, n_items * n_positions),
     )
@@ -162,11 +162,11 @@ def _estimate(state: State, cache: Cache) -> None:
 
 @lean_kernel
 def _add_plan(state: State, cache: Cache, log_t: float) -> None:
-    """Add the plan's lists that were shown too rarely and are not there pair by pair."""
+    """Add the lists of the plan that were shown too rarely and have a pair that is not queued."""
     n_items, n_positions = state.clicks.shape
     for i in range(n_items):
         for k in range(n_positions):
-            cache.left_buffer[i, k] = state.clicks[i, k] + state.misses[i, k]
+            cache.unused_buffer[i, k] = state.clicks[i, k] + state.misses[i, k]
     for s in range(state.weights.shape[0]):
         if state.weights[s] <= 0.0:
             break
@@ -176,11 +176,13 @@ def _add_plan(state: State, cache: Cache, log_t: float) -> None:
         for k in range(n_positions):
             if state.lists[s, k] != k:
                 item, position = cache.order_buffer[state.lists[s, k]], cache.places_buffer[k]
-                had = min(had, cache.left_buffer[item, position])
+                had = min(had, cache.unused_buffer[item, position])
                 new = new or cache.covered_buffer[item, position] == 0
         used = min(asked, had)
         for k in range(n_positions):
-            cache.left_buffer[cache.order_buffer[state.lists[s, k]], cache.places_buffer[k]] -= used
+            cache.unused_buffer[cache.order_buffer[state.lists[s, k]], cache.places_buffer[k]] -= (
+                used
+            )
         if had < asked and new:
             for k in range(n_positions):
                 item, position = cache.order_buffer[state.lists[s, k]], cache.places_buffer[k]
@@ -192,7 +194,7 @@ def _add_plan(state: State, cache: Cache, log_t: float) -> None:
 def update(
     params: Params, state: State, cache: Cache, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
-    """Count clicks and misses, and make another plan if it is time."""
+    """Count clicks and misses, and make another plan if it is due."""
     cache.rounds[0] += 1
     for position in range(ranking.shape[0]):
         item = ranking[position]
@@ -205,7 +207,7 @@ def update(
 
 @lean_kernel
 def _plan(state: State, cache: Cache) -> None:
-    """Solve the program for the estimates, and write its amounts as lists with weights."""
+    """Solve the program for the estimates, and store its amounts as lists with weights."""
     n_items, n_positions = state.clicks.shape
     _estimate(state, cache)
     _sort_down(cache.log_theta)
@@ -222,7 +224,7 @@ def _plan(state: State, cache: Cache) -> None:
         for i in range(n_items):
             cache.log_theta[i] -= excess
     _, cost = solve_program(
-        cache.work_buffer, cache.log_theta, cache.log_kappa, TOLERANCE, MOST_ROUNDS
+        cache.program_buffer, cache.log_theta, cache.log_kappa, TOLERANCE, MOST_ROUNDS
     )
     for s in range(state.weights.shape[0]):
         state.weights[s] = 0.0
@@ -231,7 +233,7 @@ def _plan(state: State, cache: Cache) -> None:
     if cost == math.inf:
         state.weights[0] = -1.0
         return
-    fill_up(cache.work_buffer.amounts, cache.matrix_buffer)
+    fill_up(cache.program_buffer.amounts, cache.matrix_buffer)
     found = birkhoff(
         cache.matrix_buffer, cache.permutations_buffer, state.weights, cache.matching_buffer
     )

@@ -43,7 +43,7 @@ def rank(
 def _list_neighbours(cache: Cache) -> None:
     n_items, n_positions = cache.mean.shape
     size = 0
-    used = cache.marks_buffer[0]
+    used = cache.int_buffer[0]
     for item in range(n_items):
         used[item] = 0
     for position in range(n_positions):

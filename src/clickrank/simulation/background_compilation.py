@@ -1,7 +1,7 @@
 """Compilation in the background: loops needed later are compiled while simulations run.
 
 Compiling the loop of one policy and one click model takes seconds on one core, and a simulation
-does not hold the interpreter's lock. On two cores or more, both go on at the same time.
+does not hold the interpreter's lock. On two cores or more, both run at the same time.
 """
 
 from __future__ import annotations

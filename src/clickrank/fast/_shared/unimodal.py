@@ -38,8 +38,8 @@ class Cache(NamedTuple):
     order_buffer: Ints  # (n_positions,), π̃ of GRAB: positions by decreasing click rate
     neighbours_buffer: Ints  # (degree, 2), see above
     gain_buffer: Floats  # (degree,), a neighbour's sum of indices minus the leader's
-    room_buffer: Floats  # (5, n_items); this and the next two: see `assign`
-    marks_buffer: Ints  # (4, n_items)
+    float_buffer: Floats  # (5, n_items); this and the next two: see `assign`
+    int_buffer: Ints  # (4, n_items)
     graph_buffer: Floats  # (n_positions + 1, n_positions + 1)
 
 
@@ -57,8 +57,8 @@ def build(params: grab.Params | s_grab.Params, state: State) -> Cache:
         order_buffer=np.zeros(n_positions, dtype=np.int64),
         neighbours_buffer=np.zeros((max(params.degree, 1), 2), dtype=np.int64),
         gain_buffer=np.zeros(max(params.degree, 1)),
-        room_buffer=work["float_buffer"],
-        marks_buffer=work["int_buffer"],
+        float_buffer=work["float_buffer"],
+        int_buffer=work["int_buffer"],
         graph_buffer=work["graph_buffer"],
     )
 
@@ -67,7 +67,7 @@ def build(params: grab.Params | s_grab.Params, state: State) -> Cache:
 def find_leader(cache: Cache, rng: np.random.Generator) -> None:
     """Set ``cache.best`` to the list with the largest sum of click rates, ties at random."""
     if cache.margin[0] <= SLACK:  # the changes since the last time may add up to another leader
-        buffers = cache.room_buffer, cache.marks_buffer, cache.graph_buffer
+        buffers = cache.float_buffer, cache.int_buffer, cache.graph_buffer
         cache.margin[0] = assign(cache.mean, rng, cache.best, buffers[0], buffers[1], buffers[2])
 
 

@@ -148,16 +148,16 @@ def test_addresses_are_left_to_the_engine(tmp_path: Path) -> None:
         open_log("s3://log", "csv")
 
 
-def test_diagnose_tells_problems_of_what_is_kept(
+def test_diagnose_reports_problems_of_the_selected_rows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = rows_of([("often", ("a", "b"), (0, 1))] * 5 + [("rare", ("a", "b"), (0, 1))])
-    for query, told in (("often", True), ("rare", False)):
+    for query, reported in (("often", True), ("rare", False)):
         gap = {**rows[0], "impression_id": "gap", "query": query, "position": 2}
         path = write(tmp_path / f"{query}.parquet", [*rows, gap])
         counts = read_counts(([str(path)],), None, None, None, 1)
         assert counts.queries.tolist() == ["often"]
-        assert ("clickrank read shows them" in capsys.readouterr().err) == told
+        assert ("'clickrank read' shows them" in capsys.readouterr().err) == reported
 
 
 def test_evaluate_says_what_it_leaves_out(tmp_path: Path) -> None:

@@ -297,7 +297,7 @@ def test_the_page_does_what_it_says() -> None:
     assert names["odds"].marginals["tea"] == (1 / 3, 1 / 3)
     assert names["marginal"].tolist() == [1 / 3, 1 / 3]
     assert names["prefix"].tolist() == [1 / 3, 1 / 6]
-    exact = page.split("**Exact**")[1].split("- Else")[0]
+    exact = page.split("**exact**")[1].split("- Otherwise")[0]
     for name, cls in POLICIES.items():
         if cls.__module__.startswith("clickrank.") and name != "oracle":
             written_down = issubclass(cls, ExactLists) or name in ("greedy", "ensemble")

@@ -96,6 +96,7 @@ def test_every_command_that_needs_an_extra_says_which() -> None:
         (("evaluate", "log.csv"), "either --policy or --ranking must be given"),
         (("evaluate", "log.csv", "--policy", "grap"), "Unknown policy 'grap'"),
         (("evaluate", "log.csv", "--ranking", "a", "--level", "2"), "--level must be"),
+        (("evaluate", "log.csv", "--ranking", "a", "--estimator", "ipss"), "Unknown estimator"),
         (("compact",), "--before or --older-than"),
         (("compact", "--older-than", "3w"), "--older-than must be"),
     ],

@@ -114,7 +114,7 @@ def evaluate(
         raise invalid("evaluate", rule, propensities)
     from clickrank._core.validate import check_float, check_int
     from clickrank.evaluate import evaluate as run
-    from clickrank.evaluate.evaluation import ALL, EvaluationSettings
+    from clickrank.evaluate.evaluation import ALL, EvaluationSettings, check_estimator
     from clickrank.fit import FITS
     from clickrank.policies import POLICIES
 
@@ -125,8 +125,10 @@ def evaluate(
         raise unknown("click model", model, FITS)
     if policy is not None:
         POLICIES[policy]  # raises if there is no such policy
-    check_log_options("evaluate", column, engine)
     names = ALL if estimator.strip() == "all" else tuple(comma_separated(estimator))
+    for name in names:
+        check_estimator(name)
+    check_log_options("evaluate", column, engine)
     with open_given(log, format, column, strict, first_position, engine, memory) as opened:
         filters: dict[str, Any] = {
             "positions": positions,

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from clickrank._core.validate import check_float
-from clickrank.errors import CannotEvaluate, UnknownName, invalid, unknown
+from clickrank.errors import CannotEvaluate, invalid, unknown
 from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
 from clickrank.evaluate.cascade_dr import CascadeDR
 from clickrank.evaluate.direct_method import DirectMethod
@@ -240,10 +240,9 @@ def _logged(logs: Sequence[Impressions], settings: EvaluationSettings) -> tuple[
 
 def _made(name: str, settings: EvaluationSettings, logs: Sequence[Impressions]) -> Estimator:
     """Return the estimator of this name, or raise."""
+    check_estimator(name)
     plain = name.removeprefix(SELF_NORMALISED)
-    cls = ESTIMATORS.get(plain)
-    if cls is None or (plain != name and not issubclass(cls, WeightingEstimator)):
-        raise _no_such(name)
+    cls = ESTIMATORS[plain]
     given: dict[str, Any] = {
         "reward": settings.reward,
         "level": settings.level,
@@ -273,12 +272,14 @@ def _fitted_noted(found: Estimate, estimator: Estimator) -> Estimate:
     return dataclasses.replace(found, notes=(*found.notes, note))
 
 
-def _no_such(name: str) -> UnknownName:
+def check_estimator(name: str) -> None:
+    """Raise an error unless there is an estimator of this name."""
     names = [
         *ESTIMATORS,
         *(SELF_NORMALISED + n for n, c in ESTIMATORS.items() if issubclass(c, WeightingEstimator)),
     ]
-    return unknown("estimator", name, names)
+    if name not in names:
+        raise unknown("estimator", name, names)
 
 
 def examination(logs: Sequence[Impressions]) -> Any:

@@ -305,12 +305,12 @@ def test_impressions_from_arrays() -> None:
 
 
 def test_export_of_the_service(tmp_path: Path) -> None:
-    from clickrank.service.store.export import Shown, parquet
+    from clickrank.service.store.export import ExportedImpression, parquet
 
     shown = [
-        Shown("i1", "q", 1_000_000, 1, ["a", "b"], {1}, True, False),
-        Shown("i2", "q", 500_000, 1, ["b", "a"], (), True, True, ["a", "b"]),
-        Shown("i3", "q", 2_000_000, 1, ["a", "b"], (), False, False),
+        ExportedImpression("i1", "q", 1_000_000, 1, ["a", "b"], {1}, True, False),
+        ExportedImpression("i2", "q", 500_000, 1, ["b", "a"], (), True, True, ["a", "b"]),
+        ExportedImpression("i3", "q", 2_000_000, 1, ["a", "b"], (), False, False),
     ]
     path = tmp_path / "export.parquet"
     path.write_bytes(b"".join(parquet("ranker", shown)))

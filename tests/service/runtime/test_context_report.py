@@ -16,7 +16,7 @@ from clickrank.fit.pbm_page import CELL_MISSES, ITEM_WEIGHT, POSITION_WEIGHT
 from clickrank.service.runtime.context_report import (
     Attraction,
     Best,
-    Counts,
+    ContextCounts,
     best_probabilities,
     report,
 )
@@ -43,7 +43,7 @@ def reported(views: Ints, clicks: Ints, retired: tuple[int, ...] = ()) -> Report
     n_items = views.shape[0]
     settled = int(views[:, 0].sum())
     gone = np.isin(np.arange(n_items), retired)
-    counts = Counts(views, clicks, settled, settled, min(settled, int(clicks.sum())))
+    counts = ContextCounts(views, clicks, settled, settled, min(settled, int(clicks.sum())))
     return report("shop", "", [f"item {i}" for i in range(n_items)], gone, counts)
 
 
@@ -315,7 +315,7 @@ def test_shadow_mode_compares_lists_by_the_same_estimates() -> None:
     views, clicks = counted(6, 4000)
     own = np.zeros_like(views)
     own[np.arange(5), np.arange(5)] = 4000  # the ranker has found the best list
-    counts = Counts(views, clicks, 4000, 4000, 3000, 100, 25, own, views, same_items=5000)
+    counts = ContextCounts(views, clicks, 4000, 4000, 3000, 100, 25, own, views, same_items=5000)
     done = report("shop", "q", [str(i) for i in range(20)], np.zeros(20, dtype=bool), counts)
     assert done.shadow is not None
     assert done.shadow.impressions == 4000
@@ -331,7 +331,7 @@ def test_a_page_that_never_changes_its_list_does_not_tell_what_lists_are_worth()
     views = np.zeros((6, 3), dtype=np.int64)
     views[np.arange(3), np.arange(3)] = 500
     own = np.roll(views, 1, axis=0)
-    counts = Counts(views, views // 4, 500, 500, 300, 100, 25, own, views, same_items=1000)
+    counts = ContextCounts(views, views // 4, 500, 500, 300, 100, 25, own, views, same_items=1000)
     done = report("shop", "q", list("abcdef"), np.zeros(6, dtype=bool), counts)
     assert done.shadow is not None
     assert (done.shadow.own_value, done.shadow.page_value) == (None, None)

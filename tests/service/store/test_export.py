@@ -9,14 +9,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clickrank.service.store.export import SCHEMA, Shown, parquet
+from clickrank.service.store.export import SCHEMA, ExportedImpression, parquet
 
 LOG = [
-    Shown("first-id", "", 1_700_000_000_000_001, 1, ["a", "b", "ü"], [1], True, False),
-    Shown("second-id", "red shoes", 1_700_000_001_000_000, 1, ["b", "a"], [], False, True),
-    Shown("third-id", "", 1_700_000_002_000_000, 2, ["c", "a"], {0, 1}, True, True, ["a", "d"]),
-    Shown("fourth-id", "", 1_700_000_003_000_000, 2, ["c", "a"], (0,), True, False, ["a"]),
-    Shown("fifth-id", "", 4, 2, ["c", "a"], (), True, True, None, [0.5, 0.25], [0.5, 0.125]),
+    ExportedImpression("first-id", "", 1_700_000_000_000_001, 1, ["a", "b", "ü"], [1], True, False),
+    ExportedImpression(
+        "second-id", "red shoes", 1_700_000_001_000_000, 1, ["b", "a"], [], False, True
+    ),
+    ExportedImpression(
+        "third-id", "", 1_700_000_002_000_000, 2, ["c", "a"], {0, 1}, True, True, ["a", "d"]
+    ),
+    ExportedImpression(
+        "fourth-id", "", 1_700_000_003_000_000, 2, ["c", "a"], (0,), True, False, ["a"]
+    ),
+    ExportedImpression(
+        "fifth-id", "", 4, 2, ["c", "a"], (), True, True, None, [0.5, 0.25], [0.5, 0.125]
+    ),
 ]
 
 
@@ -70,7 +78,7 @@ def test_an_empty_log_is_a_file_without_rows() -> None:
 
 
 def test_a_log_that_breaks_off_is_no_file() -> None:
-    def broken() -> Iterator[Shown]:
+    def broken() -> Iterator[ExportedImpression]:
         yield from LOG
         raise OSError("the database is gone")
 
@@ -85,7 +93,7 @@ def test_a_log_that_breaks_off_is_no_file() -> None:
 def test_stopping_early_closes_the_log() -> None:
     closed = []
 
-    def log() -> Iterator[Shown]:
+    def log() -> Iterator[ExportedImpression]:
         try:
             while True:
                 yield from LOG
@@ -100,12 +108,14 @@ def test_stopping_early_closes_the_log() -> None:
     assert closed == [True]
 
 
-def many(n: int) -> Iterator[Shown]:
+def many(n: int) -> Iterator[ExportedImpression]:
     items = [f"item {i}" for i in range(50)]
     for i in range(n):
         shown = [items[(i * 7 + k * 11) % 50] for k in range(5)]
         clicked = [i % 5] if i % 3 else []
-        yield Shown(f"{i:032x}", f"query {i % 20}", i * 1000, 1, shown, clicked, True, i % 9 == 0)
+        yield ExportedImpression(
+            f"{i:032x}", f"query {i % 20}", i * 1000, 1, shown, clicked, True, i % 9 == 0
+        )
 
 
 def test_memory_is_that_of_a_row_group_and_time_is_linear() -> None:

@@ -31,8 +31,8 @@ _FIXED_POINT = 6
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Counts:
-    """Counts of the settled impressions of a context, and some totals.
+class ContextCounts:
+    """ContextCounts of the settled impressions of a context, and some totals.
 
     Parameters
     ----------
@@ -83,7 +83,9 @@ class Best:
         return _best(self._fit, self._known, self._shown, active)
 
 
-def report(name: str, context: str, items: Sequence[str], retired: Flags, counts: Counts) -> Report:
+def report(
+    name: str, context: str, items: Sequence[str], retired: Flags, counts: ContextCounts
+) -> Report:
     """Return the report on a context.
 
     *estimate, low, high* of an item: the mean and the 2.5 % and 97.5 % quantiles of its Beta
@@ -309,7 +311,7 @@ def _regret(fit: PBMPageFit, known: Attraction, views: Ints, best: Ints) -> floa
     return max(_value(fit, known, always) - _value(fit, known, views), 0.0)
 
 
-def _shadow(fit: PBMPageFit, known: Attraction, counts: Counts) -> ShadowReport | None:
+def _shadow(fit: PBMPageFit, known: Attraction, counts: ContextCounts) -> ShadowReport | None:
     own, page = counts.own_views, counts.page_views
     if own is None or page is None or not page.any():
         return None

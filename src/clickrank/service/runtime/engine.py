@@ -18,9 +18,9 @@ from clickrank.service.runtime.fold import Snapshot, initial_state
 from clickrank.service.runtime.propensity_cache import PropensityCache
 from clickrank.service.runtime.ranker_cache import (
     LoadedRanker,
+    LoadedStream,
     RankerCache,
     RankerVersion,
-    Stream,
     unknown_ranker,
 )
 from clickrank.service.runtime.refusals import Refused, Unavailable, quoted
@@ -152,7 +152,7 @@ class Engine(Administration):
         return ImpressionBatch(found)
 
     async def _choose(
-        self, ranker: RankerVersion, stream: Stream, request: RankRequest
+        self, ranker: RankerVersion, stream: LoadedStream, request: RankRequest
     ) -> NewImpression:
         candidates = self._candidates(ranker, request)
         page = self._page_list(ranker, request)
@@ -302,7 +302,7 @@ class Engine(Administration):
         while chunk := await self._store.in_thread(lambda: next(chunks, b"")):
             yield chunk
 
-    async def _caught_up(self, name: str, context: str) -> tuple[LoadedRanker, Stream]:
+    async def _caught_up(self, name: str, context: str) -> tuple[LoadedRanker, LoadedStream]:
         """Return a ranker and a stream in which everything up to the frontier is folded in."""
         loaded = await self._cache.newest(name)
         row = loaded.row
@@ -329,10 +329,10 @@ async def _all_of(calls: Sequence[Awaitable[T]]) -> list[T]:
     return done
 
 
-def _unused_stream(row: RankerRow) -> Stream:
+def _unused_stream(row: RankerRow) -> LoadedStream:
     """Return the stream of a ranker without visitors, which is not stored."""
     nowhere = StreamRow(0, row.id, "", 1, 0, 0, 0)
-    return Stream(nowhere, Snapshot(initial_state(row.definition), 0, row.version))
+    return LoadedStream(nowhere, Snapshot(initial_state(row.definition), 0, row.version))
 
 
 def _random_texts() -> Iterator[str]:

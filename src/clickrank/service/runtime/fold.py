@@ -17,7 +17,7 @@ from clickrank.errors import InvalidValue
 from clickrank.learning import ContextState
 from clickrank.service.runtime.definitions import policy_of
 from clickrank.service.store.database import StoreUnavailable
-from clickrank.service.store.impression_log import LoggedImpression, StreamRow, read
+from clickrank.service.store.impression_log import ImpressionRow, StreamRow, read
 from clickrank.service.store.packing import unpack
 from clickrank.service.store.rankers import Definition, RankerRow
 from clickrank.service.store.snapshots import newest_snapshot
@@ -130,7 +130,7 @@ def fold_log(
 
 
 def fold_impressions(
-    definition: Definition, snapshot: Snapshot, logged: Sequence[LoggedImpression], last: int
+    definition: Definition, snapshot: Snapshot, logged: Sequence[ImpressionRow], last: int
 ) -> Snapshot:
     """Return the snapshot with these impressions folded in; they must be in shown order.
 
@@ -148,7 +148,7 @@ def fold_impressions(
 
 
 def _fold_rows(
-    definition: Definition, state: ContextState, logged: Sequence[LoggedImpression]
+    definition: Definition, state: ContextState, logged: Sequence[ImpressionRow]
 ) -> ContextState:
     """Return the state after these impressions.
 

@@ -8,7 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from clickrank.service.runtime import context_report as reports
-from clickrank.service.runtime.ranker_cache import Stream
+from clickrank.service.runtime.ranker_cache import LoadedStream
 from clickrank.service.schemas.answers import (
     Activity,
     Bucket,
@@ -116,7 +116,7 @@ def impressions(
     return LoggedImpressions([entry for _, entry in found[:limit]])
 
 
-def report(connection: sa.Connection, row: RankerRow, stream: Stream) -> Report:
+def report(connection: sa.Connection, row: RankerRow, stream: LoadedStream) -> Report:
     """Return the report on a stream."""
     snapshot, definition = stream.snapshot, row.definition
     found = log_store.stream_by_id(connection, stream.id)
@@ -136,7 +136,7 @@ def report(connection: sa.Connection, row: RankerRow, stream: Stream) -> Report:
         for one in shadow:
             own_views[one.would_show, places] += 1
             page_views[one.items, places] += 1
-    counts = reports.Counts(
+    counts = reports.ContextCounts(
         views=snapshot.state.views.astype(np.int64),
         clicks=snapshot.state.clicks.astype(np.int64),
         impressions=n_logged,
@@ -155,9 +155,12 @@ def report(connection: sa.Connection, row: RankerRow, stream: Stream) -> Report:
 
 def export(database: Database, row: RankerRow, now: int) -> Iterator[bytes]:
     """Yield the log of a ranker as a Parquet file, context by context, in shown order."""
-    from clickrank.service.store.export import Shown, parquet  # takes a while to import
+    from clickrank.service.store.export import (  # takes a while to import
+        ExportedImpression,
+        parquet,
+    )
 
-    def logged() -> Iterator[Shown]:
+    def logged() -> Iterator[ExportedImpression]:
         names = row.definition.items
         with database.reading() as connection:
             query = sa.select(*(streams.c[name] for name in StreamRow._fields))
@@ -174,7 +177,7 @@ def export(database: Database, row: RankerRow, now: int) -> Iterator[bytes]:
                     closed = one.final or one.seq <= stream.folded_seq
                     packed = one.propensities
                     chances = (None, None) if packed is None else unpack_propensities(packed)
-                    yield Shown(
+                    yield ExportedImpression(
                         id=one.id,
                         context=stream.context,
                         shown_at=one.shown_at,

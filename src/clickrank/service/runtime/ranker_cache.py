@@ -28,7 +28,7 @@ from clickrank.service.runtime.refusals import Refused, quoted
 from clickrank.service.runtime.store_executor import StoreExecutor
 from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import (
-    LoggedImpression,
+    ImpressionRow,
     StreamRow,
     count_streams,
     find_stream,
@@ -58,7 +58,7 @@ class Chosen(NamedTuple):
     propensities: bytes | None  # if asked for
 
 
-class Stream:
+class LoadedStream:
     """A context of a ranker: its newest snapshot, and an estimate of its best list.
 
     The snapshot is replaced and never changed, so that one thread can rank from it while another
@@ -165,7 +165,7 @@ class Stream:
         return shown == found
 
     def fold_settled(
-        self, row: RankerRow, before: int, logged: list[LoggedImpression], last: int
+        self, row: RankerRow, before: int, logged: list[ImpressionRow], last: int
     ) -> bool:
         """Fold in impressions that follow ``before``; False if the snapshot is not at that one."""
         with self.changing:
@@ -217,7 +217,7 @@ class LoadedRanker:
 
     def __init__(self, row: RankerRow) -> None:
         """Start without contexts."""
-        self.streams: dict[str, Stream] = {}
+        self.streams: dict[str, LoadedStream] = {}
         self.take(row)
 
     def take(self, row: RankerRow) -> None:
@@ -250,10 +250,10 @@ class RankerCache:
         self._rankers: dict[str, LoadedRanker] = {}
         self._by_id: dict[int, LoadedRanker] = {}
         # The most recently used streams are at the end.
-        self._streams: OrderedDict[int, tuple[LoadedRanker, Stream]] = OrderedDict()
-        self._loading: dict[tuple[int, str], asyncio.Task[Stream | None]] = {}
+        self._streams: OrderedDict[int, tuple[LoadedRanker, LoadedStream]] = OrderedDict()
+        self._loading: dict[tuple[int, str], asyncio.Task[LoadedStream | None]] = {}
 
-    def loaded(self, stream_id: int) -> Stream | None:
+    def loaded(self, stream_id: int) -> LoadedStream | None:
         """Return a stream if it is in memory."""
         found = self._streams.get(stream_id)
         return None if found is None else found[1]
@@ -314,7 +314,7 @@ class RankerCache:
         if ranker is not None and ranker.row.version < row.version:
             ranker.take(row)
 
-    async def stream(self, ranker: LoadedRanker, context: str) -> Stream | None:
+    async def stream(self, ranker: LoadedRanker, context: str) -> LoadedStream | None:
         """Return a stream at the version of its ranker, creating it if it does not exist.
 
         None means that the ranker was deleted.
@@ -326,7 +326,7 @@ class RankerCache:
             self._streams.move_to_end(found.id)
         return found
 
-    async def _load_once(self, ranker: LoadedRanker, context: str) -> Stream | None:
+    async def _load_once(self, ranker: LoadedRanker, context: str) -> LoadedStream | None:
         key = (ranker.row.id, context)
         task = self._loading.get(key)
         if task is None:
@@ -335,7 +335,7 @@ class RankerCache:
             task.add_done_callback(lambda _: self._loading.pop(key, None))
         return await asyncio.shield(task)  # the first caller may give up; others wait too
 
-    async def _load(self, ranker: LoadedRanker, context: str) -> Stream | None:
+    async def _load(self, ranker: LoadedRanker, context: str) -> LoadedStream | None:
         row, database = ranker.row, self.store.database
         old = ranker.streams.get(context)
         if old is not None:
@@ -353,7 +353,9 @@ class RankerCache:
             return None
         stream_row = found
         stream = await self.store.read(
-            lambda c: Stream(stream_row, load_snapshot(c, row.definition, row.version, stream_row))
+            lambda c: LoadedStream(
+                stream_row, load_snapshot(c, row.definition, row.version, stream_row)
+            )
         )
         ranker.streams[context] = stream
         self._streams[stream.id] = (ranker, stream)

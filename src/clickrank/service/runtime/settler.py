@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from clickrank.service.runtime.ranker_cache import Stream
+from clickrank.service.runtime.ranker_cache import LoadedStream
 from clickrank.service.runtime.refusals import Unavailable
 from clickrank.service.runtime.writer import Clock, Writer
 from clickrank.service.store.database import Database, StoreUnavailable
@@ -46,7 +46,7 @@ class Settler:
         database: Database,
         writer: Writer,
         clock: Clock,
-        loaded: Callable[[int], Stream | None],
+        loaded: Callable[[int], LoadedStream | None],
     ) -> None:
         """Start the thread."""
         self._database = database
@@ -185,7 +185,7 @@ class Settler:
             if stream.snapshot.seq == stream.saved_seq:
                 self._snapshot_due.discard(number)
 
-    def save_snapshot(self, stream: Stream) -> None:
+    def save_snapshot(self, stream: LoadedStream) -> None:
         """Write a snapshot of a stream."""
         snapshot = stream.snapshot
         packed = pack(snapshot.state.statistics())

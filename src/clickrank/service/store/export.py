@@ -77,7 +77,7 @@ SCHEMA = pa.schema(
 )
 
 
-class Shown(NamedTuple):
+class ExportedImpression(NamedTuple):
     """An impression to export."""
 
     id: str
@@ -117,7 +117,9 @@ class _Sink(io.RawIOBase):
         return b"".join(pieces)
 
 
-def parquet(ranker: str, impressions: Iterable[Shown], group: int = GROUP) -> Iterator[bytes]:
+def parquet(
+    ranker: str, impressions: Iterable[ExportedImpression], group: int = GROUP
+) -> Iterator[bytes]:
     """Yield the bytes of a Parquet file with these impressions, one row group at a time.
 
     At most ``group`` impressions are in memory. A file that is cut short has no footer, and readers
@@ -132,7 +134,7 @@ def parquet(ranker: str, impressions: Iterable[Shown], group: int = GROUP) -> It
     yield sink.taken()
 
 
-def _rows(ranker: str, some: Sequence[Shown]) -> pa.RecordBatch:
+def _rows(ranker: str, some: Sequence[ExportedImpression]) -> pa.RecordBatch:
     """Return the rows of some impressions."""
     lengths = np.array([len(shown.items) for shown in some])
     of = np.repeat(np.arange(len(some)), lengths)  # the impression of each row

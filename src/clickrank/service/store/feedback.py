@@ -24,7 +24,7 @@ class NewFeedback(NamedTuple):
     clicked_at: int
 
 
-class Shown(NamedTuple):
+class ShownImpression(NamedTuple):
     """The impression that feedback refers to."""
 
     id: str
@@ -41,7 +41,7 @@ class Answer(NamedTuple):
     """The answer to feedback: all positions clicked so far, or the reason for refusing it."""
 
     refused: str | None  # "unknown", "impossible", "late"
-    shown: Shown | None = None
+    shown: ShownImpression | None = None
     clicked: Sequence[int] = ()
     settled: bool = False
     wrong: str | None = None  # the item that was not shown
@@ -101,12 +101,12 @@ _INSERT_CLICK = PreparedInsert(clicks)
 _INSERT_FINAL = PreparedInsert(finals)
 
 
-def find_shown(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Shown]:
+def find_shown(connection: sa.Connection, ids: Sequence[str]) -> dict[str, ShownImpression]:
     """Return the logged impressions with these ids."""
     found = {}
     for row in _SHOWN.rows(connection, {*ids}):
         number, stream_id, seq, items, *rest = row
-        found[number] = Shown(number, stream_id, seq, _numbers.decode(items), *rest)
+        found[number] = ShownImpression(number, stream_id, seq, _numbers.decode(items), *rest)
     return found
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from clickrank.errors import InvalidValue
 from clickrank.service.store.database import Database
-from clickrank.service.store.impression_log import LoggedImpression, StreamRow, lock_streams, read
+from clickrank.service.store.impression_log import ImpressionRow, StreamRow, lock_streams, read
 from clickrank.service.store.tables import activity, clicks, rankers, streams
 
 #: Duration of a bucket of `activity`, in microseconds.
@@ -20,7 +20,7 @@ class Step(NamedTuple):
     """Settled impressions after the frontier, and when the next one will settle."""
 
     until: int
-    logged: list[LoggedImpression]
+    logged: list[ImpressionRow]
     closes_at: int | None  # None: there is no other impression, or it was not read
 
 
@@ -29,7 +29,7 @@ def settled_after(
 ) -> Step:
     """Return the settled impressions that follow the frontier, at most ``most`` of them."""
     last = min(stream.next_seq - 1, stream.folded_seq + most)
-    found: list[LoggedImpression] = []
+    found: list[ImpressionRow] = []
     for one in read(connection, stream.id, stream.folded_seq, last):
         if one.seq != stream.folded_seq + len(found) + 1:
             rule = f"impression {stream.folded_seq + len(found) + 1} of stream {stream.id}"
@@ -71,7 +71,7 @@ def _count_activity(
     database: Database,
     connection: sa.Connection,
     stream_id: int,
-    logged: Sequence[LoggedImpression],
+    logged: Sequence[ImpressionRow],
 ) -> None:
     buckets: dict[int, list[int]] = {}
     for one in logged:

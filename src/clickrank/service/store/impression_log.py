@@ -64,7 +64,7 @@ class Recorded(NamedTuple):
     would_show: list[int] | None = None
 
 
-class LoggedImpression(NamedTuple):
+class ImpressionRow(NamedTuple):
     """An impression in the log, with its clicks."""
 
     seq: int
@@ -238,7 +238,7 @@ def _optional(numbers: list[int] | None) -> str | None:
 
 def read(
     connection: sa.Connection, stream_id: int, after: int, until: int, newest_first: bool = False
-) -> list[LoggedImpression]:
+) -> list[ImpressionRow]:
     """Return the impressions of a stream with ``after`` < seq ≤ ``until``, with their clicks."""
     here = sa.and_(
         impressions.c.stream_id == stream_id,
@@ -265,7 +265,7 @@ def read(
     )
     clicked = _clicked(connection, stream_id, after, until)
     return [
-        LoggedImpression(
+        ImpressionRow(
             row.seq,
             row.id,
             row.version,
@@ -282,7 +282,7 @@ def read(
     ]
 
 
-_READ = [name for name in LoggedImpression._fields if name not in ("final", "clicked")]
+_READ = [name for name in ImpressionRow._fields if name not in ("final", "clicked")]
 
 
 def _clicked(

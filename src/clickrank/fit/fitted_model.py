@@ -105,7 +105,7 @@ class Fit(abc.ABC):
             raise invalid(owner, "query must be given if the log has several", None)
         found = 0 if query is None else np.flatnonzero(counts.queries == query)
         if np.size(found) == 0:
-            raise invalid(owner, "query must be one of the log", query)
+            raise invalid(owner, "query must be one of the queries of the log", query)
         number = int(np.ravel(found)[0])
         first, end = (int(n) for n in np.searchsorted(counts.pair_query, [number, number + 1]))
         return slice(first, end), min(counts.n_positions, end - first)

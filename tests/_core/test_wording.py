@@ -15,6 +15,7 @@ from clickrank.errors import (
     ClickRankError,
     DoesNotApply,
     InvalidValue,
+    MissingData,
     does_not_apply,
     invalid,
     unknown,
@@ -92,6 +93,8 @@ CALL = "Give it, as in clickrank.policy('pbm-ucb', examination=[1.0])."
             "The file /tmp/a_b.csv has too few rows.",
             "The file /tmp/a_b.csv has too few rows.",
         ),
+        (MissingData("ml: no ratings."), "ml: no ratings.", "ml: no ratings."),
+        (InvalidValue("whatif: no query."), "no query.", "no query."),
         (OSError(2, "No such file", "a"), None, "[Errno 2] No such file: 'a'"),
     ],
 )

@@ -42,8 +42,8 @@ WRONG = [
     ("compare --delay 11 --horizon 10", "--delay must be a whole number between 0 and 10, got 11"),
     ("compare --batch 0 --horizon 10", "--batch must be a whole number between 1 and 10, got 0"),
     ("compare --threads 0", "--threads must be at least 1, got 0"),
-    ("compare --model-file none.json", "none.json: the file must be readable"),
-    ("compare --model-file broken.json", "broken.json: the file must be JSON or TOML"),
+    ("compare --model-file none.json", "clickrank: none.json: the file must be readable"),
+    ("compare --model-file broken.json", "clickrank: broken.json: the file must be JSON or TOML"),
     ("compare --model-file bad.json", "bad.json: pbm: examination must be given"),
     ("compare --model-file extra.json", 'extra.json: Unknown parameter of pbm "x"'),
     (

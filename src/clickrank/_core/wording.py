@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 
-from clickrank.errors import NOTHING, InvalidValue
+from clickrank.errors import NOTHING, InvalidValue, MissingData
 
 #: Pieces of Python in a message: ``name=value``, ``'text'``, ``True``, and names of parameters,
 #: which are those with an underscore, and the first word of a rule.
@@ -88,7 +88,8 @@ class Wording:
             if error.hint and not _CALL.search(error.hint):  # a call helps in Python alone
                 rule += f" {self.text(error.hint)}"
         else:
-            split = _OWNER.fullmatch(str(error))
+            # An error about missing data begins with a path, which may look like a name of Python.
+            split = None if isinstance(error, MissingData) else _OWNER.fullmatch(str(error))
             owner, rule = (split[1], split[2]) if split else ("", str(error))
             rule = self.text(rule)
         known = self.owner(owner) if owner else ""

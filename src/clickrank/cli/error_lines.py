@@ -42,7 +42,8 @@ class InvalidFile(ClickRankError):
 
 def file_error(path: Path, error: ClickRankError) -> InvalidFile:
     """Return an error about the contents of a JSON or TOML file."""
-    return InvalidFile(f"{path}: {JSONWording(registered_names).message(error)}")
+    message = JSONWording(registered_names).message(error).removeprefix(f"{path}: ")
+    return InvalidFile(f"{path}: {message}")
 
 
 def reason_of(error: InvalidValue) -> str:

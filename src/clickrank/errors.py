@@ -1,7 +1,7 @@
 """Errors that clickrank raises, and the functions that build their messages.
 
 A message says who complains, which rule is broken and which value was given. It is written in
-Python; `clickrank._core.wording` rewrites it for people who typed options or sent JSON.
+Python; `clickrank._core.error_rewording` rewrites it for people who typed options or sent JSON.
 """
 
 from __future__ import annotations

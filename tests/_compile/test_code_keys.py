@@ -21,7 +21,7 @@ from clickrank._compile.code_keys import Unknown, code_key
 from clickrank.checks import example_models
 from clickrank.clickmodels import CLICK_MODELS
 from clickrank.clickmodels.click_model import code_of
-from clickrank.numerics import assignment, kl_indices
+from clickrank.numerics import assignment, pbm_kl_index
 from clickrank.policies import POLICIES, contract
 from clickrank.rankings import selection
 
@@ -259,7 +259,7 @@ def keys() -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "helper",
-    [selection.renew_top_k, kl_indices.kl_index, assignment.assign],
+    [selection.renew_top_k, pbm_kl_index.kl_index, assignment.assign],
     ids=lambda h: h.__name__,
 )
 def test_a_changed_helper_changes_its_users_keys(

@@ -17,7 +17,7 @@ from clickrank.fast._shared.kl_index_cache import (
     tangent,
 )
 from clickrank.numerics.kl_bounds import SLACK, kl_upper
-from clickrank.numerics.kl_indices import kl_ucb
+from clickrank.numerics.pbm_kl_index import kl_ucb
 
 DELTAS = np.array([0.0, 1e-3, 0.7, 2.0, 2.0, 5.0, 40.0])
 ARMS = [(0, 0), (0, 3), (3, 0), (1, 1), (1, 400), (400, 1), (7, 93)]

@@ -9,6 +9,7 @@ import pytest
 from scipy import optimize
 
 from clickrank._core.arrays import Floats, Ints
+from clickrank.numerics.grid_rounding import GRID, rounded
 from clickrank.numerics.pbm_likelihood import PBMCells, load_cells, table_cells
 from clickrank.numerics.pbm_maximum import (
     PRIOR,
@@ -16,7 +17,6 @@ from clickrank.numerics.pbm_maximum import (
     newton_buffers,
     start_likelihood,
 )
-from clickrank.numerics.rounding import GRID, rounded
 
 
 def counts(rng: np.random.Generator, kind: str) -> tuple[Ints, Ints]:

@@ -13,7 +13,7 @@ from clickrank import bounds
 from clickrank.clickmodels import PBM, Cascade
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
-from clickrank.numerics.neighbour_graph import line_graph, peak_besides, without_items
+from clickrank.numerics.undirected_graph import line_graph, peak_besides, without_items
 from clickrank.policies import OSUB
 from tests.naive import index_by_bisection
 

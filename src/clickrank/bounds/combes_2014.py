@@ -10,7 +10,7 @@ import numpy as np
 from clickrank._core.arrays import Vector, probabilities
 from clickrank.bounds.divergence import bernoulli_kl
 from clickrank.errors import invalid
-from clickrank.numerics.neighbour_graph import checked_graph, line_graph, peak_besides
+from clickrank.numerics.undirected_graph import checked_graph, line_graph, peak_besides
 
 
 def unimodal_lower_bound(rates: Vector, neighbours: Sequence[Sequence[int]] | None = None) -> float:

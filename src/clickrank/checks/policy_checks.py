@@ -37,7 +37,7 @@ from clickrank.checks.playing import (
     play_with,
     rankings_of_run,
 )
-from clickrank.checks.position_checks import check_relabelling_positions
+from clickrank.checks.position_relabelling_check import check_relabelling_positions
 from clickrank.checks.propensity_checks import check_propensities
 from clickrank.checks.restart_checks import check_restart
 from clickrank.errors import InvalidValue

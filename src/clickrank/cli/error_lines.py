@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from clickrank._core.wording import JSONWording, OptionWording
+from clickrank._core.error_rewording import JSONWording, OptionWording
 from clickrank.errors import ClickRankError, InvalidValue, invalid
 
 #: Parameters of the library whose options have other names: the first that a command has is meant.

@@ -22,13 +22,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clickrank.experiments.choice_claims import (
-    any_ratio,
-    near_best,
-    panel_ratio,
-    rank,
-    spread,
-)
 from clickrank.experiments.claim_evidence import (
     Evidence,
     gained,
@@ -55,6 +48,13 @@ from clickrank.experiments.claim_kinds import (
     TimeRatio,
     Value,
     curves_of,
+)
+from clickrank.experiments.many_curves_claims import (
+    any_ratio,
+    near_best,
+    panel_ratio,
+    rank,
+    spread,
 )
 from clickrank.experiments.paper_files import DATA
 from clickrank.experiments.sweep_claims import bound_follows, bound_ratio, falls, level

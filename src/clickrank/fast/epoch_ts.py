@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._core.arrays import Floats, Ints
-from clickrank.numerics.gamma import gamma_constants, plain_gamma_constants, sample_gamma
+from clickrank.numerics.gamma_draws import gamma_constants, plain_gamma_constants, sample_gamma
 from clickrank.policies._shared.epochs import ends_epoch, goes_on
 from clickrank.policies.contract import Request
 from clickrank.policies.epoch_ts import EpochTS, Params, State

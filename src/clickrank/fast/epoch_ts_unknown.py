@@ -10,7 +10,7 @@ import numpy as np
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.mnl_curvature import draw_log_biases
-from clickrank.numerics.mnl_tables import Tables, fit_tables, load_tables, no_tables
+from clickrank.numerics.mnl_objective import Tables, fit_tables, load_tables, no_tables
 from clickrank.policies._shared.beta_prime import draw_beta_prime
 from clickrank.policies._shared.epochs import goes_on
 from clickrank.policies.contract import Request

@@ -13,9 +13,9 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
+from clickrank.numerics.grid_rounding import rounded
 from clickrank.numerics.mnl_curvature import click_effects
-from clickrank.numerics.mnl_tables import Tables, fit_tables, load_tables, no_tables
-from clickrank.numerics.rounding import rounded
+from clickrank.numerics.mnl_objective import Tables, fit_tables, load_tables, no_tables
 from clickrank.policies._shared.epochs import goes_on
 from clickrank.policies.contract import Request
 from clickrank.policies.epoch_ucb_unknown import EpochUCBUnknown, Params, State

@@ -1,7 +1,8 @@
 """ε_n-greedy, fast: stores the click rates, and starts each fit from that of the last round.
 
 The leading vector of the rates changes little from round to round, so that few multiplications find
-it from the last one. Rounded, it does not depend on the start (see `clickrank.numerics.rank_one`).
+it from the last one. Rounded, it does not depend on the start: see
+`clickrank.numerics.singular_vector`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
-from clickrank.numerics.rank_one import leading_vector
 from clickrank.numerics.shuffling import swap_at_random
+from clickrank.numerics.singular_vector import leading_vector
 from clickrank.policies.contract import Request
 from clickrank.policies.epsilon_greedy import EpsilonGreedy, Params, State
 from clickrank.policies.epsilon_greedy import update as count

@@ -15,7 +15,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel
 from clickrank._core.arrays import Floats, Ints
-from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
+from clickrank.numerics.gamma_draws import BETA_SIZE, draw_odds, set_beta_constants
 from clickrank.numerics.posterior_draws import HAT_SIZE
 from clickrank.policies._shared.attraction_posterior import draw_page_odds, set_page_sampler
 from clickrank.policies._shared.observation import positions_seen

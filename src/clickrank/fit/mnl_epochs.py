@@ -25,7 +25,7 @@ from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import MNL
 from clickrank.errors import invalid
 from clickrank.fit.fitted_model import linked_positions
-from clickrank.numerics.mnl_tables import (
+from clickrank.numerics.mnl_objective import (
     MOST_STEPS,
     Objective,
     Tables,

@@ -1,7 +1,7 @@
 """Likelihood of the multinomial logit model for lists, and steps to its maximum.
 
 A list is one choice between its items and none. The counts of epochs, which the epoch policies
-store instead of lists, have other objectives: see `clickrank.numerics.mnl_tables`.
+store instead of lists, have other objectives: see `clickrank.numerics.mnl_objective`.
 """
 
 from __future__ import annotations

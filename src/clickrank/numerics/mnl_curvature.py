@@ -1,4 +1,4 @@
-"""Uncertainty of the estimates of `mnl_tables`: effects of one more click, and draws of biases."""
+"""Uncertainty of the estimates of `mnl_objective`: effects of a click, and draws of biases."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from clickrank._compile.jit import lean_kernel
 from clickrank._core.arrays import Floats
 from clickrank.numerics.cholesky import factorise, invert_positive
-from clickrank.numerics.mnl_tables import (
+from clickrank.numerics.mnl_objective import (
     BEND,
     HELD,
     MATRIX,

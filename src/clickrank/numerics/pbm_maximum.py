@@ -17,6 +17,7 @@ import numpy as np
 from clickrank._compile.jit import kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.cholesky import solve_positive
+from clickrank.numerics.grid_rounding import rounded
 from clickrank.numerics.pbm_likelihood import (
     PBMCells,
     derivatives,
@@ -25,7 +26,6 @@ from clickrank.numerics.pbm_likelihood import (
     log_likelihood,
     new_table_cells,
 )
-from clickrank.numerics.rounding import rounded
 
 PRIOR = 0.05
 MOST_STEPS = 100

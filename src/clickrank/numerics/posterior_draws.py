@@ -26,7 +26,7 @@ import numpy as np
 from clickrank._compile.jit import inline_kernel, kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.attraction_likelihood import attraction_loss
-from clickrank.numerics.gamma import gamma_constants, sample_gamma
+from clickrank.numerics.gamma_draws import gamma_constants, sample_gamma
 
 # Indices of the numbers of a hat. Heights are logarithms relative to the top of the hat.
 _MODE = 0  # a point at or near the mode

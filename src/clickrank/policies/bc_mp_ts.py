@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._core.arrays import Floats, FloatStatistic, Ints, IntStatistic, Vector
-from clickrank.numerics.gamma import sample_beta
+from clickrank.numerics.gamma_draws import sample_beta
 from clickrank.policies.capabilities import ItemsComeAndGo
 from clickrank.policies.contract import Request
 from clickrank.policies.policy_spec import Assumes, Policy, check_length, set_probabilities

@@ -10,7 +10,7 @@ import numpy as np
 
 from clickrank._core.arrays import Ints, IntStatistic
 from clickrank.numerics.mnl_curvature import draw_log_biases
-from clickrank.numerics.mnl_tables import Objective, fit_tables, tables_of
+from clickrank.numerics.mnl_objective import Objective, fit_tables, tables_of
 from clickrank.policies._shared.beta_prime import draw_beta_prime
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
 from clickrank.policies.contract import Request

@@ -10,9 +10,9 @@ import numpy as np
 
 from clickrank._core.arrays import Ints, IntStatistic
 from clickrank._core.validate import check_bool, check_choice, check_float
+from clickrank.numerics.grid_rounding import rounded
 from clickrank.numerics.mnl_curvature import click_effects
-from clickrank.numerics.mnl_tables import PULL, Objective, fit_tables, tables_of
-from clickrank.numerics.rounding import rounded
+from clickrank.numerics.mnl_objective import PULL, Objective, fit_tables, tables_of
 from clickrank.policies._shared.epochs import EpochPolicy, ends_epoch, goes_on, no_epochs
 from clickrank.policies.contract import Request
 from clickrank.policies.policy_spec import Assumes, KnownModel

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from clickrank._compile.jit import kernel
 from clickrank._core.arrays import Floats, Ints, IntStatistic
 from clickrank._core.validate import check_float
-from clickrank.numerics.rank_one import leading_singular_vectors
 from clickrank.numerics.shuffling import swap_at_random
+from clickrank.numerics.singular_vector import leading_singular_vectors
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request
 from clickrank.policies.policy_spec import Assumes, Policy

@@ -15,7 +15,7 @@ from clickrank._core.arrays import IntParticle, Ints, IntStatistic
 from clickrank._core.validate import check_float
 from clickrank.errors import invalid
 from clickrank.numerics.kl_bounds import kl_upper
-from clickrank.numerics.neighbour_graph import (
+from clickrank.numerics.undirected_graph import (
     checked_graph,
     line_graph,
     packed_graph,

@@ -10,7 +10,7 @@ import numpy as np
 
 from clickrank._core.arrays import Floats, FloatStatistic, Ints, IntStatistic, Vector
 from clickrank._core.validate import check_float, check_int
-from clickrank.numerics.kl_indices import kl_ucb
+from clickrank.numerics.pbm_kl_index import kl_ucb
 from clickrank.policies._shared.rotation import rotate, rotations
 from clickrank.policies.capabilities import ExactLists, ItemsComeAndGo
 from clickrank.policies.contract import Request

@@ -13,8 +13,8 @@ from clickrank._core.arrays import Floats, FloatStatistic, IntParticle, Ints, In
 from clickrank._core.validate import check_bool, check_float
 from clickrank.numerics.doubly_stochastic import decompose
 from clickrank.numerics.exploration_program import exploration_amounts
+from clickrank.numerics.log_gaps import largest, smallest_gap
 from clickrank.numerics.pbm_maximum import PBMEstimates, estimate_pbm, explains
-from clickrank.numerics.spacing import largest, smallest_gap
 from clickrank.policies._shared.pmed_queue import PMEDQueue
 from clickrank.policies.contract import Request
 from clickrank.policies.policy_spec import Assumes, Policy

@@ -10,7 +10,7 @@ import numpy as np
 
 from clickrank._core.arrays import Floats, Ints, IntStatistic
 from clickrank._core.validate import check_float
-from clickrank.numerics.kl_indices import kl_ucb
+from clickrank.numerics.pbm_kl_index import kl_ucb
 from clickrank.policies.capabilities import HasMemo, ItemsComeAndGo
 from clickrank.policies.contract import Request
 from clickrank.policies.policy_spec import Assumes, Policy

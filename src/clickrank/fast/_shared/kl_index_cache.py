@@ -17,7 +17,7 @@ import numpy as np
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.kl_bounds import SLACK, STEEP, kl_upper, kl_upper_rate
-from clickrank.numerics.kl_indices import kl_ucb_and_bound
+from clickrank.numerics.pbm_kl_index import kl_ucb_and_bound
 
 # The δ of an index that must be computed, which is below all others.
 NEVER = -1.0

@@ -20,7 +20,7 @@ import numpy as np
 from clickrank._compile.jit import inline_kernel, kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.beta_quantile import beta_upper_quantile
-from clickrank.numerics.gamma import BETA_SIZE, draw_odds, set_beta_constants
+from clickrank.numerics.gamma_draws import BETA_SIZE, draw_odds, set_beta_constants
 from clickrank.numerics.posterior_draws import (
     HAT_SIZE,
     build_hat,

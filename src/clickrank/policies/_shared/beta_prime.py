@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel
-from clickrank.numerics.gamma import gamma_constants, sample_gamma
+from clickrank.numerics.gamma_draws import gamma_constants, sample_gamma
 
 
 @inline_kernel

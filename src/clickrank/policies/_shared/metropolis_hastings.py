@@ -12,7 +12,7 @@ import numpy as np
 
 from clickrank._compile.jit import lean_kernel
 from clickrank._core.arrays import Floats, Ints
-from clickrank.numerics.gamma import sample_beta
+from clickrank.numerics.gamma_draws import sample_beta
 from clickrank.numerics.truncated_normal import log_mass_ratio, sample_truncated_normal
 
 PROPOSALS = (

@@ -15,7 +15,7 @@ import numpy as np
 
 from clickrank._compile.jit import array_kernel, lean_kernel
 from clickrank._core.arrays import Floats, Ints
-from clickrank.numerics.gamma import sample_beta
+from clickrank.numerics.gamma_draws import sample_beta
 from clickrank.numerics.pbm_likelihood import load_cells, new_table_cells
 from clickrank.numerics.pbm_maximum import (
     PRIOR,

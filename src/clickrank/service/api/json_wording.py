@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from clickrank._core.wording import JSONWording
+from clickrank._core.error_rewording import JSONWording
 from clickrank.policies import POLICIES
 from clickrank.service.runtime.refusals import quoted
 from clickrank.service.schemas.fields import IMPRESSION_PATTERN, LONGEST_NAME, NAME_PATTERN

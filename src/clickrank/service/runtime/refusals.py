@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clickrank._core.wording import JSONWording
+from clickrank._core.error_rewording import JSONWording
 from clickrank.errors import ClickRankError
 
 #: Returns a value as JSON, to quote it in a message.

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clickrank._core.wording import JSONWording, OptionWording, Wording
+from clickrank._core.error_rewording import JSONWording, OptionWording, Wording
 from clickrank.clickmodels import PBM
 from clickrank.errors import (
     CannotEvaluate,

@@ -6,7 +6,7 @@ import pytest
 
 import clickrank as cr
 from clickrank.checks.playing import by_name
-from clickrank.checks.position_checks import check_relabelling_positions
+from clickrank.checks.position_relabelling_check import check_relabelling_positions
 from clickrank.policies import Assumes, Uniform
 
 

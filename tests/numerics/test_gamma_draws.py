@@ -6,7 +6,7 @@ from scipy import stats
 
 from clickrank._compile.jit import kernel
 from clickrank._core.arrays import Floats
-from clickrank.numerics.gamma import gamma_constants, sample_gamma
+from clickrank.numerics.gamma_draws import gamma_constants, sample_gamma
 
 
 @kernel

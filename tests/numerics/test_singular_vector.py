@@ -9,7 +9,7 @@ from clickrank._core.arrays import Floats
 from clickrank._core.rng import streams
 from clickrank.clickmodels import PBM
 from clickrank.learning import Learner
-from clickrank.numerics.rank_one import leading_vector
+from clickrank.numerics.singular_vector import leading_vector
 from clickrank.policies import EpsilonGreedy
 from tests.naive import leading_right_vector
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank.numerics.kl_bounds import SLACK
-from clickrank.numerics.kl_indices import divergence, divergence_constant, kl_index, kl_ucb
+from clickrank.numerics.pbm_kl_index import divergence, divergence_constant, kl_index, kl_ucb
 from tests.naive import kl
 from tests.numerics.strategies import COUNTS
 

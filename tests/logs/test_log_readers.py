@@ -376,14 +376,14 @@ def test_command(tmp_path: Path) -> None:
     done = run.invoke(app, ["read", str(path), "--column", "query=q", "--out", str(out)])
     assert done.exit_code == 0, done.output
     assert "csv (slots)" in done.output
-    assert "a number is missing or is none" in done.output
+    assert "a number is missing or invalid" in done.output
     done = run.invoke(app, ["read", str(out), "--json", "--positions", "1"])
     found = json.loads(done.output)
     assert (found["rows"], found["clicks"], found["queries"], found["lists"]) == (1, 1, 1, None)
     assert not found["problems"]
     done = run.invoke(app, ["read", str(path), "--column", "query=q", "--strict"])
     assert done.exit_code == 2
-    assert "log.csv:4: b,x,1,zero: a number is missing or is none." in done.output
+    assert "log.csv:4: b,x,1,zero: a number is missing or invalid." in done.output
     for options, message in (
         (["--column", "query"], "--column must be NAME=COLUMN"),
         (["--out", "no/such/folder.parquet"], "the folder of --out must exist"),
@@ -399,7 +399,7 @@ def test_a_log_that_is_refused_says_why(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["read", str(path)])
     assert done.exit_code == 2
     assert "the list, query or item has no id" in done.output  # the table
-    assert "The most frequent reason (2 rows): a number is missing or is none" in done.output
+    assert "The most frequent reason (2 rows): a number is missing or invalid" in done.output
     path = write(tmp_path / "kdd", tabbed("0 1 1 9 1 4 2 7 1 1 1 1"))
     with (
         open_log(path) as log,

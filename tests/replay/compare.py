@@ -12,7 +12,7 @@ from typing import Any
 #: The same computation on another machine may round another way.
 TOLERANCE = 1e-6
 #: Keys whose values are sentences, which may be reworded.
-PROSE = {"summary"}
+PROSE = {"meaning", "summary"}
 #: Keys whose values are sentences with numbers: the words may change, the numbers may not.
 FINDINGS = {"assumes", "notes", "verdict"}
 FINDINGS |= {"assumptions", "doubts", "measured", "note", "recommendation", "text", "why"}

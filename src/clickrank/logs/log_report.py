@@ -22,7 +22,7 @@ KINDS = {
     "fields": "the line does not have the fields of the format: skipped",
     "encoding": "the line is not UTF-8: skipped",
     "record": "the line has an unknown record type: skipped",
-    "number": "a number is missing or is none: skipped",
+    "number": "a number is missing or invalid: skipped",
     "id": "the list, query or item has no id: skipped",
     "position": f"the position is before the first or after {LARGEST_POSITION} (kdd-2012: 3)"
     ": skipped",

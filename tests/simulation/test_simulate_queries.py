@@ -26,7 +26,7 @@ from clickrank.simulation.many_results import stacked
 from clickrank.simulation.saved_slices import SavedRows
 from clickrank.simulation.simulate_queries import LostSlice, QueryFailed
 from clickrank.simulation.simulate_runs import Job, plan_of
-from clickrank.simulation.slices import Waiting, play_slice
+from clickrank.simulation.slices import WaitingRuns, play_slice
 from clickrank.simulation.worker_pools import Pool, active_pool
 
 rng = np.random.default_rng(4)
@@ -355,7 +355,7 @@ import os, signal, sys
 import clickrank as cr
 from clickrank.simulation import simulate_queries as many
 from clickrank.simulation.saved_slices import SavedRows
-from clickrank.simulation.slices import Waiting, play_slice
+from clickrank.simulation.slices import WaitingRuns, play_slice
 
 many.SLICE_SECONDS = 1e-9
 model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
@@ -441,7 +441,7 @@ def play_with(submit: Callable[..., Any]) -> bool:
     plan = plan_of("test", 10, 0, 0, 1, None, None)
     instances = many.instances_of("uniform", [MODELS[17]], plan, False)
     rows: list[Any] = []
-    waiting = Waiting(instances, 1, stacked([], plan.checkpoints.size))
+    waiting = WaitingRuns(instances, 1, stacked([], plan.checkpoints.size))
     pool = Pool(1, shared=False, submit=submit, close=lambda: None)
     stopped = many.play_slices(plan, waiting, pool, rows.append, lambda done: None)
     if stopped and not rows:

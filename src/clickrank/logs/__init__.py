@@ -11,14 +11,14 @@ from clickrank.logs.impressions import Impressions
 
 if TYPE_CHECKING:
     from clickrank.logs.click_log import Log, open_log
-    from clickrank.logs.log_report import Report
+    from clickrank.logs.log_report import LogReport
 
-__all__ = ["Cells", "Counts", "Impressions", "Log", "Report", "Sessions", "open_log"]
+__all__ = ["Cells", "Counts", "Impressions", "Log", "LogReport", "Sessions", "open_log"]
 
 #: The engines that can count the rows of a log.
 ENGINES = ("duckdb", "pyspark")
 
-_NEED_EXTRA = {"Log": "click_log", "open_log": "click_log", "Report": "log_report"}
+_NEED_EXTRA = {"Log": "click_log", "open_log": "click_log", "LogReport": "log_report"}
 
 
 def __getattr__(name: str) -> Any:

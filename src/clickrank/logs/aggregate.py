@@ -22,7 +22,7 @@ from clickrank._core.progress import progress_bar
 from clickrank.logs.complete_lists import count_complete, text_of_list
 from clickrank.logs.counts import NOTHING, Cells, Counts, Sessions, cells_of
 from clickrank.logs.filters import displays
-from clickrank.logs.log_report import NothingLeft, Report
+from clickrank.logs.log_report import LogReport, NothingLeft
 from clickrank.logs.query_engine import materialise, require_ibis
 from clickrank.logs.schema import kind_of
 
@@ -76,7 +76,7 @@ def _texts(column: Any) -> NDArray[Any]:
 
 
 def counts_of(
-    rows: Any, pairs: Pairs, report: Report, progress: bool | None, with_lists: bool = True
+    rows: Any, pairs: Pairs, report: LogReport, progress: bool | None, with_lists: bool = True
 ) -> Counts:
     """Count displays and clicks, and lists if the log has them and ``with_lists`` is true.
 
@@ -111,7 +111,7 @@ def _cells(rows: Any, pairs: Pairs) -> Cells:
 
 
 def _sessions(
-    rows: Any, pairs: Pairs, n_positions: int, report: Report, progress: bool | None
+    rows: Any, pairs: Pairs, n_positions: int, report: LogReport, progress: bool | None
 ) -> Sessions:
     items: list[NDArray[np.int32]] = []
     clicks: list[NDArray[np.uint8]] = []

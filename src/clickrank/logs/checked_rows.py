@@ -7,7 +7,7 @@ from typing import Any
 
 from clickrank.errors import invalid
 from clickrank.logs.column_names import map_columns, unused_list_columns
-from clickrank.logs.log_report import EXAMPLES, Report
+from clickrank.logs.log_report import EXAMPLES, LogReport
 from clickrank.logs.query_engine import require_ibis
 from clickrank.logs.row_rules import PROPENSITIES, check_rows, is_probability, position_is_outside
 from clickrank.logs.schema import COUNTS, IDS, OPTIONAL, ORDER, kind_of, schema_of
@@ -18,7 +18,7 @@ SERVICE_COLUMNS = ("ranker", "version", "settled", "would_show")
 _EXACT = 2**53  # larger whole numbers are not exact in a float64
 
 
-def check_staged(raw: Any, report: Report) -> Any:
+def check_staged(raw: Any, report: LogReport) -> Any:
     """Return rows that were read from text files, with positions counted from 1.
 
     Their other columns were checked as they were read; the first position is known only now.
@@ -33,7 +33,9 @@ def check_staged(raw: Any, report: Report) -> Any:
     return raw.mutate(position=raw.position + 1) if first == 0 else raw
 
 
-def check_in_place(raw: Any, columns: Mapping[str, str] | None, report: Report, file: str) -> Any:
+def check_in_place(
+    raw: Any, columns: Mapping[str, str] | None, report: LogReport, file: str
+) -> Any:
     """Return the rows of a table with any columns, without those that are refused.
 
     The engine checks the values in two passes over the file; the rows are not copied.
@@ -129,7 +131,7 @@ def _corrected(rows: Any, first_position: int) -> Any:
     return rows.mutate(**new).select(*schema_of(rows.columns).names, *ORDER)
 
 
-def _add_problem(rows: Any, kind: str, count: int, file: str, report: Report) -> None:
+def _add_problem(rows: Any, kind: str, count: int, file: str, report: LogReport) -> None:
     """Add a problem of these rows to the report, with the first of them as examples."""
     optional = [name for name in (*OPTIONAL, *ORDER, "settled") if name in rows.columns]
     examples = rows.drop(*optional).limit(min(count, EXAMPLES)).to_pyarrow().to_pylist()

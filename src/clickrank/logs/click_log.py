@@ -19,7 +19,7 @@ from clickrank.logs.counts import Counts
 from clickrank.logs.filters import Filters
 from clickrank.logs.impressions import Impressions
 from clickrank.logs.impressions_from_rows import impressions_of, sorted_rows, tables_by_query
-from clickrank.logs.log_report import NothingLeft, Report, merge_problems
+from clickrank.logs.log_report import LogReport, NothingLeft, merge_problems
 from clickrank.logs.query_engine import check_parquet, connect, query_progress, read_parquet
 from clickrank.logs.readers import IN_PLACE, READERS, check_format, recognise
 from clickrank.logs.readers.text_files import Paths, expand
@@ -38,7 +38,7 @@ class Log:
     """
 
     def __init__(
-        self, rows: Any, backend: Any, report: Report, folder: Path, progress: bool | None
+        self, rows: Any, backend: Any, report: LogReport, folder: Path, progress: bool | None
     ):
         self._rows = rows
         self._backend = backend
@@ -46,8 +46,8 @@ class Log:
         self._folder = folder
         self._progress = progress
         self._pairs: dict[Filters, aggregate.Pairs] = {}
-        self._list_reports: dict[Filters, Report] = {}  # once lists were counted
-        self._query_reports: dict[Filters, dict[str, Report]] = {}  # by query, for impressions
+        self._list_reports: dict[Filters, LogReport] = {}  # once lists were counted
+        self._query_reports: dict[Filters, dict[str, LogReport]] = {}  # by query, for impressions
         self._filtered_rows: dict[Filters, Any] = {Filters(): rows}
 
     def __enter__(self) -> Log:
@@ -76,14 +76,14 @@ class Log:
         return self._report.kind
 
     @property
-    def report(self) -> Report:
+    def report(self) -> LogReport:
         """The size of the log, and the problems found in it.
 
         Incomplete lists are found by `counts` and `impressions`; call one of them first.
         """
         return self.report_of()
 
-    def report_of(self, **filters: int | None) -> Report:
+    def report_of(self, **filters: int | None) -> LogReport:
         """Return the report on the rows that the filters select; filters are as for `counts`."""
         chosen = Filters(**filters)
         pairs = self._pairs_of(chosen)
@@ -290,7 +290,7 @@ def open_log(
     if url is not None and name not in IN_PLACE:
         rule = "URLs must be of Parquet files; copy other files to the disk first"
         raise invalid("open_log", rule, url)
-    report = Report(name, files=files, first_position=first_position, strict=strict)
+    report = LogReport(name, files=files, first_position=first_position, strict=strict)
     temporary = Path(tempfile.mkdtemp(prefix="clickrank-", dir=folder))
     try:
         backend = connect(engine, temporary, memory, threads)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Ints
 from clickrank.logs.counts import NOTHING
-from clickrank.logs.log_report import Report
+from clickrank.logs.log_report import LogReport
 
 
 def count_complete(
@@ -18,7 +18,7 @@ def count_complete(
     times: Ints,
     twice: Ints,
     list_text: Callable[[NDArray[Any]], str],
-    report: Report,
+    report: LogReport,
 ) -> Ints:
     """Return how often each list was shown complete, and report why other impressions are not.
 

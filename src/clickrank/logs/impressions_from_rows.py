@@ -14,7 +14,7 @@ from clickrank.logs.aggregate import Pairs
 from clickrank.logs.complete_lists import count_complete, text_of_list
 from clickrank.logs.counts import NOTHING
 from clickrank.logs.impressions import Impressions
-from clickrank.logs.log_report import Report
+from clickrank.logs.log_report import LogReport
 from clickrank.logs.schema import ORDER
 
 #: The number of rows that are read at once, if there are several queries.
@@ -49,7 +49,7 @@ def tables_by_query(
         start = stop
 
 
-def impressions_of(table: pa.Table, query: str, report: Report) -> Impressions:
+def impressions_of(table: pa.Table, query: str, report: LogReport) -> Impressions:
     """Return the impressions in these rows of one query, in the order in which they were shown.
 
     That is the order of their times, or of their rows unless all have a time. Incomplete lists are

@@ -83,7 +83,7 @@ class Example:
 
 
 @dataclasses.dataclass
-class Problem:
+class LogProblem:
     """A kind of problem: how often it occurs, with examples."""
 
     kind: str
@@ -106,7 +106,7 @@ class NothingLeft(InvalidValue):
     """No row of a log can be used; the message names the most frequent reason."""
 
     def __init__(
-        self, owner: str, rule: str, value: object, problems: Mapping[str, Problem]
+        self, owner: str, rule: str, value: object, problems: Mapping[str, LogProblem]
     ) -> None:
         self.problems = problems
         text = str(invalid(owner, rule, value))
@@ -119,7 +119,7 @@ class NothingLeft(InvalidValue):
 
 
 @dataclasses.dataclass
-class Report:
+class LogReport:
     """The size of a log, and the problems found in it.
 
     Parameters
@@ -156,7 +156,7 @@ class Report:
     items: int = 0
     displays: int = 0
     clicks: int = 0
-    problems: dict[str, Problem] = dataclasses.field(default_factory=dict)
+    problems: dict[str, LogProblem] = dataclasses.field(default_factory=dict)
     notes: list[str] = dataclasses.field(default_factory=list)
     strict: bool = False
     _errors_by_line: list[tuple[int, Malformed]] | None = dataclasses.field(
@@ -178,7 +178,7 @@ class Report:
         self, kind: str, file: str, line: int | None = None, text: str = "", count: int = 1
     ) -> None:
         """Count a problem; raise `Malformed` if reading is strict and the problem is an error."""
-        found = self.problems.setdefault(kind, Problem(kind))
+        found = self.problems.setdefault(kind, LogProblem(kind))
         found.count += count
         if len(found.examples) < EXAMPLES:
             found.examples.append(Example(file, line, _cut(text)))
@@ -232,7 +232,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= TEXT else text[: TEXT - 1] + "…"
 
 
-def problems_table(problems: Mapping[str, Problem]) -> Table:
+def problems_table(problems: Mapping[str, LogProblem]) -> Table:
     """Return a table of problems to print."""
     from rich.markup import escape
     from rich.table import Table
@@ -246,12 +246,12 @@ def problems_table(problems: Mapping[str, Problem]) -> Table:
 
 
 def merge_problems(
-    first: Mapping[str, Problem], second: Mapping[str, Problem]
-) -> dict[str, Problem]:
+    first: Mapping[str, LogProblem], second: Mapping[str, LogProblem]
+) -> dict[str, LogProblem]:
     """Return the problems of two reports, added up."""
     found = {**first}
     for kind, problem in second.items():
-        before = found.get(kind, Problem(kind))
+        before = found.get(kind, LogProblem(kind))
         examples = [*before.examples, *problem.examples][:EXAMPLES]
-        found[kind] = Problem(kind, before.count + problem.count, examples)
+        found[kind] = LogProblem(kind, before.count + problem.count, examples)
     return found

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from clickrank._core.progress import progress_bar
 from clickrank.errors import invalid
-from clickrank.logs.log_report import NothingLeft, Report
+from clickrank.logs.log_report import LogReport, NothingLeft
 from clickrank.logs.readers import Reader
 from clickrank.logs.schema import IDS, OPTIONAL
 
@@ -23,7 +23,7 @@ ROWS = 1 << 20
 def stage(
     paths: Sequence[str],
     reader: Reader,
-    report: Report,
+    report: LogReport,
     columns: Mapping[str, str] | None,
     target: Path,
     progress: bool | None,

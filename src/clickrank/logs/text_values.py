@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from clickrank.logs.log_report import Report
+from clickrank.logs.log_report import LogReport
 from clickrank.logs.row_rules import LARGEST_POSITION, PROPENSITIES, check_rows, is_probability
 from clickrank.logs.schema import COUNTS, FIELDS, schema_of
 
@@ -29,7 +29,7 @@ Locate = Callable[[int], tuple[str, int | None, str]]
 def typed_rows(
     texts: Mapping[str, Any],
     locate: Locate,
-    report: Report,
+    report: LogReport,
     largest_position: int = LARGEST_POSITION,
 ) -> pa.Table:
     """Return the rows that these columns of text hold, without those that are refused.
@@ -83,7 +83,7 @@ def _cast(values: Any, name: str) -> Any:
     return values.cast(kind)
 
 
-def _add_problems(kind: str, mask: Bools, locate: Locate, report: Report) -> None:
+def _add_problems(kind: str, mask: Bools, locate: Locate, report: LogReport) -> None:
     rows = np.flatnonzero(mask)
     for i, row in enumerate(rows.tolist()):
         if not report.wants_example(kind):

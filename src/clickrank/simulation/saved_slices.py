@@ -17,7 +17,7 @@ from clickrank.clickmodels.click_model import source_of as model_source
 from clickrank.errors import ClickRankError, invalid
 from clickrank.policies.contract import source_of as policy_source
 from clickrank.simulation.many_results import Rows, stacked
-from clickrank.simulation.simulate_runs import Plan
+from clickrank.simulation.simulate_runs import RunPlan
 from clickrank.simulation.simulation_result import read_file, write_file
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ class SavedRows:
         self._parts: dict[Path, Rows] = {}
 
     @classmethod
-    def of(cls, folder: Path, label: str, instances: Sequence[Instance], plan: Plan) -> SavedRows:
+    def of(
+        cls, folder: Path, label: str, instances: Sequence[Instance], plan: RunPlan
+    ) -> SavedRows:
         """Return the folder of a simulation, named by a hash of what decides its numbers.
 
         The number of runs is not part of the hash.

@@ -25,8 +25,15 @@ from clickrank.errors import ClickRankError, invalid
 from clickrank.policies.policy_spec import Policy
 from clickrank.simulation.many_results import Key, ManyResults, Rows, stacked
 from clickrank.simulation.saved_slices import SavedRows
-from clickrank.simulation.simulate_runs import Job, Plan, check_applies, plan_of, resolve
-from clickrank.simulation.slices import Caller, Instance, PlayedSlice, Slice, Waiting, play_slice
+from clickrank.simulation.simulate_runs import Job, RunPlan, check_applies, plan_of, resolve
+from clickrank.simulation.slices import (
+    Caller,
+    Instance,
+    PlayedSlice,
+    Slice,
+    WaitingRuns,
+    play_slice,
+)
 from clickrank.simulation.worker_pools import Pool, active_pool
 
 PolicyFactory: TypeAlias = Callable[[Key, ClickModel], Policy | str]
@@ -120,7 +127,7 @@ def simulate_many(
     label = name if label is None else label
     saved = None if folder is None else SavedRows.of(Path(folder), name, instances, plan)
     parts = [] if saved is None else saved.load(runs)
-    waiting = Waiting(instances, runs, stacked(parts, plan.checkpoints.size))
+    waiting = WaitingRuns(instances, runs, stacked(parts, plan.checkpoints.size))
     interrupted = False
     taken_over = runs * len(instances) - waiting.runs
     with progress_bar(label, plan.horizon * runs * len(instances), progress) as tick:
@@ -159,7 +166,7 @@ def simulate_many(
 def instances_of(
     factory: PolicyFactory | Mapping[Key, Policy | str] | Policy | str,
     models: Mapping[Key, ClickModel] | Sequence[ClickModel],
-    plan: Plan,
+    plan: RunPlan,
     allow_mismatch: bool,
 ) -> list[Instance]:
     """Make the policies, check everything that can be checked before anything runs, and compile."""
@@ -223,7 +230,7 @@ def _of_query(key: Key, error: Exception) -> ClickRankError:
 
 
 def play_slices(
-    plan: Plan, waiting: Waiting, pool: Pool, land: Callable[[Rows], None], tick: Tick
+    plan: RunPlan, waiting: WaitingRuns, pool: Pool, land: Callable[[Rows], None], tick: Tick
 ) -> bool:
     """Play all slices, and pass on rows as they come; return whether it was interrupted."""
     stop = threading.Event()

@@ -148,7 +148,7 @@ def check_applies(policy: Policy, model: ClickModel, allow_mismatch: bool) -> No
     Learner(policy, model.n_items, model.n_positions)  # its checks name what does not fit
 
 
-class Plan(NamedTuple):
+class RunPlan(NamedTuple):
     """The settings that decide the numbers of a simulation, besides policy and click model."""
 
     seed: int
@@ -171,10 +171,10 @@ def plan_of(
     batch: object,
     checkpoints: ArrayLike | None,
     counted_positions: int | None,
-) -> Plan:
+) -> RunPlan:
     """Check the settings that all simulations share, and return them."""
     rounds = check_int(owner, "horizon", horizon, 1)
-    return Plan(
+    return RunPlan(
         seed=check_int(owner, "seed", seed, 0),
         delay=check_int(owner, "delay", delay, 0, rounds),
         batch=check_int(owner, "batch", batch, 1, rounds),
@@ -220,7 +220,7 @@ class Job(NamedTuple):
 
     policy: Policy
     model: ClickModel
-    plan: Plan
+    plan: RunPlan
     #: Precedes the number of the run in the path of its random streams.
     instance: tuple[int, ...]
     best: float
@@ -232,7 +232,7 @@ class Job(NamedTuple):
 
     @classmethod
     def of(
-        cls, policy: Policy, model: ClickModel, plan: Plan, instance: tuple[int, ...] = ()
+        cls, policy: Policy, model: ClickModel, plan: RunPlan, instance: tuple[int, ...] = ()
     ) -> Job:
         """Prepare the runs of a policy that applies to the model."""
         m = plan.counted_positions

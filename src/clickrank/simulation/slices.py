@@ -14,7 +14,7 @@ from clickrank._core.progress import Tick
 from clickrank.clickmodels.click_model import ClickModel
 from clickrank.policies.policy_spec import Policy
 from clickrank.simulation.many_results import Key, Rows
-from clickrank.simulation.simulate_runs import LOOK_SECONDS, Job, Plan
+from clickrank.simulation.simulate_runs import LOOK_SECONDS, Job, RunPlan
 
 
 class Instance(NamedTuple):
@@ -64,7 +64,7 @@ class Caller(NamedTuple):
     tick: Tick
 
 
-class Waiting:
+class WaitingRuns:
     """The runs that were not handed to a worker yet, in order."""
 
     def __init__(self, instances: Sequence[Instance], runs: int, have: Rows) -> None:
@@ -92,7 +92,7 @@ class Waiting:
         return Slice(tuple(units), seconds)
 
 
-def play_slice(plan: Plan, part: Slice, caller: Caller | None) -> PlayedSlice:
+def play_slice(plan: RunPlan, part: Slice, caller: Caller | None) -> PlayedSlice:
     """Play the runs of a slice until its time is over, at least one of them unless stopped.
 
     An error of a run is returned; an exception means that the worker was lost.

@@ -15,7 +15,7 @@ import pytest
 from clickrank.client import AsyncClient, Client, ServiceError
 from clickrank.errors import InvalidValue
 from clickrank.service.client import retries
-from clickrank.service.client.calls import Call, Calls, Route, new_id
+from clickrank.service.client.calls import Call, CallMethod, Calls, new_id
 from clickrank.service.client.retries import Tries
 from clickrank.service.schemas import answers, fields, requests
 
@@ -366,7 +366,7 @@ def test_what_is_sent(client: Both) -> None:
         ("POST", "/v1/keys", {"name": "ci", "role": "rank"}),
         ("DELETE", "/v1/keys/3", None),
     ]  # fmt: skip
-    routes = {name for name, value in vars(Calls).items() if isinstance(value, Route)}
+    routes = {name for name, value in vars(Calls).items() if isinstance(value, CallMethod)}
     assert {name for name, _, _ in calls} == routes
 
 
@@ -461,7 +461,7 @@ def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
 def test_methods_are_documented_and_typed() -> None:
     with Client("http://service") as client:
         for name, route in vars(Calls).items():
-            if isinstance(route, Route):
+            if isinstance(route, CallMethod):
                 method = getattr(client, name)
                 assert method.__name__ == name
                 assert method.__doc__

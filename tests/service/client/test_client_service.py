@@ -18,7 +18,7 @@ from clickrank.client import AsyncClient, Client, ServiceError
 from clickrank.service.api import server
 from clickrank.service.api.routes import ROUTES
 from clickrank.service.client import retries
-from clickrank.service.client.calls import Call, Calls, Route
+from clickrank.service.client.calls import Call, CallMethod, Calls
 from clickrank.service.schemas import answers, requests
 
 ITEMS = ["a", "b", "c", "d"]
@@ -153,7 +153,7 @@ def test_every_route_has_a_method() -> None:
     }  # fmt: skip
     sent = set()
     for name, route in vars(Calls).items():
-        if isinstance(route, Route):
+        if isinstance(route, CallMethod):
             call: Call[object] = route.call(*arguments.get(name, ("{name}",)))
             path = re.sub("%7B(.*?)%7D", r"{\1}", call.path)
             sent.add((call.method, path))

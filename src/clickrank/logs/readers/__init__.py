@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from clickrank._core.progress import Tick
 from clickrank.errors import invalid, unknown
-from clickrank.logs.log_report import Report
+from clickrank.logs.log_report import LogReport
 from clickrank.logs.readers import csv_file, kdd_2012, open_bandit, yandex_2011, yandex_2013
 from clickrank.logs.readers.text_files import first_lines
 
-Reader = Callable[[str, Report, Tick, Mapping[str, str] | None], Iterator[pa.Table]]
+Reader = Callable[[str, LogReport, Tick, Mapping[str, str] | None], Iterator[pa.Table]]
 
 #: Readers of text formats, by the name of the format.
 READERS: dict[str, Reader] = {

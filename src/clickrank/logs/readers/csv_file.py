@@ -9,14 +9,14 @@ import pyarrow as pa
 from clickrank._core.progress import Tick
 from clickrank.errors import invalid
 from clickrank.logs.column_names import map_columns, unused_list_columns
-from clickrank.logs.log_report import Report
+from clickrank.logs.log_report import LogReport
 from clickrank.logs.readers.delimited import delimiter_of, fields_of, read_delimited
 from clickrank.logs.readers.text_files import first_lines
 from clickrank.logs.schema import kind_of
 
 
 def read(
-    path: str, report: Report, tick: Tick, columns: Mapping[str, str] | None = None
+    path: str, report: LogReport, tick: Tick, columns: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file. Values may be in double quotes, but have no line breaks."""
     head = first_lines(path, 1)

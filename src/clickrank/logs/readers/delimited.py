@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from clickrank._core.progress import Tick
-from clickrank.logs.log_report import Report
+from clickrank.logs.log_report import LogReport
 from clickrank.logs.readers.text_files import blocks, without_bad_lines
 from clickrank.logs.row_rules import LARGEST_POSITION
 from clickrank.logs.text_values import typed_rows
@@ -43,7 +43,7 @@ def fields_of(line: str, delimiter: str) -> list[str]:
 
 def read_delimited(
     path: str,
-    report: Report,
+    report: LogReport,
     tick: Tick,
     *,
     names: Sequence[str],
@@ -162,7 +162,7 @@ def _slow(
     quoted: bool,
     path: str,
     lines_before: int,
-    report: Report,
+    report: LogReport,
     header: bool,
 ) -> tuple[pa.Table, list[int]]:
     """Parse a block line by line; return its rows and the line number of each in the block."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from clickrank._core.progress import Tick
 from clickrank.logs.column_names import map_columns
-from clickrank.logs.log_report import Report
+from clickrank.logs.log_report import LogReport
 from clickrank.logs.readers.delimited import read_delimited
 from clickrank.logs.schema import kind_of
 
@@ -54,7 +54,7 @@ def recognised(first: list[str]) -> bool:
 
 
 def read(
-    path: str, report: Report, tick: Tick, columns: Mapping[str, str] | None = None
+    path: str, report: LogReport, tick: Tick, columns: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file."""
     known = COLUMNS if "click" not in (columns or {}) else _WITHOUT_COUNTS

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from clickrank._core.progress import Tick
-from clickrank.logs.log_report import Report
+from clickrank.logs.log_report import LogReport
 from clickrank.logs.readers.csv_file import read as read_csv
 
 COLUMNS = {
@@ -32,7 +32,7 @@ def recognised(first: list[str]) -> bool:
 
 
 def read(
-    path: str, report: Report, tick: Tick, columns: Mapping[str, str] | None = None
+    path: str, report: LogReport, tick: Tick, columns: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file."""
     yield from read_csv(path, report, tick, {**COLUMNS, **(columns or {})})

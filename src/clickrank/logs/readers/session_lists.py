@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from clickrank.logs.log_report import Report
+from clickrank.logs.log_report import LogReport
 from clickrank.logs.schema import schema_of
 
 #: The number of rows in a table.
@@ -78,7 +78,9 @@ class RowBuffer:
         return pa.table(columns, schema=self._schema)
 
 
-def add_click(shown: ShownList, item: str, report: Report, path: str, line: int, text: str) -> None:
+def add_click(
+    shown: ShownList, item: str, report: LogReport, path: str, line: int, text: str
+) -> None:
     """Add a click to a list; report it if the item was not shown or already clicked."""
     try:
         where = shown.items.index(item)
@@ -90,7 +92,7 @@ def add_click(shown: ShownList, item: str, report: Report, path: str, line: int,
     shown.clicks[where] = 1
 
 
-def check_items(items: list[str], report: Report, path: str, line: int, text: str) -> bool:
+def check_items(items: list[str], report: LogReport, path: str, line: int, text: str) -> bool:
     """Return whether a list has items, each with an id and only once; if not, report it."""
     kind = None
     if not items:

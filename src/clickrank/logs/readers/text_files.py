@@ -10,7 +10,7 @@ from pathlib import Path
 from clickrank._core.compressed_files import DamagedFile, line_blocks
 from clickrank._core.progress import Tick
 from clickrank.errors import invalid
-from clickrank.logs.log_report import Report
+from clickrank.logs.log_report import LogReport
 
 #: The number of bytes in a block of lines.
 BLOCK = 8 << 20
@@ -51,7 +51,7 @@ def first_lines(path: str, count: int = 20) -> list[str]:
     return [line for line in lines if line.strip()][:count]
 
 
-def blocks(path: str, report: Report, tick: Tick, size: int = BLOCK) -> Iterator[bytes]:
+def blocks(path: str, report: LogReport, tick: Tick, size: int = BLOCK) -> Iterator[bytes]:
     """Yield blocks of whole lines; a damaged file is reported, and read up to the damage."""
     try:
         yield from line_blocks(path, size, tick)
@@ -59,7 +59,7 @@ def blocks(path: str, report: Report, tick: Tick, size: int = BLOCK) -> Iterator
         report.add("truncated", path, text=str(error))
 
 
-def lines(path: str, report: Report, tick: Tick) -> Iterator[tuple[int, str]]:
+def lines(path: str, report: LogReport, tick: Tick) -> Iterator[tuple[int, str]]:
     """Yield each line with its number, counted from 1; lines that are not UTF-8 are reported."""
     number = 0
     for block in blocks(path, report, tick):
@@ -73,7 +73,7 @@ def lines(path: str, report: Report, tick: Tick) -> Iterator[tuple[int, str]]:
         number = before + block.count(b"\n")
 
 
-def _decoded(block: bytes, path: str, before: int, report: Report) -> Iterator[str]:
+def _decoded(block: bytes, path: str, before: int, report: LogReport) -> Iterator[str]:
     for number, line in enumerate(block.split(b"\n"), before + 1):
         try:
             text = line.decode()
@@ -83,7 +83,7 @@ def _decoded(block: bytes, path: str, before: int, report: Report) -> Iterator[s
         yield text
 
 
-def without_bad_lines(block: bytes, path: str, before: int, report: Report) -> bytes:
+def without_bad_lines(block: bytes, path: str, before: int, report: LogReport) -> bytes:
     """Report lines that are not UTF-8, and replace them by empty lines."""
     try:
         block.decode()

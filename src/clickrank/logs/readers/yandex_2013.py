@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from clickrank._core.progress import Tick
 from clickrank.errors import invalid
-from clickrank.logs.log_report import Report
+from clickrank.logs.log_report import LogReport
 from clickrank.logs.readers.session_lists import RowBuffer, ShownList, add_click, check_items
 from clickrank.logs.readers.text_files import lines
 
@@ -37,7 +37,7 @@ def recognised(first: list[str]) -> bool:
 
 
 def read(
-    path: str, report: Report, tick: Tick, columns: Mapping[str, str] | None = None
+    path: str, report: LogReport, tick: Tick, columns: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:
     """Yield the rows of a file."""
     if columns:

@@ -40,7 +40,7 @@ class Call(Generic[T]):
     long: bool = False
 
 
-class Route(Generic[P, T]):
+class CallMethod(Generic[P, T]):
     """A method of both clients. It is defined by the request; each client sends it in its way."""
 
     def __init__(self, call: Callable[P, Call[T]]) -> None:
@@ -49,7 +49,7 @@ class Route(Generic[P, T]):
         self.__wrapped__ = call
 
     @overload
-    def __get__(self, client: None, owner: type) -> Route[P, T]: ...
+    def __get__(self, client: None, owner: type) -> CallMethod[P, T]: ...
     @overload
     def __get__(self, client: Sync, owner: type) -> Callable[P, T]: ...
     @overload
@@ -92,7 +92,7 @@ class RankerChanges(TypedDict, total=False):
 class Calls:
     """The methods of both clients. Those of `AsyncClient` are awaited."""
 
-    @Route
+    @CallMethod
     @staticmethod
     def create_ranker(
         name: str, items: Iterable[str], n_positions: int, **options: Unpack[RankerOptions]
@@ -101,38 +101,38 @@ class Calls:
         new = r.NewRanker(name, list(items), n_positions, **options)
         return dataclasses.replace(_post("/v1/rankers", new, answers.Ranker), long=True)
 
-    @Route
+    @CallMethod
     @staticmethod
     def rankers(after: str = "", limit: int = 100) -> Call[answers.RankerPage]:
         """List rankers by name. For the next page, call again with ``after=page.next``."""
         return _get("/v1/rankers", answers.RankerPage, after=after, limit=limit)
 
-    @Route
+    @CallMethod
     @staticmethod
     def ranker(name: str) -> Call[answers.Ranker]:
         """Return a ranker and its settings."""
         return _get(_ranker(name), answers.Ranker)
 
-    @Route
+    @CallMethod
     @staticmethod
     def change_ranker(name: str, **changes: Unpack[RankerChanges]) -> Call[answers.Ranker]:
         """Change a ranker's window, mode, policy or settings; others keep their values."""
         body = msgspec.json.encode(r.RankerChange(**changes))
         return Call("PATCH", _ranker(name), answers.Ranker, body, long="policy" in changes)
 
-    @Route
+    @CallMethod
     @staticmethod
     def delete_ranker(name: str) -> Call[None]:
         """Delete a ranker and its log."""
         return Call("DELETE", _ranker(name), type(None), gone_is_done=True)
 
-    @Route
+    @CallMethod
     @staticmethod
     def items(name: str, after: int = 0, limit: int = 1000) -> Call[answers.ItemPage]:
         """List items in the order they were added. For the next page use ``after=page.next``."""
         return _get(f"{_ranker(name)}/items", answers.ItemPage, after=after, limit=limit)
 
-    @Route
+    @CallMethod
     @staticmethod
     def add_items(
         name: str,
@@ -144,13 +144,13 @@ class Calls:
         rows = None if features is None else [list(row) for row in features]
         return _post(f"{_ranker(name)}/items", r.NewItems(list(items), prior, rows), answers.Ranker)
 
-    @Route
+    @CallMethod
     @staticmethod
     def retire_items(name: str, items: Iterable[str]) -> Call[answers.Ranker]:
         """Retire items: they are not shown again, and their history is kept."""
         return _post(f"{_ranker(name)}/items/retire", r.RetiredItems(list(items)), answers.Ranker)
 
-    @Route
+    @CallMethod
     @staticmethod
     def contexts(
         name: str, after: str | None = None, limit: int = 100
@@ -158,7 +158,7 @@ class Calls:
         """List contexts by name. For the next page, call again with ``after=page.next``."""
         return _get(f"{_ranker(name)}/contexts", answers.ContextPage, after=after, limit=limit)
 
-    @Route
+    @CallMethod
     @staticmethod
     def rank(
         name: str,
@@ -175,7 +175,7 @@ class Calls:
         request = r.RankRequest(id or new_id(), context, _list(candidates), _list(current))
         return _post(f"{_ranker(name)}/rank", request, answers.Impression)
 
-    @Route
+    @CallMethod
     @staticmethod
     def rank_batch(name: str, requests: Iterable[r.RankRequest]) -> Call[answers.ImpressionBatch]:
         """Return one list per request, in the order of the requests."""
@@ -185,7 +185,7 @@ class Calls:
         ]
         return _post(f"{_ranker(name)}/rank/batch", r.RankBatch(named), answers.ImpressionBatch)
 
-    @Route
+    @CallMethod
     @staticmethod
     def click(
         impression_id: str, clicked: Iterable[str] = (), final: bool = False
@@ -194,19 +194,19 @@ class Calls:
         path = f"/v1/impressions/{quote(impression_id, safe='')}/clicks"
         return _post(path, r.Clicks(list(clicked), final), answers.Feedback)
 
-    @Route
+    @CallMethod
     @staticmethod
     def click_batch(clicks: Iterable[r.ClicksOf]) -> Call[answers.FeedbackBatch]:
         """Report clicks on many impressions. Each gets an answer or an error."""
         return _post("/v1/clicks/batch", r.ClickBatch(list(clicks)), answers.FeedbackBatch)
 
-    @Route
+    @CallMethod
     @staticmethod
     def report(name: str, context: str = "") -> Call[answers.Report]:
         """Return what a ranker has learned in a context."""
         return _get(f"{_ranker(name)}/report", answers.Report, context=context)
 
-    @Route
+    @CallMethod
     @staticmethod
     def activity(
         name: str, context: str = "", seconds: int | None = None
@@ -215,7 +215,7 @@ class Calls:
         path = f"{_ranker(name)}/activity"
         return _get(path, answers.Activity, context=context, seconds=seconds)
 
-    @Route
+    @CallMethod
     @staticmethod
     def impressions(
         name: str, context: str | None = None, limit: int = 100
@@ -224,25 +224,25 @@ class Calls:
         path = f"{_ranker(name)}/impressions"
         return _get(path, answers.LoggedImpressions, context=context, limit=limit)
 
-    @Route
+    @CallMethod
     @staticmethod
     def export_log(name: str, path: str | os.PathLike[str]) -> Call[None]:
         """Write a ranker's log to a Parquet file. The file appears when it is complete."""
         return Call("GET", f"{_ranker(name)}/log.parquet", type(None), file=Path(path))
 
-    @Route
+    @CallMethod
     @staticmethod
     def policies() -> Call[answers.Policies]:
         """List the policies that rankers can use."""
         return _get("/v1/policies", answers.Policies)
 
-    @Route
+    @CallMethod
     @staticmethod
     def keys() -> Call[answers.Keys]:
         """List keys, without their secrets."""
         return _get("/v1/keys", answers.Keys)
 
-    @Route
+    @CallMethod
     @staticmethod
     def make_key(name: str, role: Literal["rank", "admin"]) -> Call[answers.MadeKey]:
         """Create a key. Its secret is shown only once.
@@ -253,7 +253,7 @@ class Calls:
         body = msgspec.json.encode(r.NewKey(name, role))
         return Call("POST", "/v1/keys", answers.MadeKey, body, repeatable=False)
 
-    @Route
+    @CallMethod
     @staticmethod
     def revoke_key(key_id: int) -> Call[answers.Key]:
         """Revoke a key."""

@@ -248,7 +248,7 @@ def test_a_ranking_as_prior_is_where_it_starts() -> None:
     assert from_ranking([1], weight=4, n_items=3) == Beta([3.0, 5.0, 3.0], [3.0, 1.0, 3.0])
     for call, message in (
         (lambda: from_ranking([0, 0]), "ranking must hold distinct items between 0 and 1"),
-        (lambda: from_ranking([]), "ranking must hold at least one item"),
+        (lambda: from_ranking([]), "ranking must have at least one item"),
         (lambda: from_ranking([0, 1], weight=2.5), "weight must be a whole number of at least 1"),
         (lambda: cr.policy("pb-mhb", prior=Beta(0.5, 1.0)), "prior must have whole numbers"),
         (lambda: cr.policy("pb-mhb", prior=3), "prior must be a clickrank.priors.Beta"),

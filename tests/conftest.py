@@ -35,6 +35,9 @@ class _ByPolicy(LoadScopeScheduling):  # type: ignore[misc]
         return _group(nodeid)
 
 
+#: Files of earlier versions, and the scripts that made them, which need those versions.
+collect_ignore = ["data"]
+
 # Compiling makes millions of objects and few cycles, and spent a tenth of its time on collecting.
 gc.set_threshold(100_000, 20, 50)
 

@@ -188,7 +188,7 @@ def test_an_address_that_cannot_be_read_is_an_error_in_one_line(
     def offline(*_: object) -> None:
         raise duckdb.IOException("no connection to the bucket\nmore about that")
 
-    monkeypatch.setattr(query_engine, "_read_by_duckdb", offline)
+    monkeypatch.setattr(query_engine, "read_by_duckdb", offline)
     result = CliRunner().invoke(app, ["read", "s3://bucket/log.parquet"])
     assert result.exit_code == 2
     reason = "DuckDB cannot read it: no connection to the bucket."

@@ -90,7 +90,7 @@ def read_parquet(backend: Any, files: Sequence[str]) -> Any:
         import duckdb
 
         try:
-            _read_by_duckdb(backend, files, name)
+            read_by_duckdb(backend, files, name)
         except duckdb.Error as error:  # local files are checked before
             address = next((file for file in files if "://" in file), files[0])
             reason = str(error).partition("\n")[0].rstrip(":. ")
@@ -100,7 +100,7 @@ def read_parquet(backend: Any, files: Sequence[str]) -> Any:
     return backend.table(name)
 
 
-def _read_by_duckdb(backend: Any, files: Sequence[str], name: str) -> None:
+def read_by_duckdb(backend: Any, files: Sequence[str], name: str) -> None:
     exact = (file if "://" in file else glob.escape(file) for file in files)
     quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in exact)
     source = f"read_parquet([{quoted}])"

@@ -58,6 +58,10 @@ class UnknownName(ClickRankError, KeyError):
     __str__ = Exception.__str__  # KeyError would show the repr of the message
 
 
+class UnknownItem(InvalidValue, UnknownName):
+    """An item is not in the catalogue of a ranker, or it is retired."""
+
+
 class DoesNotApply(InvalidValue):
     """A policy's assumptions do not hold for a click model; the message says which."""
 

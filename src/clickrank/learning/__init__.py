@@ -2,7 +2,7 @@
 
 from clickrank import fast as _fast  # noqa: F401 (registers the fast kernels)
 from clickrank.learning.candidates import candidate_policies, drops_items, takes_candidates
-from clickrank.learning.catalogue import Item, ItemPropensities, UnknownItem
+from clickrank.learning.catalogue import Item, ItemPropensities
 from clickrank.learning.context_state import ContextState
 from clickrank.learning.learner import Learner
 from clickrank.learning.policy_propensities import Propensities, propensities
@@ -16,7 +16,6 @@ __all__ = [
     "Propensities",
     "Ranker",
     "Shown",
-    "UnknownItem",
     "candidate_policies",
     "drops_items",
     "propensities",

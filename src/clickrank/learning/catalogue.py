@@ -13,7 +13,7 @@ import numpy as np
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.features import Features
-from clickrank.errors import InvalidValue, UnknownName, did_you_mean, invalid
+from clickrank.errors import InvalidValue, UnknownItem, did_you_mean, invalid
 from clickrank.learning.policy_propensities import Propensities
 from clickrank.policies import POLICIES, Policy
 from clickrank.policies.policy_spec import settings_of
@@ -24,10 +24,6 @@ I = TypeVar("I", bound=Item)  # noqa: E741
 
 #: In larger catalogues it takes too long to find the id that was probably meant.
 _MOST_COMPARED = 1000
-
-
-class UnknownItem(InvalidValue, UnknownName):
-    """An item is not in the catalogue, or it is retired."""
 
 
 class Catalogue(Generic[I]):

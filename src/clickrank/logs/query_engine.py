@@ -101,6 +101,7 @@ def read_parquet(backend: Any, files: Sequence[str]) -> Any:
 
 
 def read_by_duckdb(backend: Any, files: Sequence[str], name: str) -> None:
+    """Make a view of Parquet files that are read where they are."""
     exact = (file if "://" in file else glob.escape(file) for file in files)
     quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in exact)
     source = f"read_parquet([{quoted}])"

@@ -500,3 +500,21 @@ def test_calls_that_may_compile_have_time() -> None:
     assert waited["POST /v1/rankers"] >= 60.0
     assert waited["PATCH /v1/rankers/shop"] >= 60.0
     assert waited["POST /v1/rankers/shop/rank"] <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda c: c.create_ranker("x", "ab", 1), "items must be a sequence of ids, got 'ab'."),
+        (lambda c: c.add_items("x", "ab"), "items must be a sequence of ids, got 'ab'."),
+        (lambda c: c.retire_items("x", "ab"), "items must be a sequence of ids, got 'ab'."),
+        (lambda c: c.rank("x", candidates="a"), "candidates must be a sequence of ids, got 'a'."),
+        (lambda c: c.rank("x", current="a"), "current must be a sequence of ids, got 'a'."),
+        (lambda c: c.click("0" * 12, "a"), "clicked must be a sequence of ids, got 'a'."),
+        (lambda c: c.click(3, ["a"]), "id must be text, as in shown.id, got 3."),
+    ],
+)
+def test_a_text_is_no_sequence_of_ids(call: Callable[[Client], Any], expected: str) -> None:
+    with Client("http://nowhere") as client, pytest.raises(InvalidValue) as refused:
+        call(client)
+    assert str(refused.value) == f"Client: {expected}"

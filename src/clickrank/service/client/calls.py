@@ -14,6 +14,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import UNSET
 
+from clickrank.errors import invalid
 from clickrank.service.schemas import answers, fields
 from clickrank.service.schemas import requests as r
 
@@ -98,7 +99,7 @@ class Calls:
         name: str, items: Iterable[str], n_positions: int, **options: Unpack[RankerOptions]
     ) -> Call[answers.Ranker]:
         """Create a ranker. Creating the same ranker again changes nothing."""
-        new = r.NewRanker(name, list(items), n_positions, **options)
+        new = r.NewRanker(name, _ids("items", items), n_positions, **options)
         return dataclasses.replace(_post("/v1/rankers", new, answers.Ranker), long=True)
 
     @CallMethod
@@ -142,13 +143,15 @@ class Calls:
     ) -> Call[answers.Ranker]:
         """Add items, optionally with priors. Retired items return; other known ones stay as is."""
         rows = None if features is None else [list(row) for row in features]
-        return _post(f"{_ranker(name)}/items", r.NewItems(list(items), prior, rows), answers.Ranker)
+        new = r.NewItems(_ids("items", items), prior, rows)
+        return _post(f"{_ranker(name)}/items", new, answers.Ranker)
 
     @CallMethod
     @staticmethod
     def retire_items(name: str, items: Iterable[str]) -> Call[answers.Ranker]:
         """Retire items: they are not shown again, and their history is kept."""
-        return _post(f"{_ranker(name)}/items/retire", r.RetiredItems(list(items)), answers.Ranker)
+        retired = r.RetiredItems(_ids("items", items))
+        return _post(f"{_ranker(name)}/items/retire", retired, answers.Ranker)
 
     @CallMethod
     @staticmethod
@@ -172,7 +175,9 @@ class Calls:
         ``current`` is the list that the page shows, in shadow mode. If no id is given, the client
         chooses one, so that repeated attempts get the list of the first.
         """
-        request = r.RankRequest(id or new_id(), context, _list(candidates), _list(current))
+        shown = None if current is None else _ids("current", current)
+        among = None if candidates is None else _ids("candidates", candidates)
+        request = r.RankRequest(id or new_id(), context, among, shown)
         return _post(f"{_ranker(name)}/rank", request, answers.Impression)
 
     @CallMethod
@@ -191,8 +196,10 @@ class Calls:
         impression_id: str, clicked: Iterable[str] = (), final: bool = False
     ) -> Call[answers.Feedback]:
         """Report which items of an impression were clicked, and whether that is final."""
+        if not isinstance(impression_id, str):
+            raise invalid("Client", "id must be text, as in shown.id", impression_id)
         path = f"/v1/impressions/{quote(impression_id, safe='')}/clicks"
-        return _post(path, r.Clicks(list(clicked), final), answers.Feedback)
+        return _post(path, r.Clicks(_ids("clicked", clicked), final), answers.Feedback)
 
     @CallMethod
     @staticmethod
@@ -285,8 +292,11 @@ def _ranker(name: str) -> str:
     return f"/v1/rankers/{quote(name, safe='')}"
 
 
-def _list(values: Iterable[str] | None) -> list[str] | None:
-    return None if values is None else list(values)
+def _ids(name: str, values: Iterable[str]) -> list[str]:
+    """Return ids as a list. A text is refused, because its letters would be taken for ids."""
+    if isinstance(values, str | bytes):
+        raise invalid("Client", f"{name} must be a sequence of ids", values)
+    return list(values)
 
 
 def _get(path: str, answer: type[T], **params: str | int | None) -> Call[T]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from clickrank.service.runtime.fold import load_snapshot
 from clickrank.service.store.database import Database
-from clickrank.service.store.feedback import Answer, NewFeedback, record_feedback
+from clickrank.service.store.feedback import Answer, NewFeedback, find_shown, record_feedback
 from clickrank.service.store.frontier import move_frontier, settled_after
 from clickrank.service.store.impression_log import (
     NewImpression,
@@ -69,7 +69,8 @@ class Log:
         new = NewFeedback(name, clicked, final, at)
         numbers = {item: number for number, item in enumerate(self.ranker.definition.items)}
         with self.database.writing() as connection:
-            return record_feedback(connection, [new], lambda *_: numbers)[0]
+            shown = find_shown(connection, [name])
+            return record_feedback(connection, [new], shown, {self.ranker.id: numbers})[0]
 
     def stream(self) -> StreamRow:
         with self.database.reading() as connection:

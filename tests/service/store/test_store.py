@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +14,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from clickrank.errors import InvalidValue
+from clickrank.service import store
 from clickrank.service.store.api_keys import has_admin, list_keys, make_key, revoke_key, role_of
 from clickrank.service.store.database import Database
 from clickrank.service.store.frontier import move_frontier, settled_after
@@ -189,3 +193,14 @@ def test_packing() -> None:
         unpack(packed[:-1] + b"x")
     with pytest.raises(InvalidValue, match="another checksum"):
         unpack(b"")
+
+
+def test_the_store_never_calls_back_up() -> None:
+    """Nobody hands it a function to call; statements are prepared in its database alone."""
+    for module in pkgutil.iter_modules(store.__path__, f"{store.__name__}."):
+        if module.ispkg or module.name.endswith(".database"):
+            continue
+        found = importlib.import_module(module.name)
+        for name, function in inspect.getmembers(found, inspect.isfunction):
+            types = map(str, function.__annotations__.values())
+            assert not any("Callable" in one for one in types), f"{module.name}.{name}"

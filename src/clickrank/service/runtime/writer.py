@@ -29,7 +29,13 @@ from clickrank.service.store.database import (
     StoreUnavailable,
     plain_errors,
 )
-from clickrank.service.store.feedback import Answer, NewFeedback, lock_all, record_feedback
+from clickrank.service.store.feedback import (
+    Answer,
+    NewFeedback,
+    find_shown,
+    lock_all,
+    record_feedback,
+)
 from clickrank.service.store.impression_log import NewImpression, Recorded, record
 
 T = TypeVar("T")
@@ -296,9 +302,19 @@ class Writer:
         if shown:
             results += record(connection, [new for _, new in shown])
         if clicked:
-            results += record_feedback(connection, [new for _, new in clicked], self._numbers)
+            results += self._record_feedback(connection, [new for _, new in clicked])
         futures = [future for future, _ in shown] + [future for future, _ in clicked]
         return [(future, result, None) for future, result in zip(futures, results, strict=True)]
+
+    def _record_feedback(self, connection: sa.Connection, new: list[NewFeedback]) -> list[Answer]:
+        shown = find_shown(connection, [one.impression_id for one in new])
+        versions: dict[int, int] = {}
+        for one in shown.values():
+            versions[one.ranker_id] = max(one.version, versions.get(one.ranker_id, 0))
+        numbers = {
+            ranker: self._numbers(connection, ranker, versions[ranker]) for ranker in versions
+        }
+        return record_feedback(connection, new, shown, numbers)
 
     def _failure(self, error: Exception) -> Exception:
         """Return the error for requests that were not logged."""

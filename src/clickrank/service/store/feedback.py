@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -123,14 +123,15 @@ def lock_all(
 def record_feedback(
     connection: sa.Connection,
     new: Sequence[NewFeedback],
-    numbers: Callable[[sa.Connection, int, int], Mapping[str, int]],
+    shown: Mapping[str, ShownImpression],
+    numbers: Mapping[int, Mapping[str, int]],
 ) -> list[Answer]:
-    """Log clicks; ``numbers`` returns the numbers of a ranker's items by id, at a version.
+    """Log clicks on impressions that `find_shown` found in the same transaction.
 
+    ``numbers`` has, for the id of each of their rankers, the numbers of its items by name.
     Clicks that are logged already change nothing. Once an impression has settled (because its
     caller said so, its window has ended or it is folded in) further clicks are late.
     """
-    shown = find_shown(connection, [one.impression_id for one in new])
     rows = lock_streams(connection, {one.stream_id for one in shown.values()})
     clicked = {one.id: set[int]() for one in shown.values()}
     closed = {one.id: False for one in shown.values()}
@@ -146,7 +147,7 @@ def record_feedback(
         if found is None or found.stream_id not in rows:
             answers.append(Answer("unknown"))
             continue
-        own = numbers(connection, found.ranker_id, found.version)
+        own = numbers[found.ranker_id]
         wrong = next((item for item in one.clicked if own.get(item) not in found.items), None)
         if wrong is not None:
             answers.append(Answer("impossible", found, wrong=wrong))

@@ -121,22 +121,43 @@ def test_settings_of_every_policy(client: Client, policy: answers.PolicyInfo) ->
         ({"policy": "grap"}, 'Unknown policy "grap". Did you mean "grab"?'),
         ({"n_positions": 4}, "shop: n_positions must be between 1 and"),
         ({"items": ["a", "a"], "n_positions": 1}, 'shop: items must be distinct, got "a".'),
-        ({"start": {"ranking": ["zebra"]}}, 'unknown item "zebra".'),
-        ({"prior": {"alpha": [1], "beta": [1]}}, "prior.alpha must hold 3 numbers, got 1."),
-        ({"mode": "off"}, 'Body: invalid enum value "off" at `$.mode`.'),
+        ({"start": {"ranking": ["zebra"]}}, 'start.ranking must be in the catalogue, got "zebra".'),
+        (
+            {"prior": {"alpha": [1], "beta": [1]}},
+            "prior.alpha must have one number per item (3), got 1.",
+        ),
+        ({"mode": "off"}, 'Body: mode must be "live" or "shadow", got "off".'),
         ({"n_positions": "3"}, "Body: expected `integer`, got `string` at `$.n_positions`."),
         ({"items": "a"}, "Body: expected `array`, got `string` at `$.items`."),
-        ({"prior": 1}, "Body: expected `object | null`, got `integer` at `$.prior`."),
+        ({"prior": 1}, "Body: expected an object or null, got `integer` at `$.prior`."),
         ({"log_propensities": 1}, "expected `boolean`, got `integer` at `$.log_propensities`."),
         ({"prior": {"alpha": ["a"]}}, "expected `number`, got `string` at `$.prior.alpha[0]`."),
         ({"name": "-"}, "Body: expected 1 to 100 letters, digits, dots, dashes and underscores"),
-        ({"colour": "red"}, "Body: unknown field `colour`."),
+        (
+            {"colour": "red"},
+            "Body: unknown field `colour`; known fields: name, items, n_positions,",
+        ),
+        ({"prior": {"alpa": [1]}}, "unknown field `alpa` at `$.prior`; known fields: alpha, beta."),
+        ({"settings": '{"widht": 1}'}, 'pb-mhb: unknown setting "widht"; it has '),
+        ({"settings": '{"widht": 1}'}, 'Did you mean "width"?'),
+        ({"policy": "thompson"}, "settings.click_model must be given: dctr, cascade, dcm, pbm."),
         ({"items": None}, "Body: expected `array`, got `null` at `$.items`."),
     ],
 )
 def test_wrong_rankers(client: Client, more: dict[str, Any], expected: str) -> None:
     text = new_ranker(**{"policy": "pb-mhb", "settings": "{}", **more})
     assert expected in message(post(client, "/v1/rankers", text))
+
+
+def test_an_unknown_setting_lists_only_settings(client: Client) -> None:
+    text = message(post(client, "/v1/rankers", new_ranker("pb-mhb", '{"nonsense": 1}')))
+    assert "prior" not in text
+    assert "initial" not in text
+
+
+def test_malformed_json_is_said_once(client: Client) -> None:
+    text = message(post(client, "/v1/rankers", '{"name" "shop"}'))
+    assert text == 'The body must be JSON: expected ":" (byte 8).'
 
 
 def test_a_field_that_is_missing(client: Client) -> None:

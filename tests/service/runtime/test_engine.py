@@ -398,7 +398,7 @@ def test_start_from_a_ranking(url: str, policy: str) -> None:
         ({"items": ["a", "b", "c", "b"]}, "items must be distinct, got 'b'"),
         ({"n_positions": 7}, "n_positions must be between 1"),
         ({"policy": "pb-mhbb"}, "Did you mean 'pb-mhb'"),
-        ({"settings": {"what": 1}}, "unknown parameter 'what'"),
+        ({"settings": {"what": 1}}, "unknown setting 'what'"),
         ({"settings": {"prior": 1}}, "settings must not contain prior"),
         ({"policy": "pb-mhb", "settings": {"steps": 10**9}}, "steps must be at most"),
         ({"policy": "pb-mhb", "settings": {"width": "x"}}, "width must be a number"),
@@ -407,9 +407,9 @@ def test_start_from_a_ranking(url: str, policy: str) -> None:
         ({"policy": "unirank", "items": [f"i{k}" for k in range(60_000)]}, "at most 268,435,456 b"),
         ({"policy": "pmed", "items": [f"i{k}" for k in range(99)]}, "pmed is for at most"),
         ({"prior": Prior([1.0], [1.0])}, "prior is for policies that take one"),
-        ({"policy": "pb-mhb", "prior": Prior([1.0], [1.0])}, "prior.alpha must hold 6 numbers"),
+        ({"policy": "pb-mhb", "prior": Prior([1.0], [1.0])}, "prior.alpha must have one number"),
         ({"start": Start(["item-1"])}, "start is for policies that take one"),
-        ({"policy": "pb-mhb", "start": Start(["item-9"])}, "start must be in the catalogue"),
+        ({"policy": "pb-mhb", "start": Start(["item-9"])}, "start.ranking must be in"),
     ],
 )  # fmt: skip
 def test_rankers_that_cannot_be(tmp_path: Path, changes: dict[str, Any], text: str) -> None:

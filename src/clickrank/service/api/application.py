@@ -225,10 +225,10 @@ class Endpoint:
         if scope["query_string"] and route.role is not None:
             query = decode_query(route.query, scope["query_string"])
         body = None
-        if prepared.decode is not None:
+        if prepared.decoder is not None:
             check_media(headers)
             raw = await read_body(receive, headers, route.limit)
-            body = decode_body(prepared.decode, raw)
+            body = decode_body(prepared.decoder, raw)
         return await route.call(service, path, body, query)
 
     def _no_route(self, scope: Scope) -> Rejected:
@@ -247,9 +247,9 @@ class _PreparedRoute:
     def __init__(self, route: Route) -> None:
         self.route = route
         self.label = route.label
-        self.decode: Callable[[bytes], Any] | None = None
+        self.decoder: msgspec.json.Decoder[Any] | None = None
         if route.body is not None:
-            self.decode = msgspec.json.Decoder(route.body).decode
+            self.decoder = msgspec.json.Decoder(route.body)
         self.query = None if route.query is None else route.query()
         self.patterns = {n: re.compile(p.pattern).search for n, p in PATH_PARAMETERS.items()}
 

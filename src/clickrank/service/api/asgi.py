@@ -256,16 +256,18 @@ def check_media(headers: Headers) -> None:
         raise Rejected("wrong_type", f"Content-Type must be application/json, got {got}.", 415)
 
 
-def decode_body(decode: Callable[[bytes], Any], body: bytes) -> Any:
+def decode_body(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     """Decode a JSON body."""
     if b"\\u0000" in body and _ESCAPED_NUL.search(body):
         raise Rejected("invalid_body", "Strings must not contain NUL characters.", 422)
     try:
-        value = decode(body)
+        value = decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise Rejected("invalid_body", f"Body: {validation_message(error)}.", 422) from None
+        message = validation_message(error, decoder.type)
+        raise Rejected("invalid_body", f"Body: {message}.", 422) from None
     except msgspec.DecodeError as error:
-        raise Rejected("malformed_json", f"The body must be JSON: {error}.", 400) from None
+        reason = WORDING.text(str(error).removeprefix("JSON is malformed: "))
+        raise Rejected("malformed_json", f"The body must be JSON: {reason}.", 400) from None
     except UnicodeDecodeError:
         raise Rejected("malformed_json", "The body must be UTF-8.", 400) from None
     except RecursionError:
@@ -312,4 +314,5 @@ def decode_query(kind: type[msgspec.Struct] | None, text: bytes) -> Any:
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise Rejected("invalid_query", f"Query: {validation_message(error)}.", 422) from None
+        message = validation_message(error, kind)
+        raise Rejected("invalid_query", f"Query: {message}.", 422) from None

@@ -7,11 +7,8 @@ import functools
 from clickrank.learning import takes_candidates
 from clickrank.policies import POLICIES
 from clickrank.reports.descriptions import policy_entries
-from clickrank.service.runtime.definitions import takes_priors
+from clickrank.service.runtime.definitions import FIELDS, takes_priors
 from clickrank.service.schemas.answers import PolicyInfo, Setting
-
-#: Settings that have their own fields in a request.
-FIELDS = ("prior", "initial")
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any, cast
 
@@ -9,12 +10,13 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from clickrank.errors import ClickRankError, InvalidValue, invalid
+from clickrank.errors import ClickRankError, InvalidValue, did_you_mean, invalid
 from clickrank.learning import Learner, drops_items, takes_candidates
 from clickrank.learning.caches import arrays_in
 from clickrank.learning.catalogue import Catalogue, distinct_items
 from clickrank.policies import POLICIES, Policy, policy
 from clickrank.policies.capabilities import HasCautions
+from clickrank.policies.policy_spec import settings_of
 from clickrank.priors import from_ranking
 from clickrank.service.schemas.answers import Ranker
 from clickrank.service.schemas.fields import MOST_ITEMS
@@ -30,6 +32,8 @@ from clickrank.stats.beta_prior import Beta
 
 #: Maximum size of the state and cache of one context, in bytes.
 MOST_BYTES = 256 * 2**20
+#: Settings that have their own fields in a request.
+FIELDS = ("prior", "initial")
 #: Maximum values of settings that would make visitors wait.
 _MOST = {"steps": 1_000, "slots": 2**16}
 
@@ -59,7 +63,7 @@ def define(new: NewRanker) -> Definition:
     """Return the definition of a new ranker, or raise if the request is invalid."""
     items = _distinct(new.name, new.items)
     _known_policy(new.policy)
-    _plain_settings(new.name, new.settings)
+    _check_settings(new.name, new.policy, new.settings)
     alpha = beta = start = None
     if new.prior is not None:
         if new.start is not None:
@@ -67,7 +71,7 @@ def define(new: NewRanker) -> Definition:
         alpha, beta = _prior(new.name, new.policy, new.prior, len(items))
     elif new.start is not None:
         catalogue = Catalogue(new.name, items)
-        ranking = catalogue.active_numbers(new.start.ranking, "start")
+        ranking = catalogue.active_numbers(new.start.ranking, "start.ranking")
         if takes_list(new.policy):
             start = ranking
         elif takes_priors(new.policy):
@@ -104,7 +108,7 @@ def changed(row: RankerRow, change: RankerChange) -> tuple[int, Definition]:
     settings = (
         ({} if other else definition.settings) if change.settings is UNSET else change.settings
     )
-    _plain_settings(row.name, settings)
+    _check_settings(row.name, name, settings)
     if other or settings != definition.settings:
         version = row.version + 1
         fields |= {"policy": name, "settings": settings}
@@ -254,10 +258,22 @@ def _known_policy(name: str) -> None:
     POLICIES[name]  # raises with a suggestion if there is no such policy
 
 
-def _plain_settings(owner: str, settings: dict[str, Any]) -> None:
-    if "prior" in settings or "initial" in settings:
+def _check_settings(owner: str, name: str, settings: dict[str, Any]) -> None:
+    """Raise if a setting is unknown or missing; the policy checks the values."""
+    if not settings.keys().isdisjoint(FIELDS):
         rule = "settings must not contain prior or initial, which have the fields prior and start"
         raise invalid(owner, rule, sorted(settings))
+    cls = POLICIES[name]
+    known = {field.name: field for field in settings_of(cls) if field.name not in FIELDS}
+    for key in settings:
+        if key not in known:
+            rule = f"unknown setting {key!r}; it has {', '.join(known) or 'none'}"
+            raise invalid(name, rule, hint=did_you_mean(key, known))
+    for key, field in known.items():
+        required = field.default is field.default_factory is dataclasses.MISSING
+        if required and key not in settings:
+            choices = f": {', '.join(cls.assumes.click_models)}" if key == "click_model" else ""
+            raise invalid(name, f"settings.{key} must be given{choices}")
 
 
 def _distinct(owner: str, items: list[str]) -> list[str]:
@@ -276,7 +292,9 @@ def _prior(owner: str, policy: str, prior: Prior, count: int) -> tuple[list[floa
     for name in ("alpha", "beta"):
         values = getattr(prior, name)
         if len(values) != count:
-            raise invalid(owner, f"prior.{name} must hold {count} numbers", len(values))
+            raise invalid(
+                owner, f"prior.{name} must have one number per item ({count})", len(values)
+            )
         if not all(map(math.isfinite, values)):
             raise invalid(owner, f"prior.{name} must be finite", values)
     return prior.alpha, prior.beta

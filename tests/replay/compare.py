@@ -19,7 +19,7 @@ FINDINGS |= {"assumptions", "doubts", "measured", "note", "recommendation", "tex
 #: Values of JSON that are ordinary words too: in what a command prints they may be replaced.
 ORDINARY = {"click", "clicks", "counted", "estimated", "first", "impressions", "item", "largest"}
 ORDINARY |= {"lists", "logged", "most", "number", "one", "position", "query", "rounds", "rows"}
-ORDINARY |= {"attraction", "examination", "horizon", "start"}
+ORDINARY |= {"attraction", "examination", "horizon", "least", "start"}
 
 
 def differences(found: Any, want: Any, more: bool = False, at: str = "") -> list[str]:

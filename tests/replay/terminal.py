@@ -30,6 +30,7 @@ DURATIONS = {"microseconds", "seconds"}
 REASONS = {"skipped", "refused", "left_out", "problem", "cannot_tell", "example", "examples"}
 
 _NUMBER = re.compile(r"(?<![\w.-])[-−]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
+_SIZE = re.compile(r"[\d,]+ bytes")
 _SECRET = re.compile(r"\bcr_[\w-]{20,}|\b[\w-]{43,}\b")
 _DAY = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 
@@ -125,6 +126,7 @@ def numbers_and_names(text: str, names: set[str]) -> list[str]:
     ['grab', '1200', '3.5', '95']
     """
     text = _SECRET.sub("secret", _DAY.sub("day", text))
+    text = _SIZE.sub("bytes", text)  # of a file with descriptions of its columns, which are prose
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("┃")]
     known = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     either = re.compile(rf"{_NUMBER.pattern}|(?<![\w-])(?:{known})(?![\w-])")

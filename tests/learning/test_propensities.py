@@ -283,7 +283,7 @@ def test_a_ranker_answers_by_item() -> None:
     assert found.of(["c", 4])[1].tolist() == [1 / 3, 1 / 6]
     assert found.of_shown(["c", 4])[0].tolist() == [1 / 3, 1 / 3]
     assert ranker.propensities(candidates=["a", 4]).of(["a", 4])[1].tolist() == [0.5, 0.5]
-    with pytest.raises(InvalidValue, match="in the catalogue"):
+    with pytest.raises(InvalidValue, match="among the items of the ranker"):
         found.of(["c", "z"])
 
 

@@ -73,7 +73,9 @@ def test_candidates() -> None:
     for _ in range(20):
         shown = ranker.rank(candidates=["e", "a", "c", "d"])
         assert set(shown.items) <= {"a", "c", "d", "e"}
-    with pytest.raises(InvalidValue, match="candidates must be in the catalogue, got 'x'"):
+    with pytest.raises(
+        InvalidValue, match="candidates must be among the items of the ranker, got 'x'"
+    ):
         ranker.rank(candidates=["a", "b", "c", "x"])
     with pytest.raises(InvalidValue, match=r"at least n_positions \(3\) candidates"):
         ranker.rank(candidates=["a", "b"])
@@ -167,7 +169,7 @@ BAD: list[tuple[Any, str]] = [
         lambda: made().add_items(["f"], features=[[1.0]]),
         "pb-mhb takes no features; those that do are cascade-lin-ts, cascade-lin-ucb, recurrank",
     ),
-    (lambda: made().retire_items(["x"]), "items must be in the catalogue, got 'x'"),
+    (lambda: made().retire_items(["x"]), "items must be among the items of the ranker, got 'x'"),
     (lambda: made().retire_items(["a", "b", "c"]), "items must not be retired, got 2"),
 ]
 

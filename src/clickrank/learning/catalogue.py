@@ -68,7 +68,7 @@ class Catalogue(Generic[I]):
         for item in items:
             number = self.numbers.get(item)
             if number is None:
-                raise self._unknown(f"{field} must be in the catalogue", item)
+                raise self._unknown(f"{field} must be among the items of the ranker", item)
             found.append(number)
         return found
 

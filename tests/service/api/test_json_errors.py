@@ -121,7 +121,10 @@ def test_settings_of_every_policy(client: Client, policy: answers.PolicyInfo) ->
         ({"policy": "grap"}, 'Unknown policy "grap". Did you mean "grab"?'),
         ({"n_positions": 4}, "shop: n_positions must be between 1 and"),
         ({"items": ["a", "a"], "n_positions": 1}, 'shop: items must be distinct, got "a".'),
-        ({"start": {"ranking": ["zebra"]}}, 'start.ranking must be in the catalogue, got "zebra".'),
+        (
+            {"start": {"ranking": ["zebra"]}},
+            'start.ranking must be among the items of the ranker, got "zebra".',
+        ),
         (
             {"prior": {"alpha": [1], "beta": [1]}},
             "prior.alpha must have one number per item (3), got 1.",

@@ -222,6 +222,13 @@ def test_without_a_key_nothing_is_served_to_others(store: str, options: list[str
     assert f"clickrank keys add NAME --role admin --store {store}" in text
 
 
+def test_a_refusal_for_lack_of_a_key_creates_no_file(tmp_path: Path) -> None:
+    file = tmp_path / "new.db"
+    text = run("serve", "--port", "0", "--require-keys", "--store", f"sqlite:///{file}", code=2)
+    assert "clickrank keys add NAME --role admin" in text
+    assert not file.exists()
+
+
 def test_what_serve_refuses(store: str) -> None:
     assert "PostgreSQL" in run("serve", "--workers", "2", "--store", store, code=2)
     assert "--store must be" in run("serve", "--store", "mysql://a/b", code=2)

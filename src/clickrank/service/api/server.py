@@ -72,6 +72,8 @@ def serve(
         raise invalid("serve", "more than one worker needs PostgreSQL; workers must be 1", workers)
     with bind(host, port) as listener:
         keys_required = require_keys or not is_loopback(listener)
+        if keys_required and database.is_missing():  # before a file is created in vain
+            raise _no_admin(database, host)
         database.upgrade()
         if keys_required:
             check_admin(database, host)
@@ -193,8 +195,12 @@ def check_admin(database: Database, host: str) -> None:
     with database.reading() as connection:
         if has_admin(connection):
             return
+    raise _no_admin(database, host)
+
+
+def _no_admin(database: Database, host: str) -> InvalidValue:
     store = database.url.render_as_string(hide_password=True)
-    raise InvalidValue(
+    return InvalidValue(
         f"serve: {host} needs a key with the role 'admin' and the store has none. Make one: "
         f"clickrank keys add NAME --role admin --store {store}"
     )

@@ -81,6 +81,11 @@ class Database:
                 event.listen(engine, "connect", _prepare_sqlite)
                 event.listen(engine, "begin", _begin_sqlite)
 
+    def is_missing(self) -> bool:
+        """Return whether this is an SQLite file that does not exist yet."""
+        path = self.url.database or ""
+        return self.is_sqlite and not path.startswith("file:") and not Path(path).exists()
+
     @functools.cached_property
     def insert(self) -> Any:
         """The INSERT of the dialect, which has ON CONFLICT."""

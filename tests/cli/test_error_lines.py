@@ -36,7 +36,7 @@ WRONG = [
     ("compare --model ubm --attraction 0.5", "pass it with --model-file"),
     ("compare --satisfaction 1", "--satisfaction must not be given for the click model 'pbm'"),
     ("compare --horizon 0.5", "--horizon must be a whole number of at least 1, got 0.5"),
-    ("compare --horizon x", "--horizon"),
+    ("compare --horizon ten", "--horizon must be a number, got ten."),
     ("compare --runs 0", "--runs must be a whole number of at least 1, got 0"),
     ("compare --seed -1", "--seed must be a whole number of at least 0, got -1"),
     ("compare --delay 11 --horizon 10", "--delay must be a whole number between 0 and 10, got 11"),
@@ -73,13 +73,15 @@ WRONG = [
     ("reproduce lagree-2016/figure-1a --data .", "--data must be a folder with"),
     ("reproduce lagree-2016/figure-1a --out lists.csv/x", "lists.csv/x: Not a directory"),
     ("read none.csv", "there is no file 'none.csv'"),
-    ("read empty.csv", "empty.csv"),
+    ("read empty.csv", "clickrank: empty.csv is empty."),
+    ("read empty.csv --format csv", "clickrank: empty.csv is empty."),
+    ("read emptydir", "clickrank: the folder emptydir has no files."),
     ("read odd.csv", "--column"),
     ("read lists.csv --format xyz", "Unknown log format 'xyz'"),
     ("read lists.csv --column query", "--column must be NAME=COLUMN, as in query=q, got 'query'"),
     ("read lists.csv --column foo=q", "Unknown column 'foo'"),
     ("read lists.csv --column query=qq", "'qq'"),
-    ("read lists.csv --first-position 2", "--first-position"),
+    ("read lists.csv --first-position 2", "--first-position must be at most 1, got 2."),
     ("read lists.csv --min-displays 100000", "the filters must leave rows"),
     ("read lists.csv --top-queries 0", "--top-queries"),
     ("read lists.csv --engine sparkle", "Unknown engine 'sparkle'. Did you mean 'pyspark'?"),
@@ -92,13 +94,16 @@ WRONG = [
     ("diagnose lists.csv --models ,", "--models must name a click model"),
     ("diagnose lists.csv --plot x.txt", "--plot must end in"),
     ("diagnose lists.csv --out x.txt", "--out must end in .html, got 'x.txt'"),
-    ("diagnose lists.csv --test-share 2", "--test-share"),
+    ("diagnose lists.csv --test-share 2", "--test-share must be at most 0.99, got 2."),
+    ("diagnose one.csv", "the log is too short to hold out lists: it has 1."),
     ("whatif lists.csv --policies pbm-ubc", "Unknown policy 'pbm-ubc'. Did you mean 'pbm-ucb'?"),
     ("whatif lists.csv --policies ,", "--policies must name a policy"),
     ("whatif lists.csv --models pmb", "'pmb'. Did you mean 'pbm'?"),
     ("whatif lists.csv --horizon 0.5", "--horizon must be a whole number of at least 2, got 0.5"),
     ("whatif lists.csv --runs 1", "--runs must be a whole number of at least 2, got 1"),
     ("whatif lists.csv --threads 0", "--threads must be at least 1, got 0"),
+    ("whatif lists.csv --out lists.csv", "--out must be a folder, and lists.csv is a file."),
+    ("whatif lists.csv --models pbm --min-shown 100000", "(--min-shown)"),
     ("whatif lists.csv --out lists.csv/x", "lists.csv/x: Not a directory"),
     ("evaluate lists.csv", "either --policy or --ranking must be given"),
     ("evaluate lists.csv --policy grab --ranking a,b", "either --policy or --ranking"),
@@ -110,25 +115,34 @@ WRONG = [
     ("evaluate lists.csv --ranking a,b --estimator ipss", "Unknown estimator 'ipss'"),
     ("evaluate lists.csv --ranking a,b --reward money", "--reward must be 'clicks' or 'any-click'"),
     ("evaluate lists.csv --ranking a,b --propensities none", "--propensities must be 'logged'"),
-    ("evaluate lists.csv --ranking a,b --query zz", "--query must be in the log, got zz"),
+    (
+        "evaluate lists.csv --ranking a,b --query zz",
+        "--query must be in the log, got zz. The first queries of the log are 'q0', 'q1'.",
+    ),
     ("evaluate lists.csv --ranking a,b --level 2", "--level must be a number between 0.5 and 1"),
-    ("evaluate lists.csv --ranking a,b --clip -1", "--clip must be a number of at least"),
+    ("evaluate lists.csv --ranking a,b --clip -1", "--clip must be a number above 0, got -1"),
     ("evaluate lists.csv --ranking a,b --model pmb", "'pmb'. Did you mean 'pbm'?"),
     ("evaluate lists.csv --ranking a,b --seed -1", "--seed must be a whole number of at least 0"),
     ("evaluate lists.csv --policy uniform --split 2", "--split must be a number between 0 and 1"),
     ("warm grap", "Unknown policy 'grap'. Did you mean 'grab'?"),
     ("warm grab --model pmb", "Unknown click model 'pmb'. Did you mean 'pbm'?"),
     ("warm grab --processes 0", "--processes must be at least 1, got 0"),
+    ("serve --port abc", "--port must be a whole number, got abc."),
     ("serve --store nonsense", "--store must be"),
     ("serve --store mysql://x", "--store must be"),
     ("serve --workers 2 --store sqlite:///s.db", "PostgreSQL"),
     ("serve --host 0.0.0.0 --port 0 --store sqlite:///s.db", "clickrank keys add NAME --role"),
     ("keys add me --role king --store sqlite:///s.db", "--role must be one of rank, admin"),
     ("keys add '' --role admin --store sqlite:///s.db", "NAME must have 1 to 100 characters"),
+    ("keys revoke x --store sqlite:///s.db", "must be a whole number, got x."),
     ("keys revoke 99 --store sqlite:///s.db", "99"),
     ("keys list --store sqlite:///none.db", "none.db"),
     ("verify --store sqlite:///none.db", "none.db"),
-    ("compact --store sqlite:///s.db", "--before or --older-than"),
+    ("compact --store sqlite:///s.db", "--before or --older-than must be given."),
+    (
+        "compact --before 2026-10-01 --older-than 3d --store sqlite:///s.db",
+        "give either --before or --older-than, not both.",
+    ),
     ("compact --before 2026-13-01 --store sqlite:///s.db", "--before must be a day"),
     ("compact --older-than 3w --store sqlite:///s.db", "--older-than must be"),
     ("export shop --out x.parquet --store sqlite:///s.db", "NAME must be"),
@@ -154,12 +168,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "lists.csv": "\n".join(rows) + "\n",
         "odd.csv": "a,b\n1,2\n",
         "empty.csv": "",
+        "one.csv": f"{rows[0]}\n0,q0,1,a,1\n0,q0,2,b,0\n",
         "bad.json": '{"model": "pbm", "attraction": [0.5, 0.2]}',
         "broken.json": "[1",
         "extra.json": '{"model": "pbm", "attraction": [0.5], "examination": [1.0], "x": 1}',
     }
     for name, text in files.items():
         (path / name).write_text(text)
+    (path / "emptydir").mkdir()
     line = ["keys", "add", "first", "--role", "rank", "--store", f"sqlite:///{path}/s.db"]
     assert CliRunner().invoke(app, line).exit_code == 0
     return path
@@ -177,9 +193,22 @@ def test_wrong_command_lines(
     assert isinstance(result.exception, SystemExit)
     assert result.stdout == ""
     own = [one for one in result.stderr.splitlines() if one.startswith("clickrank: ")]
-    said = own[-1] if own else result.stderr  # Typer checks types and bounds, in other lines
+    said = own[-1] if own else result.stderr  # Typer checks which options there are
     assert message in said
     assert not PYTHON.search(said), said
+
+
+def test_the_reasons_of_evaluate_have_no_python_in_them(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "400")
+    line = "evaluate lists.csv --ranking a,b --propensities logged"
+    result = CliRunner().invoke(app, line.split())
+    assert "choose the propensities 'uniform'" in result.stdout
+    assert "propensities=" not in result.stdout
+    assert "95 % interval" in result.stdout
+    assert not re.search(r"\d%", result.stdout)
 
 
 def test_an_address_that_cannot_be_read_is_an_error_in_one_line(

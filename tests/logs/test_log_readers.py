@@ -325,7 +325,7 @@ def test_several_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "must have lines"),
+        ("", "is empty"),
         ("query,item,item,position,click\n", "must have different names"),
         ("query,item,position,click\n", "must have a row that can be read"),
         ("some text\nof no format\n", "position, item, click must be among the columns"),

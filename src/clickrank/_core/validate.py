@@ -13,6 +13,9 @@ from clickrank.errors import invalid
 #: The largest value of counters and horizons.
 LARGEST = 2**53
 
+#: A lower limit for numbers that must be above 0.
+SMALLEST = 1e-300
+
 
 def check_float(owner: str, name: str, value: object, low: float, high: float = math.inf) -> float:
     """Return a finite number in [low, high] as a float, or raise.
@@ -25,7 +28,10 @@ def check_float(owner: str, name: str, value: object, low: float, high: float = 
     if _is_float(value) or _is_int(value):
         found = float(value)
     if not math.isfinite(found) or not low <= found <= high:
-        limit = f"of at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
+        if 0.0 < low <= SMALLEST:
+            limit = "above 0" if high == math.inf else f"above 0 and at most {high:g}"
+        else:
+            limit = f"of at least {low:g}" if high == math.inf else f"between {low:g} and {high:g}"
         raise invalid(owner, f"{name} must be a number {limit}", value)
     return found
 

@@ -133,8 +133,8 @@ def prepare(
     eligible = np.flatnonzero(shown >= protocol.min_shown)
     if eligible.size < 2:
         raise DoesNotApply(
-            f"{eligible.size} of its items were shown {protocol.min_shown:,} times or more, and 2 "
-            "are needed"
+            f"{eligible.size} of its items were shown {protocol.min_shown:,} times (--min-shown) "
+            "or more, and 2 are needed"
         )
     n_positions = min(protocol.positions, counts.n_positions, int(eligible.size))
     n_positions, shorter = _usual_length(counts, n_positions, protocol.min_shown)

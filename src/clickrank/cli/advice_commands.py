@@ -28,7 +28,7 @@ from clickrank.cli.log_commands import (
 from clickrank.cli.shared_options import AsJson, Threads, check_picture, comma_separated
 from clickrank.cli.terminal import INTERRUPTED, print_json
 from clickrank.cli.terminal import console as terminal
-from clickrank.errors import invalid
+from clickrank.errors import InvalidValue, invalid
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -191,6 +191,8 @@ def whatif(
         patience=PATIENCE if chosen is None else None,
     )
     check_log_options("whatif", column, engine, "plots")  # before the simulations, which take long
+    if out.is_file():
+        raise InvalidValue(f"whatif: --out must be a folder, and {out} is a file.")
     out.mkdir(parents=True, exist_ok=True)
     protocol = Protocol(queries, top_items, positions, min_shown, resamples)
     given = (log, format, column, strict, first_position, engine, memory)

@@ -20,7 +20,7 @@ from clickrank.cli import (
     service_commands,
     warm_command,
 )
-from clickrank.cli.error_lines import error_line
+from clickrank.cli.error_lines import error_line, value_line
 from clickrank.cli.terminal import INTERRUPTED
 from clickrank.errors import ClickRankError
 
@@ -48,6 +48,12 @@ class _Group(TyperGroup):
         except (ClickRankError, OSError) as error:  # OSError: a file cannot be read or written
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             typer.echo(f"clickrank: {error_line(command, error)}", err=True)
+            raise typer.Exit(FAILED) from error
+        except typer.BadParameter as error:
+            line = value_line(error)
+            if line is None:  # the message is not by Pydantic
+                raise
+            typer.echo(f"clickrank: {line}", err=True)
             raise typer.Exit(FAILED) from error
         except KeyboardInterrupt:
             typer.echo("clickrank: interrupted.", err=True)

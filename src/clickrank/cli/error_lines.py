@@ -20,6 +20,15 @@ ALIASES = {
     "url": ("store",),
 }
 
+#: Rules for values of options, by the type of Pydantic's error.
+RULES = {
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_parsing": "must be a number",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than_equal": "must be at most {le:g}",
+}
+
 
 def error_line(command: Any, error: Exception) -> str:
     """Return the message of an error that ended a command."""
@@ -34,6 +43,23 @@ def error_line(command: Any, error: Exception) -> str:
     elif model := _classes("clickmodels", "CLICK_MODELS").get(owner):
         names = {name: names[name] for name in inspect.signature(model).parameters if name in names}
     return OptionWording(registered_names, names).message(error)
+
+
+def value_line(error: Any) -> str | None:
+    """Return the message about a value that has the wrong type or is out of bounds.
+
+    Typer lets Pydantic check values, whose messages do not show them. Return None for other errors.
+    """
+    found = getattr(error.__cause__, "errors", None)
+    if found is None or error.param is None:
+        return None
+    first = found()[0]
+    limits = first.get("ctx", {})
+    rule = RULES.get(first["type"])
+    if rule is None:
+        return None
+    name = _typed_name(error.param)
+    return f"{name} {rule.format(**limits)}, got {first['input']}."
 
 
 class InvalidFile(ClickRankError):
@@ -58,15 +84,18 @@ def option_names(command: Any) -> dict[str, str]:
     for inner in getattr(command, "commands", {}).values():
         found |= option_names(inner)
     for param in getattr(command, "params", ()):
-        if param.param_type_name == "option":
-            found[param.name] = max(param.opts, key=len)
-        else:
-            found[param.name] = (param.metavar or param.name.upper()).strip("[].")
+        found[param.name] = _typed_name(param)
     for name, others in ALIASES.items():
         meant = next((other for other in others if other in found), None)
         if meant is not None:
             found[name] = found[meant]
     return found
+
+
+def _typed_name(param: Any) -> str:
+    if param.param_type_name == "option":
+        return str(max(param.opts, key=len))
+    return str(param.metavar or param.name.upper()).strip("[].")
 
 
 def _classes(module: str, registry: str) -> dict[str, type]:

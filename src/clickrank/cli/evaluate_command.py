@@ -251,7 +251,7 @@ def _show(about: str, result: Evaluation, settings: EvaluationSettings) -> None:
     for head in (
         "estimator",
         "value",
-        f"{settings.level:.0%} interval",
+        f"{100 * settings.level:g} % interval",
         "interval at any n",
         "effective n",
     ):

@@ -188,7 +188,9 @@ def compact(
     ] = None,
 ) -> None:
     """Drop old impressions that have settled and are part of a snapshot."""
-    if (before is None) == (older_than is None):
+    if before is None and older_than is None:
+        raise InvalidValue("compact: --before or --older-than must be given.")
+    if before is not None and older_than is not None:
         raise InvalidValue("compact: give either --before or --older-than, not both.")
     limit = _start_of(before) if before is not None else time.time() - _age(older_than or "")
     with _database(store) as database:

@@ -152,14 +152,14 @@ class DirectMethod(Estimator):
             missing += weight * float(lists.marginals()[never].sum()) / lists.n_positions
         if missing > 1.0 - LEAST_COVERAGE:
             raise CannotEvaluate(
-                f"No overlap: about {missing:.0%} of the items that the policy shows are never "
-                "shown in the log, and no click model can be fitted to them."
+                f"No overlap: about {100 * missing:.0f} % of the items that the policy shows are "
+                "never shown in the log, and no click model can be fitted to them."
             )
         if missing < 1e-9:
             return []
         return [
-            f"{missing:.2%} of the items that the policy shows are never shown in the log: the "
-            "model knows nothing about these."
+            f"{100 * missing:.2f} % of the items that the policy shows are never shown in the log: "
+            "the model knows nothing about these."
         ]
 
     def _of_query(self, log: Impressions, lists: Mixture) -> tuple[float, float]:

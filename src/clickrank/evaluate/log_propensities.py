@@ -19,11 +19,10 @@ from clickrank.rankings.enumeration import item_shares
 #: lists; a `RankingDistribution` is the policy that chose the lists, if it is known.
 Source: TypeAlias = Literal["logged", "estimated", "uniform"] | RankingDistribution
 
-#: What to do about a log without propensities, in Python and on the command line.
+#: What to do about a log without propensities, in words that hold for Python and options.
 OTHER_SOURCES = (
-    'give propensities="uniform" (on the command line --propensities uniform) if all lists were '
-    'equally likely, propensities="estimated" (--propensities estimated) to count them in the log, '
-    "if its lists were drawn at random,"
+    "choose the propensities 'uniform' if all lists were equally likely, or 'estimated' to count "
+    "them in the log if its lists were drawn at random,"
 )
 
 

@@ -69,9 +69,8 @@ def _sentence(name: str, found: Estimate, logged: float) -> str:
     low, high = found.gain_interval
     values = f"{found.value:.4g} per list compared with {logged:.4g}"
     spread = f"difference {found.gain:+.4g}, between {low:+.4g} and {high:+.4g}"
-    return (
-        f"{_comparison(found)} by {name}: {values} ({spread} at {found.level:.0%}). {found.assumes}"
-    )
+    level = f"{100 * found.level:g} %"
+    return f"{_comparison(found)} by {name}: {values} ({spread} at {level}). {found.assumes}"
 
 
 def _comparison(found: Estimate) -> str:

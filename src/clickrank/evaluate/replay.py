@@ -155,8 +155,9 @@ class Replay(Estimator):
             )
         error = TOLERATED_ERRORS * math.sqrt(max(variance, 0.0))
         if rewards.size < LEAST_COVERAGE * expected - error:
+            missing = 1.0 - rewards.size / expected
             raise CannotEvaluate(
-                f"No overlap: about {1.0 - rewards.size / expected:.0%} of what the policy shows "
+                f"No overlap: about {100 * missing:.0f} % of what the policy shows "
                 "(whole lists) is never shown in the log, or the propensities are too large."
             )
         if rewards.size > (2.0 - LEAST_COVERAGE) * expected + error:

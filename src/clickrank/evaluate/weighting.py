@@ -180,7 +180,7 @@ class WeightingEstimator(Estimator):
             return []
         return [
             f"The empirical Bernstein interval takes the largest weight {where} for the bound of "
-            "all weights; give largest_weight if a larger one was possible."
+            "all weights. It is too short if a larger weight was possible."
         ]
 
     def _bernstein(self, terms: WeightedTerms) -> Interval:
@@ -252,8 +252,8 @@ class WeightingEstimator(Estimator):
             missing = 1.0 - means[lowest]
             why = "" if self.counts else ", or the propensities are too large"
             raise CannotEvaluate(
-                f"No overlap: about {missing:.0%} of what the policy shows ({self.needs}) is "
-                f"never shown in the log{why}."
+                f"No overlap: about {100 * missing:.0f} % of what the policy shows ({self.needs}) "
+                f"is never shown in the log{why}."
             )
         if means[highest] - errors[highest] > 2.0 - LEAST_COVERAGE:
             raise CannotEvaluate(
@@ -268,13 +268,13 @@ class WeightingEstimator(Estimator):
             )
             if means[lowest] < 1.0 - 1e-9:
                 missing = 1.0 - means[lowest]
-                notes.append(f"{missing:.1%} of what the policy shows was never shown.")
+                notes.append(f"{100 * missing:.1f} % of what the policy shows was never shown.")
         if self.clip is not None:
             lost = ((uncut - terms.weights).sum(axis=0) / counts).sum() * terms.largest_factor
             share = float((uncut > self.clip).mean())
             notes.append(
-                f"Weights above {self.clip:g} ({share:.2%} of them) are cut, with a bias of at "
-                f"most about {lost:.3g}."
+                f"Weights above {self.clip:g} ({100 * share:.2f} % of them) are cut, with a bias "
+                f"of at most about {lost:.3g}."
             )
         return notes
 

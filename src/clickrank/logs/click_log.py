@@ -184,7 +184,9 @@ class Log:
             missing = np.setdiff1d(np.array(given, dtype=pairs.queries.dtype), pairs.queries)
             if missing.size:
                 rule = "queries must be in the log"
-                raise invalid("impressions_by_query", rule, missing.tolist())
+                first = ", ".join(repr(str(query)) for query in np.unique(pairs.queries)[:10])
+                hint = f"The first queries of the log are {first}."
+                raise invalid("impressions_by_query", rule, missing.tolist(), hint)
         return self._iterate(chosen, pairs, given)
 
     def _iterate(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pyarrow as pa
 
 from clickrank._core.progress import Tick
-from clickrank.errors import invalid, unknown
+from clickrank.errors import InvalidValue, unknown
 from clickrank.logs.log_report import LogReport
 from clickrank.logs.readers import csv_file, kdd_2012, open_bandit, yandex_2011, yandex_2013
 from clickrank.logs.readers.text_files import first_lines
@@ -49,5 +49,5 @@ def recognise(path: str) -> str:
             return "parquet"
     first = first_lines(path)
     if not first:
-        raise invalid("open_log", f"{path} must have lines", "an empty file")
+        raise InvalidValue(f"open_log: {path} is empty.")
     return next((name for name, recognised in _RECOGNISERS.items() if recognised(first)), "csv")

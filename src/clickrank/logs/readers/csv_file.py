@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from clickrank._core.progress import Tick
-from clickrank.errors import invalid
+from clickrank.errors import InvalidValue, invalid
 from clickrank.logs.column_names import map_columns, unused_list_columns
 from clickrank.logs.log_report import LogReport
 from clickrank.logs.readers.delimited import delimiter_of, fields_of, read_delimited
@@ -21,9 +21,7 @@ def read(
     """Yield the rows of a file. Values may be in double quotes, but have no line breaks."""
     head = first_lines(path, 1)
     if not head:
-        raise invalid(
-            "open_log", f"{path} must have a line that names its columns", "an empty file"
-        )
+        raise InvalidValue(f"open_log: {path} is empty.")
     delimiter = delimiter_of(head[0])
     names = fields_of(head[0], delimiter)
     if len(set(names)) < len(names):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clickrank._core.compressed_files import DamagedFile, line_blocks
 from clickrank._core.progress import Tick
-from clickrank.errors import invalid
+from clickrank.errors import InvalidValue, invalid
 from clickrank.logs.log_report import LogReport
 
 #: The number of bytes in a block of lines.
@@ -28,7 +28,10 @@ def expand(paths: Paths) -> list[str]:
         elif os.path.isdir(path):
             inside = (p for p in Path(path).rglob("*") if p.is_file())
             visible = (p for p in inside if not p.name.startswith((".", "_")))
-            found += sorted(map(str, visible))
+            files = sorted(map(str, visible))
+            if not files:
+                raise InvalidValue(f"open_log: the folder {path} has no files.")
+            found += files
         elif os.path.exists(path):
             found.append(path)
         else:

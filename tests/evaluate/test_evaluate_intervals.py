@@ -156,7 +156,7 @@ def test_refuses_what_the_log_never_shows() -> None:
     for estimator in (ListIPS(), ItemPositionIPS(), RewardInteractionIPS(), DocumentIPS()):
         assert refusal(estimator, log, nothing).startswith("No overlap")
     half = Mixture([[0, 1], [2, 3]], N_ITEMS)
-    assert "about 49%" in refusal(ListIPS(), log, half)
+    assert "about 49 %" in refusal(ListIPS(), log, half)
     with pytest.raises(CannotEvaluate, match="never shows the item 'z'"):
         fixed_list(["a", "z"], NAMES)
 

@@ -88,9 +88,9 @@ def test_direct_method_refuses_items_never_shown() -> None:
     log = log_of(TWO, 500, seed=0)
     direct = DirectMethod(refits=2)
     most = Mixture([[0, 1], [2, 0]], 3, [0.88, 0.12])  # 6 % of the items
-    assert "about 6% of the items that the policy shows" in refusal(direct, log, most)
+    assert "about 6 % of the items that the policy shows" in refusal(direct, log, most)
     some = Mixture([[0, 1], [2, 0]], 3, [0.92, 0.08])
-    assert direct.estimate(log, some).notes[0].startswith("4.00% of the items")
+    assert direct.estimate(log, some).notes[0].startswith("4.00 % of the items")
     none = direct.estimate(log, Mixture(TWO, 3))
     assert not any("never shown" in note for note in none.notes)
     known = DirectMethod(model=PBM([0.3, 0.3, 0.3], [1.0, 1.0]))

@@ -95,7 +95,7 @@ def _type_at(kind: Any, place: str) -> inspect.Type | None:
 
 
 def _plain_type(found: inspect.Type) -> inspect.Type:
-    """Return a type without its metadata, and without null and unset beside it."""
+    """Return a type without its metadata, and without null as an alternative."""
     while isinstance(found, inspect.Metadata | inspect.UnionType):
         if isinstance(found, inspect.Metadata):
             found = found.type

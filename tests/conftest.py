@@ -42,6 +42,7 @@ collect_ignore = ["data"]
 gc.set_threshold(100_000, 20, 50)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _ByPolicy:
     """Run the tests of a policy in one process."""
     return _ByPolicy(config, log)

@@ -79,8 +79,8 @@ def test_relabelled_and_sampled() -> None:
             "mean and weight must have the same",
         ),
         (lambda: Beta().quantile(2.0), "Beta: p must be a number between 0 and 1, got 2.0."),
-        (lambda: Beta([1, 2], 1).relabelled(np.array([1, 1])), "of 2 items, each once at most"),
-        (lambda: Beta([1, 2], 1).relabelled(np.array([2])), "of 2 items, each once at most"),
+        (lambda: Beta([1, 2], 1).relabelled(np.array([1, 1])), "of 2 items, each at most once"),
+        (lambda: Beta([1, 2], 1).relabelled(np.array([2])), "of 2 items, each at most once"),
     ],
 )
 def test_errors_say_what_is_wrong(make, message: str) -> None:  # type: ignore[no-untyped-def]

@@ -205,7 +205,7 @@ def test_the_reasons_of_evaluate_have_no_python_in_them(
     monkeypatch.setenv("COLUMNS", "400")
     line = "evaluate lists.csv --ranking a,b --propensities logged"
     result = CliRunner().invoke(app, line.split())
-    assert "choose the propensities 'uniform'" in result.stdout
+    assert "set propensities to 'uniform' (--propensities uniform" in result.stdout
     assert "propensities=" not in result.stdout
     assert "95 % interval" in result.stdout
     assert not re.search(r"\d%", result.stdout)

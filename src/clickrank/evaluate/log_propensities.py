@@ -21,8 +21,8 @@ Source: TypeAlias = Literal["logged", "estimated", "uniform"] | RankingDistribut
 
 #: What to do about a log without propensities, in words that hold for Python and options.
 OTHER_SOURCES = (
-    "choose the propensities 'uniform' if all lists were equally likely, or 'estimated' to count "
-    "them in the log if its lists were drawn at random,"
+    "set propensities to 'uniform' (--propensities uniform on the command line) if all lists were "
+    "equally likely, to 'estimated' to count them in the log if its lists were drawn at random,"
 )
 
 

@@ -97,7 +97,7 @@ class PseudoInverse(WeightingEstimator):
         if logging is None:
             raise CannotEvaluate(
                 "Propensities of impressions do not say how often items are shown together: "
-                f"{OTHER_SOURCES} or the policy that chose the lists as propensities in Python."
+                f"{OTHER_SOURCES} or, in Python, to the policy that chose the lists."
             )
         check_of_log(logging, log, "propensities")
         return logging.as_mixture(self.seed)

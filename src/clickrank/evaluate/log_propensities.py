@@ -21,8 +21,9 @@ Source: TypeAlias = Literal["logged", "estimated", "uniform"] | RankingDistribut
 
 #: What to do about a log without propensities, in words that hold for Python and options.
 OTHER_SOURCES = (
-    "set propensities to 'uniform' (--propensities uniform on the command line) if all lists were "
-    "equally likely, to 'estimated' to count them in the log if its lists were drawn at random,"
+    "set propensities to 'uniform' (--propensities uniform) if all lists were equally likely, to "
+    "'estimated' (--propensities estimated) to count them in the log if its lists were drawn at "
+    "random,"
 )
 
 

@@ -48,7 +48,7 @@ class Catalogue(Generic[I]):
     [2, 0]
     >>> catalogue.active_numbers(["b"], "candidates")
     Traceback (most recent call last):
-    clickrank.learning.catalogue.UnknownItem: Ranker: candidates must not be retired, got ['b'].
+    clickrank.errors.UnknownItem: Ranker: candidates must not be retired, got ['b'].
     """
 
     def __init__(self, owner: str, ids: Sequence[I], retired: Collection[int] = ()) -> None:

@@ -393,7 +393,7 @@ def test_several_queries_and_what_is_left_out() -> None:
     )  # fmt: skip
     [outcome] = found.outcomes
     assert [q.name for q in outcome.group.queries] == ["a", "b", "c"]
-    assert "shown 100 times or more" in found.left_out["d"]
+    assert "shown 100 times (--min-shown) or more" in found.left_out["d"]
     assert "was not played on" in whatif_page(found, "log", "command")
     facts = found.facts()
     assert set(facts["models"][0]["policies"][0]["by_query"]) == {"a", "b", "c"}

@@ -95,7 +95,7 @@ WRONG = [
     ("diagnose lists.csv --plot x.txt", "--plot must end in"),
     ("diagnose lists.csv --out x.txt", "--out must end in .html, got 'x.txt'"),
     ("diagnose lists.csv --test-share 2", "--test-share must be at most 0.99, got 2."),
-    ("diagnose one.csv", "the log is too short to hold out lists: it has 1."),
+    ("diagnose one.csv", "at least 2 held-out lists are needed, got"),
     ("whatif lists.csv --policies pbm-ubc", "Unknown policy 'pbm-ubc'. Did you mean 'pbm-ucb'?"),
     ("whatif lists.csv --policies ,", "--policies must name a policy"),
     ("whatif lists.csv --models pmb", "'pmb'. Did you mean 'pbm'?"),

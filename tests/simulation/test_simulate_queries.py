@@ -580,7 +580,7 @@ def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     small = ["--queries", "3", "--runs", "2", "--horizon", "50", "--repeats", "1"]
     costs = benchmark.main(["--policies", "uniform", *small])
     assert [(cost.threads, cost.runs) for cost in costs] == [(1, 6), (2, 6)]
-    assert "ms a run" in capsys.readouterr().out
+    assert "ms per run" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", sorted(cr.policies.POLICIES))

@@ -216,9 +216,9 @@ def diagnose(
     train, test = counts.split(1.0 - share, check_int("diagnose", "seed", seed, 0))
     held = held_out(train, test)
     if held.n + held.unseen < 2:
-        lists = f"{counts.n_impressions:,}"
         raise DoesNotApply(
-            f"diagnose: the log is too short to hold out {held.row}s: it has {lists}."
+            f"diagnose: at least 2 held-out {held.row}s are needed, got {held.n + held.unseen} of "
+            f"{counts.n_impressions:,}. Use a longer log, or hold out a larger share of it."
         )
     if held.n < 2:
         rule = "the log must have at least 2 held-out lists whose items are all in the other lists"

@@ -251,7 +251,7 @@ def test_ages_and_days(store: str) -> None:
     assert "Dropped 0" in run("compact", "--older-than", "30d", "--store", store)
     assert "such as 30d" in run("compact", "--older-than", "30", "--store", store, code=2)
     assert "such as 2026" in run("compact", "--before", "yesterday", "--store", store, code=2)
-    assert "either" in run("compact", "--store", store, code=2)
+    assert "--before or --older-than must be given" in run("compact", "--store", store, code=2)
 
 
 def test_from_start_to_stop(store: str, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_fold_equals_snapshot(database: Database, policy: str) -> None:
     found = verify(database)
     assert found.problems == []
     assert (found.streams, found.impressions, found.snapshots) == (1, 45, 2)
-    # Other items: what can be carried is, the rest is folded anew, and both are the fold.
+    # Other items: what can be carried is, the rest is folded again, and both are the fold.
     since = {"since": 2} if policy == "bubblerank" else {}
     log.change(items=[*ITEMS, "e"], **since)
     played(log, 30, begin=45, seed=1)

@@ -1,1 +1,1 @@
-"""Statistics: Beta priors, confidence intervals and the bootstrap."""
+"""Statistics: Beta priors, confidence intervals and sequences, and the bootstrap."""

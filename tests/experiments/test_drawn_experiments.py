@@ -65,7 +65,7 @@ bound = "bayes"
 name = "cascade"
 items = 6
 parameters = { n_positions = 2 }
-draws = 30
+draws = 120
 [sweep]
 label = "γ"
 xscale = "log"
@@ -465,7 +465,9 @@ def test_judged_queries_of_a_folder_take_the_place_of_the_example(tmp_path: Path
     assert outcome.complete
     assert [str(qid) for qid in range(1, 21)] == list(outcome.evidence.models)
     assert {m.n_positions for m in outcome.evidence.models.values()} == {9}  # all documents
-    assert {r.runs for r in outcome.results.values()} == {20}  # queries, not runs
+    assert {r.runs for r in outcome.results.values()} == {40}  # two passes over the queries
+    assert {r.run_ids.tolist() == list(range(40)) for r in outcome.results.values()} == {True}
+    assert outcome.evidence.pass_size == 20
     page = done.report.read_text(encoding="utf-8")
     assert f"--data {tmp_path / 'MSLR'}" in page
     assert f"20 test queries of {tmp_path / 'MSLR'}" in page

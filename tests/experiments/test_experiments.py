@@ -612,7 +612,8 @@ def test_figures_are_compared_with_each_other(panels: Path, tmp_path: Path) -> N
     there = 'policy = "eager"\nwindow = "more"\nover = "parts-b"'
     file.write_text(head + claim.replace('policies = ["eager", "uniform"]', there))
     known = list_experiments(panels)
-    done = reproduce(out=tmp_path, scale=TINY, experiments=known)
+    one_pass = Scale(horizon=50, runs=10)
+    done = reproduce(out=tmp_path, scale=one_pass, experiments=known)
     assert "in parts-b" in done.outcomes[0].verdicts[0][1].measured
     file.write_text(file.read_text().replace('over = "parts-b"', 'over = "parts-c"'))
     with pytest.raises(InvalidValue, match="over must be one of partsa, parts-b, got 'parts-c'"):

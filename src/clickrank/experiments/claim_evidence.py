@@ -14,6 +14,9 @@ from clickrank.clickmodels import ClickModel
 from clickrank.experiments.model_sources import Sweep
 from clickrank.simulation import Result
 
+#: All verdicts on the claims of one figure are right together with this probability.
+FIGURE_LEVEL = 0.99
+
 
 class Evidence(NamedTuple):
     """What a claim is judged on.
@@ -38,6 +41,11 @@ class Evidence(NamedTuple):
         The milliseconds per round that the paper reports, by curve.
     elsewhere
         The results of the paper's other figures, by figure.
+    pass_size
+        The number of runs in a pass: consecutive runs, one per click model of a set, whose mean
+        counts as one independent value.
+    level
+        The confidence level of a single claim, if all claims of the figure share `FIGURE_LEVEL`.
     """
 
     results: Mapping[str, Result]
@@ -49,6 +57,8 @@ class Evidence(NamedTuple):
     paper_rounds: int = 0
     paper_milliseconds: Mapping[str, float] = {}
     elsewhere: Mapping[str, Mapping[str, Result]] = {}
+    pass_size: int = 1
+    level: float = FIGURE_LEVEL
 
     @property
     def longest(self) -> int:
@@ -65,6 +75,31 @@ class Evidence(NamedTuple):
         """Return each run's regret at the horizon."""
         found: Floats = self.results[curve].regret[:, -1]
         return found
+
+    def passes(self, curve: str) -> int:
+        """Return the number of complete passes of a curve."""
+        return self.results[curve].runs // self.pass_size
+
+    def by_pass(self, values: Floats) -> Floats:
+        """Return the mean of each pass, given one value per run; an incomplete pass is left out."""
+        whole = values.size // self.pass_size
+        found: Floats = values[: whole * self.pass_size].reshape(whole, self.pass_size).mean(axis=1)
+        return found
+
+    def in_whole_passes(self) -> Evidence:
+        """Return the evidence of complete passes; an interrupted simulation leaves gaps."""
+        found = {}
+        for curve, result in self.results.items():
+            passes, counts = np.unique(result.run_ids // self.pass_size, return_counts=True)
+            whole = passes[counts == self.pass_size]
+            kept = np.isin(result.run_ids // self.pass_size, whole)
+            if kept.all():
+                found[curve] = result
+            elif kept.any():
+                found[curve] = dataclasses.replace(
+                    result, regret=result.regret[kept], run_ids=result.run_ids[kept]
+                )
+        return self._replace(results=found)
 
     def until(self, rounds: int) -> Evidence:
         """Return the evidence of the first rounds only."""

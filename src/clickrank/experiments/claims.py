@@ -1,15 +1,18 @@
 """Judging of claims on results: one small pure function per kind of claim.
 
-A claim *holds* if a 99 % confidence interval lies entirely on its side, *fails* if the interval
-lies entirely on the other side, and is *undecided* otherwise: more runs may decide it. A claim is
-about the horizon of the paper's figure unless it gives its own `rounds`. On a shorter run it holds,
-fails or is undecided *so far*. Tolerances are those of `tolerance_windows`.
+A claim *holds* if its confidence interval lies entirely on its side, *fails* if the interval lies
+entirely on the other side, and is *undecided* otherwise: more runs may decide it. The intervals are
+confidence sequences (`clickrank.stats.confidence_sequences`), so that runs may be added until a
+claim is decided. All claims of a figure share the level `FIGURE_LEVEL`. A claim is about the
+horizon of the paper's figure unless it gives its own `rounds`. On a shorter run it holds, fails or
+is undecided *so far*. Tolerances are those of `tolerance_windows`.
 
 Policies meet the same users in runs with the same number, so two policies are compared by their
-differences run by run. Runs on the models of a set count as a sample from one population; for these
-models alone, the intervals are wider than necessary. Several runs on one of many drawn models or
-queries count as one run, their mean. Models drawn from the same prior (20 for each in Figure 1 of
-kveton2022) count as independent; intervals by prior would be up to a third wider.
+differences run by run. The values that the intervals are computed from are means over *passes*. On
+a set of queries a pass has one run on each query, so that claims are about the average over these
+queries. Otherwise a pass has several runs, whose mean is closer to a normal distribution than a
+single run. Models drawn from the same prior (20 for each in Figure 1 of kveton2022) count as
+independent; intervals by prior would be up to a third wider.
 """
 
 from __future__ import annotations
@@ -26,7 +29,6 @@ from clickrank.experiments.claim_evidence import (
     Evidence,
     gained,
     last_decade_slopes,
-    last_half_rates,
     paired,
     regret_at,
 )
@@ -43,8 +45,6 @@ from clickrank.experiments.claim_kinds import (
     Range,
     Ratio,
     Slope,
-    Tail,
-    TailOrder,
     TimeRatio,
     Value,
     curves_of,
@@ -58,20 +58,22 @@ from clickrank.experiments.many_curves_claims import (
 )
 from clickrank.experiments.paper_files import DATA
 from clickrank.experiments.sweep_claims import bound_follows, bound_ratio, falls, level
+from clickrank.experiments.tail_claims import tail, tail_order
 from clickrank.experiments.tolerance_windows import HALF_WAY_TO_TEN
 from clickrank.experiments.verdicts import (
-    LEVEL,
     ClaimVerdict,
+    all_decided,
     allowed_text,
-    inside,
+    compare_curves,
+    compare_mean,
+    compare_ratio,
     interval_text,
     mean_text,
-    ratio_within,
-    shared_level,
+    ratio_text,
+    still_open,
     worst_of,
 )
 from clickrank.simulation.comparison import regret_text
-from clickrank.stats.intervals import MeanInterval, mean_interval, ratio_interval, share_interval
 
 LOG_OR_LINEAR = HALF_WAY_TO_TEN
 SHAPES = {
@@ -88,6 +90,7 @@ def judge(claim: AnyClaim, evidence: Evidence) -> ClaimVerdict:
     if rounds is None:
         return _judge(claim, evidence)
     so_far = evidence.longest < rounds
+    evidence = evidence.in_whole_passes()
     if claim.rounds is not None:
         evidence = evidence.until(claim.rounds)
     verdict = _with_all_curves(claim, evidence)
@@ -114,11 +117,10 @@ def rounds_of(claim: AnyClaim, evidence: Evidence) -> int | None:
 
 
 def _with_all_curves(claim: AnyClaim, evidence: Evidence) -> ClaimVerdict:
-    """Return the verdict on a claim; undecided if one of its curves has fewer than two runs."""
+    """Return the verdict on a claim; undecided if one of its curves has no complete pass."""
     for curve in (c for policy in curves_of(claim) for c in evidence.along(policy)):
-        result = evidence.results.get(curve)
-        if result is None or result.runs < 2:
-            return ClaimVerdict("undecided", f"{curve}: fewer than two runs have finished")
+        if curve not in evidence.results or evidence.passes(curve) < 1:
+            return ClaimVerdict("undecided", f"{curve}: no pass has finished")
     return _judge(claim, evidence)
 
 
@@ -127,6 +129,8 @@ def _judge(claim: AnyClaim, evidence: Evidence) -> ClaimVerdict:
     raise TypeError(type(claim))  # unreachable: every kind is registered below
 
 
+_judge.register(tail)
+_judge.register(tail_order)
 _judge.register(near_best)
 _judge.register(rank)
 _judge.register(any_ratio)
@@ -153,37 +157,35 @@ def best(claim: BestOf, evidence: Evidence) -> ClaimVerdict:
 
 def _all_less(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> ClaimVerdict:
     """Test that the first policy of each pair has less regret, at a level shared by all pairs."""
-    level = shared_level(len(pairs))
-    outcomes, texts = [], []
+    found, texts = [], []
     for less, more in pairs:
         a, b = paired(evidence.results[less], evidence.results[more])
-        if a.size < 2:
-            return ClaimVerdict("undecided", f"{less}, {more}: fewer than two paired runs")
-        gap = mean_interval(b - a, level)
-        outcomes.append("holds" if gap.low > 0 else "fails" if gap.high < 0 else "undecided")
+        gap = compare_mean(evidence, (less, more), b - a, (0.0, math.inf), len(pairs))
+        found.append(gap)
         texts.append(
-            f"{less} {mean_text(a)}, {more} {mean_text(b)}, difference {interval_text(gap)}, "
-            f"{a.size:,} paired runs"
+            f"{less} {mean_text(a)}, {more} {mean_text(b)}, difference "
+            f"{interval_text(gap.found)}, {a.size:,} paired runs"
         )
-    return ClaimVerdict(worst_of(outcomes), "; ".join(texts))
+    return all_decided(found, "; ".join(texts))
 
 
 @_judge.register
 def ratio(claim: Ratio, evidence: Evidence) -> ClaimVerdict:
     """Compare the ratio of two means with the window."""
-    return ratio_within(claim.policies, claim, evidence)
+    found = compare_curves(evidence, claim.policies, claim.limits)
+    return all_decided([found], f"{ratio_text(evidence, found)}, {allowed_text(claim)}")
 
 
 @_judge.register
 def value(claim: Value, evidence: Evidence) -> ClaimVerdict:
     """Compare the mean regret at the horizon with the window."""
     result = evidence.results[claim.policy]
-    mean = mean_interval(result.regret[:, -1], LEVEL)
+    mean = compare_mean(evidence, (claim.policy,), result.regret[:, -1], claim.limits)
     text = (
-        f"{claim.policy}: regret {interval_text(mean)} at round {result.horizon:,}, "
+        f"{claim.policy}: regret {interval_text(mean.found)} at round {result.horizon:,}, "
         f"{allowed_text(claim)}"
     )
-    return ClaimVerdict(inside(mean, *claim.limits), text)
+    return all_decided([mean], text)
 
 
 @_judge.register
@@ -195,16 +197,14 @@ def growth(claim: Growth, evidence: Evidence) -> ClaimVerdict:
     if end < 100 or before.mean() <= 0:
         text = f"{claim.policy}: there is no regret up to round {end // 10:,} to compare with"
         return ClaimVerdict("undecided", text)
-    # Regret that has stopped grows by 0, and the interval of a ratio of 0 is not defined.
-    stopped = last.mean() <= 0
-    found = MeanInterval(0.0, 0.0, 0.0) if stopped else ratio_interval(last, before, LEVEL)
+    ratio = compare_ratio(evidence, (claim.policy,), last, before, SHAPES[claim.shape])
     text = (
         f"{claim.policy}: from round {end // 10:,} to {end:,} regret grows by {mean_text(last)}, "
         f"from {end // 100:,} to {end // 10:,} by {mean_text(before)}, "
-        f"ratio {interval_text(found, 2)}; 1 is logarithmic growth, 10 is linear, the limit is "
-        f"{LOG_OR_LINEAR:.2f}, and {1 / LOG_OR_LINEAR:.2f} for regret that has stopped"
+        f"ratio {interval_text(ratio.found, 2)}; 1 is logarithmic growth, 10 is linear, the limit "
+        f"is {LOG_OR_LINEAR:.2f}, and {1 / LOG_OR_LINEAR:.2f} for regret that has stopped"
     )
-    return ClaimVerdict(inside(found, *SHAPES[claim.shape]), text)
+    return all_decided([ratio], text)
 
 
 @_judge.register
@@ -213,16 +213,13 @@ def flattens(claim: Flattens, evidence: Evidence) -> ClaimVerdict:
     result = evidence.results[claim.policy]
     half = result.horizon // 2
     first, last = regret_at(result, half), gained(result, half, result.horizon)
-    if min(first.mean(), last.mean()) <= 0:
-        text = f"{claim.policy}: the first {half:,} rounds add {mean_text(first)}, the last "
-        return ClaimVerdict("undecided", f"{text}{mean_text(last)}: no ratio")
-    found = ratio_interval(last, first, LEVEL)
+    ratio = compare_ratio(evidence, (claim.policy,), last, first, (-math.inf, FLAT))
     text = (
         f"{claim.policy}: the first {half:,} rounds add {mean_text(first)}, the last "
-        f"{mean_text(last)}, ratio {interval_text(found, 2)}, required: below {FLAT:.2f}, which is "
-        "the ratio of √t"
+        f"{mean_text(last)}, ratio {interval_text(ratio.found, 2)}, required: below {FLAT:.2f}, "
+        "which is the ratio of √t"
     )
-    return ClaimVerdict(inside(found, 0.0, FLAT), text)
+    return all_decided([ratio], text)
 
 
 @_judge.register
@@ -237,26 +234,23 @@ def catch_up(claim: CatchUp, evidence: Evidence) -> ClaimVerdict:
     rounds = rounds_of(claim, evidence) or end
     at = min(end, int(claim.share * rounds))
     a, b = paired(late, early, at)
-    if a.size < 2:
-        return ClaimVerdict("undecided", "fewer than two paired runs")
-    gap = mean_interval(a - b, shared_level(2))
-    before = inside(gap, 0.0, math.inf)
+    before = compare_mean(evidence, claim.policies, a - b, (0.0, math.inf), 2)
     text = (
         f"at round {at:,} {claim.policies[0]} {mean_text(a)}, {claim.policies[1]} "
-        f"{mean_text(b)}, difference {interval_text(gap)}, required: above 0"
+        f"{mean_text(b)}, difference {interval_text(before.found)}, required: above 0"
     )
-    after = ratio_within(claim.policies, claim, evidence, shared_level(2))
+    after = compare_curves(evidence, claim.policies, claim.limits, 2)
+    ended = f"{ratio_text(evidence, after)}, {allowed_text(claim)}"
     if end >= rounds:
-        return ClaimVerdict(
-            worst_of([before, after.outcome]), f"{text}; at the end {after.measured}"
-        )
+        return all_decided([before, after], f"{text}; at the end {ended}")
     if end <= claim.share * rounds:
-        if before == "fails":
+        if before.decision == "fails":
             return ClaimVerdict("fails", text)
         return ClaimVerdict("undecided", f"{text}, up to round {claim.share * rounds:,.0f}")
-    caught_up = "holds" if after.outcome == "holds" else "undecided"
-    text = f"{text}; at round {end:,} {after.measured}"
-    return ClaimVerdict(worst_of([before, caught_up]), text)
+    caught_up = "holds" if after.decision == "holds" else "undecided"
+    outcome = worst_of([before.decision, caught_up])
+    text = f"{text}; at round {end:,} {ended}"
+    return ClaimVerdict(outcome, text, open_comparisons=still_open(outcome, [before, after]))
 
 
 @_judge.register
@@ -279,26 +273,27 @@ def _times(ratio: float) -> str:
 def slope(claim: Slope, evidence: Evidence) -> ClaimVerdict:
     """Fit regret = a + b·log t to the last decade of each run, and compare b with C."""
     result = evidence.results[claim.policy]
-    ratio = mean_interval(last_decade_slopes(result) / evidence.bound, LEVEL)
+    slopes = last_decade_slopes(result) / evidence.bound
+    ratio = compare_mean(evidence, (claim.policy,), slopes, claim.limits)
     text = (
         f"{claim.policy}: from round {result.horizon // 10:,} to {result.horizon:,} regret grows "
-        f"{interval_text(ratio, 2)} times as fast as {evidence.bound:.2f}·log t, "
+        f"{interval_text(ratio.found, 2)} times as fast as {evidence.bound:.2f}·log t, "
         f"{allowed_text(claim)}"
     )
-    return ClaimVerdict(inside(ratio, *claim.limits), text)
+    return all_decided([ratio], text)
 
 
 @_judge.register
 def below_bound(claim: BelowBound, evidence: Evidence) -> ClaimVerdict:
     """Compare the mean regret at the horizon with C·log T."""
     result = evidence.results[claim.policy]
-    mean = mean_interval(result.regret[:, -1], LEVEL)
     limit = evidence.bound * math.log(result.horizon)
+    mean = compare_mean(evidence, (claim.policy,), result.regret[:, -1], (-math.inf, limit))
     text = (
-        f"{claim.policy}: regret {interval_text(mean)} at round {result.horizon:,}, "
+        f"{claim.policy}: regret {interval_text(mean.found)} at round {result.horizon:,}, "
         f"where the bound is {regret_text(limit)}"
     )
-    return ClaimVerdict(inside(mean, -math.inf, limit), text)
+    return all_decided([mean], text)
 
 
 @_judge.register
@@ -306,46 +301,12 @@ def near_bound(claim: NearBound, evidence: Evidence) -> ClaimVerdict:
     """Compare the mean regret at the horizon, divided by C·log T, with the window."""
     result = evidence.results[claim.policy]
     limit = evidence.bound * math.log(result.horizon)
-    ratio = mean_interval(result.regret[:, -1] / limit, LEVEL)
+    ratio = compare_mean(evidence, (claim.policy,), result.regret[:, -1] / limit, claim.limits)
     text = (
-        f"{claim.policy}: regret is {interval_text(ratio, 2)} times the bound of "
+        f"{claim.policy}: regret is {interval_text(ratio.found, 2)} times the bound of "
         f"{regret_text(limit)} at round {result.horizon:,}, {allowed_text(claim)}"
     )
-    return ClaimVerdict(inside(ratio, *claim.limits), text)
-
-
-@_judge.register
-def tail(claim: Tail, evidence: Evidence) -> ClaimVerdict:
-    """Compare the share of runs that settled on a wrong list, with its exact interval."""
-    rates = last_half_rates(evidence.results[claim.policy])
-    border = claim.settled.border
-    count = int((rates >= border).sum())
-    share = share_interval(count, rates.size, LEVEL)
-    text = (
-        f"{claim.policy}: {count:,} of {rates.size:,} runs lose at least {border:g} per round "
-        f"over the last half, a share of {interval_text(share, 4)}, {allowed_text(claim)}"
-    )
-    return ClaimVerdict(inside(share, *claim.limits), text)
-
-
-@_judge.register
-def tail_order(claim: TailOrder, evidence: Evidence) -> ClaimVerdict:
-    """Compare the runs in which only one of two policies has linear regret (exact McNemar test)."""
-    lighter, heavier = claim.policies
-    border = claim.settled.border
-    one, two = (evidence.results[policy] for policy in claim.policies)
-    shared, in_one, in_two = np.intersect1d(one.run_ids, two.run_ids, return_indices=True)
-    light = last_half_rates(one)[in_one] >= border
-    heavy = last_half_rates(two)[in_two] >= border
-    only_heavier = int((heavy & ~light).sum())
-    only_lighter = int((light & ~heavy).sum())
-    share = share_interval(only_heavier, only_heavier + only_lighter, LEVEL)
-    text = (
-        f"of {shared.size:,} paired runs, {only_heavier:,} lose at least {border:g} per round "
-        f"over the last half with {heavier} alone, {only_lighter:,} with {lighter} alone; "
-        f"{heavier}'s share of these {interval_text(share, 2)}, required: above 0.5"
-    )
-    return ClaimVerdict(inside(share, 0.5, math.inf), text)
+    return all_decided([ratio], text)
 
 
 @_judge.register

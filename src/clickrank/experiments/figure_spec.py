@@ -27,6 +27,9 @@ from clickrank.experiments.model_sources import (
     Sweep,
 )
 
+#: The mean of ten runs is close to normal, even if the regret of one run is skewed.
+RUNS_PER_PASS = 10
+
 
 class KnownPrior(Spec, frozen=True, kw_only=True):
     """A Beta prior that a policy is given for every item, whatever the true prior."""
@@ -271,6 +274,17 @@ class Figure(Spec, frozen=True, kw_only=True):
         """Whether the policies are played on many drawn models, queries or splits of users."""
         places = (self.drawn, self.linear, self.judged, self.movielens)
         return any(place is not None for place in places)
+
+    def pass_size(self, models: int) -> int:
+        """Return the number of runs in a pass, whose mean counts as one value; see `claims`.
+
+        On a set of queries it is one run on each. Otherwise it is `RUNS_PER_PASS`, or one if the
+        figure has only a few models, each of which takes long.
+        """
+        on_each = self.model_set is not None and self.model_set.runs == "each"
+        if on_each or self.judged is not None:
+            return models
+        return RUNS_PER_PASS if self.linear is None and self.movielens is None else 1
 
     def curves(self, scale: Scale | None = None) -> list[PolicySpec]:
         """Return all policies in drawing order: those listed, then those of the grid.

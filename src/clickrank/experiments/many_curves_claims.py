@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 from clickrank.experiments.claim_evidence import Evidence, paired
 from clickrank.experiments.claim_kinds import AnyRatio, NearBest, PanelRatio, Rank, Spread
 from clickrank.experiments.verdicts import (
     ClaimVerdict,
+    Comparison,
+    all_decided,
     allowed_text,
     any_of,
-    inside,
+    compare_curves,
+    compare_mean,
+    compare_ratio,
     interval_text,
     mean_text,
-    ratio_within,
-    shared_level,
+    ratio_text,
+    still_open,
     worst_of,
 )
-from clickrank.stats.intervals import mean_interval, ratio_interval
 
 
 def near_best(claim: NearBest, evidence: Evidence) -> ClaimVerdict:
@@ -29,32 +34,30 @@ def near_best(claim: NearBest, evidence: Evidence) -> ClaimVerdict:
         return ClaimVerdict(
             "undecided", f"{claim.policies[0]}: it is the only curve, and 2 are needed"
         )
-    level = shared_level(len(pairs))
-    found = [ratio_within(pair, claim, evidence, level) for pair in pairs]
-    outcome = worst_of([verdict.outcome for verdict in found])
-    decisive = [verdict.measured for verdict in found if verdict.outcome == outcome]
+    found = [compare_curves(evidence, pair, claim.limits, len(pairs)) for pair in pairs]
+    outcome = worst_of([comparison.decision for comparison in found])
+    decisive = [comparison for comparison in found if comparison.decision == outcome]
     if outcome == "holds":
         by_mean = sorted(curves, key=lambda curve: float(evidence.final(curve).mean()))
         closest = {(p, next(c for c in by_mean if c != p)) for p in claim.policies}
-        decisive = [v.measured for v, p in zip(found, pairs, strict=True) if p in closest]
-    return ClaimVerdict(outcome, f"{'; '.join(decisive)}; {len(pairs)} pairs were compared")
+        decisive = [comparison for comparison in found if comparison.curves in closest]
+    listed = "; ".join(ratio_text(evidence, comparison) for comparison in decisive)
+    return all_decided(found, f"{listed}; {allowed_text(claim)}; {len(pairs)} pairs were compared")
 
 
 def rank(claim: Rank, evidence: Evidence) -> ClaimVerdict:
     """Count the curves that are significantly better and worse, at a level shared by all."""
     others = [curve for curve in claim.among if curve != claim.policy]
-    level = shared_level(len(others))
-    better, worse, texts = 0, 0, []
+    found, texts = [], []
     for other in others:
         a, b = paired(evidence.results[claim.policy], evidence.results[other])
-        if a.size < 2:
-            text = f"{claim.policy}, {other}: fewer than two paired runs"
-            return ClaimVerdict("undecided", text)
-        gap = mean_interval(b - a, level)
-        better += gap.high < 0
-        worse += gap.low > 0
-        texts.append(f"{other} {mean_text(b)}, difference {interval_text(gap)}")
-    first, last = 1 + better, 1 + len(others) - worse
+        curves = (claim.policy, other)
+        gap = compare_mean(evidence, curves, b - a, (0.0, math.inf), len(others))
+        found.append(gap)
+        texts.append(f"{other} {mean_text(b)}, difference {interval_text(gap.found)}")
+    decisions = [gap.decision for gap in found]
+    first = 1 + decisions.count("fails")
+    last = 1 + len(others) - decisions.count("holds")
     places = f"place {first}" if first == last else f"place {first} to {last}"
     text = (
         f"{claim.policy} {mean_text(evidence.final(claim.policy))}: {'; '.join(texts)}; "
@@ -62,15 +65,22 @@ def rank(claim: Rank, evidence: Evidence) -> ClaimVerdict:
     )
     if claim.first <= first and last <= claim.last:
         return ClaimVerdict("holds", text)
-    return ClaimVerdict("fails" if first > claim.last or last < claim.first else "undecided", text)
+    if first > claim.last or last < claim.first:
+        return ClaimVerdict("fails", text)
+    return ClaimVerdict("undecided", text, open_comparisons=still_open("undecided", found))
 
 
 def any_ratio(claim: AnyRatio, evidence: Evidence) -> ClaimVerdict:
     """Compare several ratios with the window, which at least one of them must lie in."""
-    level = shared_level(len(claim.policies))
-    found = [ratio_within((p, claim.than), claim, evidence, level) for p in claim.policies]
-    text = "; ".join(verdict.measured for verdict in found)
-    return ClaimVerdict(any_of([verdict.outcome for verdict in found]), text)
+    count = len(claim.policies)
+    found = [compare_curves(evidence, (p, claim.than), claim.limits, count) for p in claim.policies]
+    text = "; ".join(ratio_text(evidence, comparison) for comparison in found)
+    outcome = any_of([comparison.decision for comparison in found])
+    return ClaimVerdict(
+        outcome,
+        f"{text}; {allowed_text(claim)}",
+        open_comparisons=still_open(outcome, found),
+    )
 
 
 def panel_ratio(claim: PanelRatio, evidence: Evidence) -> ClaimVerdict:
@@ -84,12 +94,12 @@ def panel_ratio(claim: PanelRatio, evidence: Evidence) -> ClaimVerdict:
         return ClaimVerdict(
             "undecided", f"{claim.over}: a ratio needs two paired runs of equal length"
         )
-    found = ratio_interval(a, b, shared_level(1))
+    found = compare_ratio(evidence, (claim.policy,), a, b, claim.limits)
     text = (
         f"{claim.policy}: {mean_text(a)}, in {claim.over} {mean_text(b)}, "
-        f"ratio {interval_text(found, 2)}, {allowed_text(claim)}"
+        f"ratio {interval_text(found.found, 2)}, {allowed_text(claim)}"
     )
-    return ClaimVerdict(inside(found, *claim.limits), text)
+    return all_decided([found], text)
 
 
 def spread(claim: Spread, evidence: Evidence) -> ClaimVerdict:
@@ -98,17 +108,24 @@ def spread(claim: Spread, evidence: Evidence) -> ClaimVerdict:
     All pairs of cells share the level, so the choice of the best cell does not matter.
     """
     grid = {c: place for c, place in evidence.grid.items() if c in evidence.results}
-    if len(grid) < 2 or min(evidence.results[c].runs for c in grid) < 2:
-        return ClaimVerdict("undecided", f"only {len(grid)} cells of the grid have two runs")
-    level = shared_level(len(grid) * (len(grid) - 1) // 2)
+    if len(grid) < 2 or min(evidence.passes(c) for c in grid) < 1:
+        return ClaimVerdict("undecided", f"only {len(grid)} cells of the grid have a whole pass")
+    pairs = len(grid) * (len(grid) - 1) // 2
     best = min(grid, key=lambda curve: float(evidence.final(curve).mean()))
     outcomes, texts = [], []
+    waiting: list[Comparison] = []
     for axis in (0, 1):
         line = [c for c in grid if c != best and grid[c][1 - axis] == grid[best][1 - axis]]
         if not line:
             return ClaimVerdict("undecided", f"{best}: only 1 cell along an axis")
-        found = [ratio_within((cell, best), claim, evidence, level) for cell in line]
-        outcomes.append(any_of([verdict.outcome for verdict in found]))
+        found = [compare_curves(evidence, (cell, best), claim.limits, pairs) for cell in line]
+        outcomes.append(any_of([comparison.decision for comparison in found]))
         worst = max(range(len(line)), key=lambda i: float(evidence.final(line[i]).mean()))
-        texts.append(found[worst].measured)
-    return ClaimVerdict(worst_of(outcomes), "; ".join(texts))
+        texts.append(ratio_text(evidence, found[worst]))
+        waiting += still_open(outcomes[-1], found)
+    outcome = worst_of(outcomes)
+    return ClaimVerdict(
+        outcome,
+        f"{'; '.join(texts)}; {allowed_text(claim)}",
+        open_comparisons=still_open(outcome, waiting),
+    )

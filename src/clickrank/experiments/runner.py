@@ -17,8 +17,8 @@ from clickrank._core.progress import Say
 from clickrank.bounds import pbm_lower_bound
 from clickrank.clickmodels import PBM
 from clickrank.errors import ClickRankError, MissingData, MissingExtra
-from clickrank.experiments.claim_evidence import Evidence
-from clickrank.experiments.claim_kinds import AnyClaim
+from clickrank.experiments.claim_evidence import FIGURE_LEVEL, Evidence
+from clickrank.experiments.claim_kinds import AnyClaim, Parameters, Range, TimeRatio
 from clickrank.experiments.claims import judge
 from clickrank.experiments.figure_models import ModelInstance
 from clickrank.experiments.figure_spec import Experiment, Figure, Scale
@@ -151,7 +151,15 @@ def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Experi
         if saved:
             results[curve] = joined(curve, saved)
         if saved and isinstance(parts[0], ManyCell) and parts[0].runs > 1:
-            results[curve] = by_model(results[curve], parts[0].runs)
+            by = by_run if experiment.figure.judged is not None else by_model
+            results[curve] = by(results[curve], parts[0].runs)
+    return judged_outcome(experiment, scale, results, out)
+
+
+def judged_outcome(
+    experiment: Experiment, scale: Scale, results: dict[str, Result], out: Path
+) -> ExperimentOutcome:
+    """Judge the claims of an experiment on results by curve."""
     figure = experiment.figure
     players = played_on(experiment, scale, out)
     models = {label: instance.model for label, instance in players[0][1].items()}
@@ -168,10 +176,18 @@ def collect(experiment: Experiment, scale: Scale, out: Path, say: Say) -> Experi
         figure.sweep,
         figure.scale["paper"].horizon,
         {p.curve: p.milliseconds for p in figure.policies if p.milliseconds is not None},
+        pass_size=figure.pass_size(len(models)),
+        level=level_of_claim(experiment.claims),
     )
     verdicts = [(claim, judge(claim, evidence)) for claim in experiment.claims]
     notes = _notes(figure, players[0][1])
     return ExperimentOutcome(experiment, scale, evidence, verdicts, tuple(filter(None, notes)))
+
+
+def level_of_claim(claims: list[AnyClaim]) -> float:
+    """Return the level of each claim of a figure that is judged from random results."""
+    count = sum(not isinstance(claim, Parameters | Range | TimeRatio) for claim in claims)
+    return 1.0 - (1.0 - FIGURE_LEVEL) / max(count, 1)
 
 
 def _notes(figure: Figure, instances: dict[str, ModelInstance]) -> list[str]:
@@ -199,6 +215,15 @@ def by_model(result: Result, runs: int) -> Result:
         seconds=result.seconds / runs,
         wanted=result.wanted // runs,
     )
+
+
+def by_run(result: Result, runs: int) -> Result:
+    """Number the runs on queries by pass: the first runs of all queries, then the second runs."""
+    query, run = np.divmod(result.run_ids, runs)
+    queries = result.wanted // runs
+    ids = run * queries + query
+    order = np.argsort(ids, kind="stable")
+    return dataclasses.replace(result, regret=result.regret[order], run_ids=ids[order])
 
 
 def joined(curve: str, parts: list[Result]) -> Result:

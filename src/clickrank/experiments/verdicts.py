@@ -1,4 +1,4 @@
-"""Verdicts on claims: how a confidence interval decides, and how both are written."""
+"""Verdicts on claims: comparisons with the limits of a claim, how they decide, and their texts."""
 
 from __future__ import annotations
 
@@ -6,35 +6,157 @@ import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from clickrank._core.arrays import Floats
 from clickrank.experiments.claim_evidence import Evidence, paired
 from clickrank.experiments.claim_kinds import Windowed
 from clickrank.simulation.comparison import regret_text
-from clickrank.stats.intervals import MeanInterval, ratio_interval
+from clickrank.stats.confidence_sequences import mean_sequence, ratio_sequence, standard_errors
+from clickrank.stats.intervals import MeanInterval
 
-LEVEL = 0.99
 Decision = Literal["holds", "fails", "undecided"]
+
+#: No claim is said to need more passes than this: the prediction would be worthless.
+MOST_PASSES = 1_000_000
+
+
+class Comparison(NamedTuple):
+    """A number with its confidence sequence, compared with the limits that a claim allows.
+
+    Parameters
+    ----------
+    curves
+        The curves that the number was computed from: more runs of these may decide.
+    found
+        The number with its interval.
+    limits
+        The claim holds for numbers between these two.
+    passes, spread, level
+        The number of independent values, their standard deviation, and the confidence level.
+    """
+
+    curves: tuple[str, ...]
+    found: MeanInterval[float]
+    limits: tuple[float, float]
+    passes: int
+    spread: float
+    level: float
+
+    @property
+    def decision(self) -> Decision:
+        """Whether the interval lies inside the limits, outside, or across one of them."""
+        return inside(self.found, *self.limits)
+
+    @property
+    def needed_passes(self) -> int:
+        """The number of passes that would decide, if mean and spread stayed as they are.
+
+        It is `MOST_PASSES` if the mean lies on a limit.
+        """
+        mean = self.found.mean
+        distance = min((abs(mean - x) for x in self.limits if math.isfinite(x)), default=math.inf)
+        n = max(self.passes + 1, 4)
+        while n < MOST_PASSES:
+            if standard_errors(n, self.level) * self.spread / math.sqrt(n) < distance:
+                return n
+            n = math.ceil(1.1 * n)
+        return MOST_PASSES
 
 
 class ClaimVerdict(NamedTuple):
     """The outcome of a claim, the measured numbers, and whether fewer rounds were simulated.
 
-    Claims with the outcome "history" are shown but not judged.
+    ``open_comparisons`` are those that would have to be decided for a verdict. Claims with the
+    outcome "history" are shown but not judged.
     """
 
     outcome: Literal["holds", "fails", "undecided", "history"]
     measured: str
     so_far: bool = False
+    open_comparisons: tuple[Comparison, ...] = ()
 
     @property
     def words(self) -> str:
         """The outcome in words, as in "holds so far"."""
         return f"{self.outcome} so far" if self.so_far else self.outcome
 
+    @property
+    def needed_passes(self) -> int:
+        """The number of passes that would decide the claim; 0 if that cannot be predicted."""
+        return max((found.needed_passes for found in self.open_comparisons), default=0)
 
-def shared_level(count: int) -> float:
-    """Return the level of each of several intervals that hold simultaneously at the usual level."""
-    return 1.0 - (1.0 - LEVEL) / count
+
+def compare_mean(
+    evidence: Evidence,
+    curves: Sequence[str],
+    runs: Floats,
+    limits: tuple[float, float],
+    comparisons: int = 1,
+) -> Comparison:
+    """Compare the mean of one value per run with limits, as one of several comparisons."""
+    values = evidence.by_pass(runs)
+    level = shared_level(evidence, comparisons)
+    if values.size < 2:
+        return _unknown(curves, values, limits, level)
+    found = mean_sequence(values, level)
+    spread = float(values.std(ddof=1))
+    return Comparison(tuple(curves), found, limits, values.size, spread, level)
+
+
+def compare_ratio(
+    evidence: Evidence,
+    curves: Sequence[str],
+    above: Floats,
+    below: Floats,
+    limits: tuple[float, float],
+    comparisons: int = 1,
+) -> Comparison:
+    """Compare the ratio of two means with limits, given paired values per run."""
+    a, b = evidence.by_pass(above), evidence.by_pass(below)
+    level = shared_level(evidence, comparisons)
+    if a.size < 2 or b.mean() <= 0:
+        return _unknown(curves, a, limits, level)
+    found = ratio_sequence(a, b, level)
+    spread = float((a - found.mean * b).std(ddof=1) / b.mean())
+    return Comparison(tuple(curves), found, limits, a.size, spread, level)
+
+
+def compare_curves(
+    evidence: Evidence,
+    curves: tuple[str, str],
+    limits: tuple[float, float],
+    comparisons: int = 1,
+) -> Comparison:
+    """Compare the regret of one curve at the end, divided by that of another, with limits."""
+    a, b = paired(evidence.results[curves[0]], evidence.results[curves[1]])
+    return compare_ratio(evidence, curves, a, b, limits, comparisons)
+
+
+def _unknown(
+    curves: Sequence[str], values: Floats, limits: tuple[float, float], level: float
+) -> Comparison:
+    """Return a comparison that nothing is known about, since there are no two values."""
+    found = MeanInterval(float(values.mean()) if values.size else math.nan, -math.inf, math.inf)
+    return Comparison(tuple(curves), found, limits, values.size, math.nan, level)
+
+
+def shared_level(evidence: Evidence, comparisons: int) -> float:
+    """Return the level of each of several comparisons that hold together at a claim's level."""
+    return 1.0 - (1.0 - evidence.level) / max(comparisons, 1)
+
+
+def all_decided(comparisons: Sequence[Comparison], text: str) -> ClaimVerdict:
+    """Return the verdict on a claim that requires every comparison to hold."""
+    outcome = worst_of([comparison.decision for comparison in comparisons])
+    return ClaimVerdict(outcome, text, open_comparisons=still_open(outcome, comparisons))
+
+
+def still_open(outcome: str, comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Return the comparisons that an undecided verdict waits for."""
+    if outcome != "undecided":
+        return ()
+    return tuple(c for c in comparisons if c.decision == "undecided")
 
 
 def inside(x: MeanInterval[float], low: float, high: float) -> Decision:
@@ -60,13 +182,19 @@ def any_of(outcomes: Sequence[str]) -> Decision:
 
 def mean_text(regrets: Floats) -> str:
     """Format the mean of the regrets."""
-    return regret_text(float(regrets.mean()))
+    return regret_text(float(regrets.mean())) if regrets.size else "unknown"
 
 
 def interval_text(x: MeanInterval[float], decimals: int | None = None) -> str:
     """Format an estimate with its interval."""
-    mean, low, high = (regret_text(v) if decimals is None else f"{v:,.{decimals}f}" for v in x)
+    mean, low, high = (_number(v, decimals) for v in x)
     return f"{mean} [{low}, {high}]"
+
+
+def _number(value: float, decimals: int | None) -> str:
+    if not np.isfinite(value):
+        return {math.inf: "∞", -math.inf: "-∞"}.get(value, "unknown")
+    return regret_text(value) if decimals is None else f"{value:,.{decimals}f}"
 
 
 def allowed_text(claim: Windowed) -> str:
@@ -83,19 +211,8 @@ def _limit(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def ratio_within(
-    policies: tuple[str, str], claim: Windowed, evidence: Evidence, level: float = LEVEL
-) -> ClaimVerdict:
-    """Compare the ratio of two mean regrets with the claim's window."""
-    a, b = paired(evidence.results[policies[0]], evidence.results[policies[1]])
-    if a.size < 2 or min(a.mean(), b.mean()) <= 0:
-        names = " and ".join(policies)
-        return ClaimVerdict(
-            "undecided", f"{names}: a ratio needs two paired runs and regret above 0"
-        )
-    found = ratio_interval(a, b, level)
-    text = (
-        f"{' / '.join(policies)}: {mean_text(a)} / {mean_text(b)}, "
-        f"ratio {interval_text(found, 2)}, {allowed_text(claim)}"
-    )
-    return ClaimVerdict(inside(found, *claim.limits), text)
+def ratio_text(evidence: Evidence, ratio: Comparison) -> str:
+    """Describe the regrets of two curves at the end, and their ratio."""
+    one, two = ratio.curves
+    a, b = paired(evidence.results[one], evidence.results[two])
+    return f"{one} / {two}: {mean_text(a)} / {mean_text(b)}, ratio {interval_text(ratio.found, 2)}"

@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from clickrank.errors import InvalidValue
+from clickrank.learning.packing import pack, unpack
 from clickrank.service.runtime.compaction import compact
 from clickrank.service.runtime.definitions import without_items
 from clickrank.service.runtime.fold import load_snapshot
@@ -16,7 +17,6 @@ from clickrank.service.runtime.verification import verify
 from clickrank.service.schemas.requests import RetiredItems
 from clickrank.service.store.database import Database
 from clickrank.service.store.frontier import move_frontier, settled_after
-from clickrank.service.store.packing import pack, unpack
 from clickrank.service.store.tables import impressions, snapshots
 from tests.service.stream_log import ITEMS, WINDOW, Log, definition, played
 

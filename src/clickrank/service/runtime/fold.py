@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from clickrank.errors import InvalidValue
 from clickrank.learning import ContextState
+from clickrank.learning.packing import unpack
 from clickrank.service.runtime.definitions import policy_of
 from clickrank.service.store.database import StoreUnavailable
 from clickrank.service.store.impression_log import ImpressionRow, StreamRow, read
-from clickrank.service.store.packing import unpack
 from clickrank.service.store.rankers import Definition, RankerRow
 from clickrank.service.store.snapshots import newest_snapshot
 

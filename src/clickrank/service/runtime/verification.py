@@ -9,10 +9,10 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from clickrank.errors import InvalidValue
+from clickrank.learning.packing import pack, unpack
 from clickrank.service.runtime.fold import ImpressionsMissing, load_snapshot, stored_state
 from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import StreamRow
-from clickrank.service.store.packing import pack, unpack
 from clickrank.service.store.rankers import ranker_by_id
 from clickrank.service.store.tables import clicks, impressions, snapshots, streams
 

@@ -22,14 +22,12 @@ from clickrank.learning.candidates import (
 from clickrank.learning.carry_over import can_carry, carry, continue_walk
 from clickrank.learning.learner import Learner
 from clickrank.learning.policy_propensities import ACCURACY, Propensities, draws_for, generator
-from clickrank.learning.saved_state import check_arrays
 from clickrank.learning.subset_learner import SubsetLearner
 from clickrank.policies import Policy
-from clickrank.policies._shared.packed_states import first_state, packed
+from clickrank.policies._shared.packed_states import first_state
 from clickrank.policies.capabilities import (
     DropsItems,
     ItemsComeAndGo,
-    ReadsEarlierStates,
 )
 from clickrank.policies.contract import ANY_ITEMS, Request, kernels_of, scores_items
 
@@ -287,32 +285,9 @@ class ContextState:
         Fields of earlier versions that are no longer statistics are ignored.
         """
         other = self._copy(None)
-        arrays = dict(arrays)
-        if isinstance(self.policy, ReadsEarlierStates):
-            try:
-                arrays = self.policy.upgraded(arrays)
-            except (KeyError, IndexError, TypeError, ValueError) as error:
-                rule = f"the statistics must be those of {self.policy.name}"
-                raise invalid(self._owner, rule, sorted(arrays)) from error
         if BEGAN_WITH in arrays and drops_items(self.policy):
-            other._main = self._subset(arrays.pop(BEGAN_WITH).astype(np.int64))
-        learner = other.learner
-        state = learner.state
-        if not set(statistic_fields(type(state))) <= set(arrays):
-            # The file has the plain state, or was written by an earlier version.
-            state = learner.policy.init(learner.n_items, learner.n_positions)
-        fields = {**state._asdict(), **particle_of(learner.cache)}
-        # All fields, or only the statistics.
-        names = fields if set(fields) <= set(arrays) else statistic_fields(type(state))
-        expected = {name: fields[name] for name in names}
-        expected |= {VIEWS: other.views, CLICKS: other.clicks}
-        check_arrays(self._owner, expected, arrays)
-        for name, array in expected.items():
-            array[...] = arrays[name]
-        if state is learner.state:
-            learner.drop_cache()
-        else:
-            learner.state = packed(learner.policy, state, learner.n_positions)
+            other._main = self._subset(arrays[BEGAN_WITH].astype(np.int64))
+        other.learner.start_from(arrays, {VIEWS: other.views, CLICKS: other.clicks})
         return other
 
     def with_tally(self, arrays: Mapping[str, NDArray[Any]]) -> ContextState:

@@ -14,6 +14,7 @@ from clickrank._core.validate import check_shape
 from clickrank.errors import invalid
 from clickrank.learning.caches import arrays_in, particle_of
 from clickrank.learning.candidates import (
+    can_go_on,
     check_candidates,
     drops_items,
     refuse_candidates,
@@ -75,9 +76,9 @@ class ContextState:
         if self.retired and not 0 <= min(self.retired) <= max(self.retired) < self.n_items:
             rule = f"retired must hold items between 0 and {self.n_items - 1}"
             raise invalid(self._owner, rule, sorted(self.retired))
-        active = np.ones(self.n_items, dtype=bool)
-        active[list(self.retired)] = False
-        self._active = np.flatnonzero(active)
+        self.active = np.ones(self.n_items, dtype=np.bool_)  # whether each item may be shown
+        self.active[list(self.retired)] = False
+        self._active = np.flatnonzero(self.active)
         if self._active.size < self.n_positions:
             rule = f"at least n_positions ({self.n_positions}) items must not be retired"
             raise invalid(self._owner, rule, self._active.size)
@@ -337,9 +338,9 @@ class ContextState:
                 other.learner.state = self._copy(self.learner).learner.state
             continue_walk(other.learner, self.learner)
         else:
-            more_retired = drops_items(policy) and self.retired <= other.retired
-            same_items = n_items == self.n_items and (more_retired or other.retired == self.retired)
-            if not same_items or policy != self.policy:
+            same_items = n_items == self.n_items
+            goes_on = can_go_on(policy, same_items, self.retired, other.retired)
+            if not goes_on or policy != self.policy:
                 return None
             other._main = self._copy(self.learner)._main
         for ours, theirs in ((other.views, self.views), (other.clicks, self.clicks)):

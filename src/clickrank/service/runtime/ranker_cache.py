@@ -139,11 +139,8 @@ class LoadedStream:
 
     def estimate_best(self) -> None:
         """Estimate which list is best."""
-        state = self.snapshot.state
-        active = np.ones(state.n_items, dtype=np.bool_)
-        active[list(state.retired)] = False
         best = _best_of(self.snapshot)
-        self.best: list[int] = best.among(active).tolist()
+        self.best: list[int] = best.among(self.snapshot.state.active).tolist()
         # The estimates take as much memory as the state, and only candidates need them.
         self._best = best if self._has_candidates else None
         self._looked_at = time.monotonic()

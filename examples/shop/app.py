@@ -108,7 +108,7 @@ def create_app(shop: Shop | None = None) -> Flask:
     """Return the application."""
     app = Flask(__name__)
     if shop is None:
-        shop = Shop(Path("shop.npz"))
+        shop = Shop(Path("shop.ranker"))
         atexit.register(shop.close)
 
     @app.get("/")

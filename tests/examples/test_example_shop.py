@@ -50,7 +50,7 @@ def visit(client: FlaskClient, category: str, rng: np.random.Generator) -> int:
 def test_it_learns_and_survives_a_restart(tmp_path: Path) -> None:
     # Without seeds 3 of 600 shops still doubted, after 400 visits, which product is the best.
     rng, clock = np.random.default_rng(0), Clock()
-    shop = Shop(tmp_path / "shop.npz", wait=600, save_every=3600, clock=clock, seed=0)
+    shop = Shop(tmp_path / "shop.ranker", wait=600, save_every=3600, clock=clock, seed=0)
     client = create_app(shop).test_client()
     clicks = []
     for _ in range(400):
@@ -62,14 +62,14 @@ def test_it_learns_and_survives_a_restart(tmp_path: Path) -> None:
     shop.close()
     assert shop.ranker.pending == 0
 
-    again = create_app(Shop(tmp_path / "shop.npz", clock=clock)).test_client()
+    again = create_app(Shop(tmp_path / "shop.ranker", clock=clock)).test_client()
     for category, best in (("tea", "sencha"), ("coffee", "mocha")):
         first = [product(links(again, category)[0]) for _ in range(20)]
         assert first.count(best) >= 15, (category, first)
 
 
 def test_clicks_that_cannot_be_count_for_nothing(tmp_path: Path) -> None:
-    shop = Shop(tmp_path / "shop.npz")
+    shop = Shop(tmp_path / "shop.ranker")
     client = create_app(shop).test_client()
     link = links(client, "tea")[0]
     elsewhere = link.replace(product(link), "mocha")
@@ -85,8 +85,8 @@ def test_clicks_that_cannot_be_count_for_nothing(tmp_path: Path) -> None:
 
 
 def test_the_catalogue_may_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    Shop(tmp_path / "shop.npz").close()
+    Shop(tmp_path / "shop.ranker").close()
     monkeypatch.setattr(shop_app, "ALL", [*shop_app.ALL[1:], "matcha"])
-    ranker = Shop(tmp_path / "shop.npz").ranker
+    ranker = Shop(tmp_path / "shop.ranker").ranker
     assert ranker.items[-1] == "matcha"
     assert ranker.retired == ("assam",)

@@ -233,8 +233,8 @@ def test_items_that_were_dropped_may_leave(name: str, tmp_path: Path) -> None:
     views = "views" if name == "recurrank" else "clicks"
     assert ranker._contexts[""].statistics()[views].sum() > before[views].sum()
     # Saved and loaded it is the same: of six items, one of them retired.
-    ranker.save(tmp_path / "ranker.npz")
-    loaded = cr.Ranker.load(tmp_path / "ranker.npz")
+    ranker.save(tmp_path / "shop.ranker")
+    loaded = cr.Ranker.load(tmp_path / "shop.ranker")
     for _ in range(20):
         shown = ranker.rank()
         assert loaded.rank().items == shown.items

@@ -10,6 +10,7 @@ import clickrank as cr
 from clickrank._core.arrays import Ints
 from clickrank.errors import InvalidValue
 from clickrank.learning import ContextState, candidate_policies, takes_candidates
+from clickrank.learning.candidates import can_go_on
 from clickrank.policies import POLICIES
 from clickrank.policies.capabilities import relabelled
 from clickrank.priors import Beta, from_ranking
@@ -256,3 +257,20 @@ def test_a_ranking_as_prior_is_where_it_starts() -> None:
     ):
         with pytest.raises(InvalidValue, match=message):
             call()
+
+
+@pytest.mark.parametrize(
+    ("name", "added", "retired", "brought_back"),
+    [
+        ("toprank", True, True, True),
+        ("batchrank", False, True, False),
+        ("pmed", False, False, False),
+    ],
+)
+def test_which_policies_go_on(name: str, added: bool, retired: bool, brought_back: bool) -> None:
+    policy = POLICIES[name]
+    assert can_go_on(policy, True, [1], [1])
+    assert can_go_on(policy, False, [1], [1]) is added
+    assert can_go_on(policy, True, [1], [1, 2]) is retired
+    assert can_go_on(policy, True, [1, 2], [1]) is brought_back
+    assert can_go_on(policy, True, [1], [2]) is brought_back

@@ -1,5 +1,6 @@
 """A learner saved and restored goes on as if nothing had happened, or refuses."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,9 @@ import pytest
 
 import clickrank as cr
 from clickrank.errors import InvalidValue
+from clickrank.learning.ranker_file import read
+from clickrank.learning.saved_state import with_label
+from tests.learning.test_files_from_before import unpacked
 
 
 def learner(examination: tuple[float, ...] = (0.9, 0.5), seed: int | None = 1) -> cr.Learner:
@@ -71,6 +75,37 @@ def test_a_damaged_state_is_refused_and_changes_nothing() -> None:
         one.restore("learner.npz")  # type: ignore[arg-type]
     for name, array in one.arrays().items():
         assert np.array_equal(array, before[name])
+
+
+@pytest.mark.parametrize("label", ["", "no JSON", "[]", "{}", "generator"])
+def test_a_damaged_label_is_refused(label: str) -> None:
+    one = learner()
+    arrays = one.arrays()
+    if label == "generator":
+        label = json.dumps({**json.loads(str(arrays["label"])), "generator": {"state": 1}})
+    with pytest.raises(InvalidValue, match="must be what `arrays` returned"):
+        one.restore({**arrays, "label": np.array(label)})
+
+
+@pytest.mark.parametrize("name", ["batchrank", "bubblerank", "grab", "pmed", "toprank", "unirank"])
+def test_arrays_of_an_earlier_version_are_restored_as_from_a_file(
+    name: str, tmp_path: Path
+) -> None:
+    path = unpacked("before", f"{name}.ranker", tmp_path)
+    ranker = cr.Ranker.load(path)
+    arrays = read(path)[1]
+    for number, context in enumerate(ranker.contexts):
+        loaded = ranker._contexts[context].learner  # of the items that are not retired
+        one = cr.Learner(loaded.policy, loaded.n_items, loaded.n_positions)
+        prefix = f"{number}.learned."
+        fields = {k.removeprefix(prefix): a for k, a in arrays.items() if k.startswith(prefix)}
+        description = json.loads(str(one.arrays()["label"]))["learner"]
+        one.restore(with_label(fields, description, np.random.default_rng(number)))
+        expected, found = loaded.statistics(), one.statistics()
+        assert set(found) == set(expected)
+        for field, array in expected.items():
+            assert np.array_equal(found[field], array), field
+        assert one.rng.random() == np.random.default_rng(number).random()
 
 
 BAD: list[tuple[Any, str]] = [

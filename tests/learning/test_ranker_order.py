@@ -107,8 +107,8 @@ def test_lists_that_wait_are_saved(tmp_path: Path) -> None:
         ranker.update(shown[n].id, shown[n].items[:1])
     assert settled(ranker) == 3
     ranker.add_items(["d"])
-    ranker.save(tmp_path / "ranker.npz")
-    loaded = cr.Ranker.load(tmp_path / "ranker.npz")
+    ranker.save(tmp_path / "shop.ranker")
+    loaded = cr.Ranker.load(tmp_path / "shop.ranker")
     for one in (ranker, loaded):
         for n, count in ((6, 6), (0, 7), (4, 8), (5, 9)):
             one.update(shown[n].id)

@@ -115,8 +115,8 @@ def test_references_know_their_propensities() -> None:
 def test_a_saved_ranker_is_run_as_before(tmp_path: Path) -> None:
     for reference in (True, False):
         ranker = cr.Ranker(cr.policy("grab", reference=reference), ["a", "b", "c"], 2, seed=0)
-        ranker.save(tmp_path / "ranker.npz")
-        assert cr.Ranker.load(tmp_path / "ranker.npz").policy.reference is reference
+        ranker.save(tmp_path / "shop.ranker")
+        assert cr.Ranker.load(tmp_path / "shop.ranker").policy.reference is reference
 
 
 class _Clash(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from clickrank.learning.packing import pack
 from clickrank.service.runtime.fold import load_snapshot
 from clickrank.service.store.database import Database
 from clickrank.service.store.feedback import Answer, NewFeedback, find_shown, record_feedback
@@ -17,7 +18,6 @@ from clickrank.service.store.impression_log import (
     record,
     stream_by_id,
 )
-from clickrank.service.store.packing import pack
 from clickrank.service.store.rankers import (
     Definition,
     change_ranker,

@@ -25,6 +25,19 @@ def drops_items(policy: Policy | type[Policy]) -> bool:
     return issubclass(cls, DropsItems)
 
 
+def can_go_on(
+    policy: Policy | type[Policy], same_items: bool, before: Collection[int], now: Collection[int]
+) -> bool:
+    """Return whether a policy can go on when the catalogue changes, instead of starting again.
+
+    ``same_items`` is False if items were added; ``before`` and ``now`` are the retired items.
+    """
+    if takes_candidates(policy):
+        return True
+    gone, back = set(now).difference(before), set(before).difference(now)
+    return same_items and not back and (drops_items(policy) or not gone)
+
+
 def candidate_policies() -> list[str]:
     """Return the names of the policies that can choose from some of their items."""
     return [name for name, cls in POLICIES.items() if takes_candidates(cls)]

@@ -14,6 +14,7 @@ from clickrank._core.validate import check_shape
 from clickrank.errors import invalid
 from clickrank.learning.caches import arrays_in, particle_of
 from clickrank.learning.candidates import (
+    can_go_on,
     check_candidates,
     drops_items,
     refuse_candidates,
@@ -22,14 +23,12 @@ from clickrank.learning.candidates import (
 from clickrank.learning.carry_over import can_carry, carry, continue_walk
 from clickrank.learning.learner import Learner
 from clickrank.learning.policy_propensities import ACCURACY, Propensities, draws_for, generator
-from clickrank.learning.saved_state import check_arrays
 from clickrank.learning.subset_learner import SubsetLearner
 from clickrank.policies import Policy
-from clickrank.policies._shared.packed_states import first_state, packed
+from clickrank.policies._shared.packed_states import first_state
 from clickrank.policies.capabilities import (
     DropsItems,
     ItemsComeAndGo,
-    ReadsEarlierStates,
 )
 from clickrank.policies.contract import ANY_ITEMS, Request, kernels_of, scores_items
 
@@ -77,9 +76,9 @@ class ContextState:
         if self.retired and not 0 <= min(self.retired) <= max(self.retired) < self.n_items:
             rule = f"retired must hold items between 0 and {self.n_items - 1}"
             raise invalid(self._owner, rule, sorted(self.retired))
-        active = np.ones(self.n_items, dtype=bool)
-        active[list(self.retired)] = False
-        self._active = np.flatnonzero(active)
+        self.active = np.ones(self.n_items, dtype=np.bool_)  # whether each item may be shown
+        self.active[list(self.retired)] = False
+        self._active = np.flatnonzero(self.active)
         if self._active.size < self.n_positions:
             rule = f"at least n_positions ({self.n_positions}) items must not be retired"
             raise invalid(self._owner, rule, self._active.size)
@@ -287,32 +286,9 @@ class ContextState:
         Fields of earlier versions that are no longer statistics are ignored.
         """
         other = self._copy(None)
-        arrays = dict(arrays)
-        if isinstance(self.policy, ReadsEarlierStates):
-            try:
-                arrays = self.policy.upgraded(arrays)
-            except (KeyError, IndexError, TypeError, ValueError) as error:
-                rule = f"the statistics must be those of {self.policy.name}"
-                raise invalid(self._owner, rule, sorted(arrays)) from error
         if BEGAN_WITH in arrays and drops_items(self.policy):
-            other._main = self._subset(arrays.pop(BEGAN_WITH).astype(np.int64))
-        learner = other.learner
-        state = learner.state
-        if not set(statistic_fields(type(state))) <= set(arrays):
-            # The file has the plain state, or was written by an earlier version.
-            state = learner.policy.init(learner.n_items, learner.n_positions)
-        fields = {**state._asdict(), **particle_of(learner.cache)}
-        # All fields, or only the statistics.
-        names = fields if set(fields) <= set(arrays) else statistic_fields(type(state))
-        expected = {name: fields[name] for name in names}
-        expected |= {VIEWS: other.views, CLICKS: other.clicks}
-        check_arrays(self._owner, expected, arrays)
-        for name, array in expected.items():
-            array[...] = arrays[name]
-        if state is learner.state:
-            learner.drop_cache()
-        else:
-            learner.state = packed(learner.policy, state, learner.n_positions)
+            other._main = self._subset(arrays[BEGAN_WITH].astype(np.int64))
+        other.learner.start_from(arrays, {VIEWS: other.views, CLICKS: other.clicks})
         return other
 
     def with_tally(self, arrays: Mapping[str, NDArray[Any]]) -> ContextState:
@@ -362,9 +338,9 @@ class ContextState:
                 other.learner.state = self._copy(self.learner).learner.state
             continue_walk(other.learner, self.learner)
         else:
-            more_retired = drops_items(policy) and self.retired <= other.retired
-            same_items = n_items == self.n_items and (more_retired or other.retired == self.retired)
-            if not same_items or policy != self.policy:
+            same_items = n_items == self.n_items
+            goes_on = can_go_on(policy, same_items, self.retired, other.retired)
+            if not goes_on or policy != self.policy:
                 return None
             other._main = self._copy(self.learner)._main
         for ours, theirs in ((other.views, self.views), (other.clicks, self.clicks)):

@@ -34,8 +34,8 @@ from clickrank.learning.policy_propensities import (
 )
 from clickrank.learning.rounds import RankLoop, compiled_play, learning_arguments
 from clickrank.learning.saved_state import check_arrays, with_label, without_label
-from clickrank.policies._shared.packed_states import first_state
-from clickrank.policies.capabilities import memo_limit, memo_size
+from clickrank.policies._shared.packed_states import first_state, packed
+from clickrank.policies.capabilities import ReadsEarlierStates, memo_limit, memo_size
 from clickrank.policies.contract import (
     ANY_ITEMS,
     Request,
@@ -233,11 +233,9 @@ class Learner:
 
         The field `label` identifies the policy, and holds the generator and a checksum.
         """
-        fields = {name: array.copy() for name, array in self._saved_fields().items()}
-        return with_label(fields, self._describe(), self.rng)
-
-    def _saved_fields(self) -> dict[str, NDArray[Any]]:
-        return {**self.state._asdict(), **particle_of(self.cache)}
+        fields = {**self.state._asdict(), **particle_of(self.cache)}
+        copies = {name: array.copy() for name, array in fields.items()}
+        return with_label(copies, self._describe(), self.rng)
 
     def _describe(self) -> str:
         return f"{self.policy!r}, {self.n_items} items, {self.n_positions} positions"
@@ -245,15 +243,43 @@ class Learner:
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `arrays` returned, with its state and generator.
 
-        The policy and its parameters must be the same. If the arrays are not valid, nothing
-        changes.
+        The policy and its parameters must be the same; the arrays may come from an earlier version.
+        If they are not valid, nothing changes.
         """
         owner = type(self.policy).__name__
-        fields, generator_state = without_label(owner, arrays, self._describe())
-        check_arrays(owner, self._saved_fields(), fields)
-        self.rng.bit_generator.state = generator_state
-        for name, array in self.state._asdict().items():
-            array[...] = fields[name]
-        self._use(self.state)
-        for name, array in particle_of(self.cache).items():
-            array[...] = fields[name]
+        fields, rng = without_label(owner, arrays, self._describe())
+        other = Learner(self.policy, self.n_items, self.n_positions)
+        other.start_from(fields, {})
+        self.rng.bit_generator.state = rng.bit_generator.state
+        self.fixed = other.fixed
+        self.__dict__.pop("_plain_cache", None)
+
+    def start_from(
+        self, arrays: Mapping[str, NDArray[Any]], others: Mapping[str, NDArray[Any]]
+    ) -> None:
+        """Take the state and particle, or the statistics alone, into a learner without any.
+
+        The arrays may come from an earlier version. Those that are no longer needed are ignored.
+        ``others`` are arrays of the caller, which are filled by name too.
+        """
+        owner = type(self.policy).__name__
+        if isinstance(self.policy, ReadsEarlierStates):
+            try:
+                arrays = self.policy.upgraded(arrays)
+            except (KeyError, IndexError, TypeError, ValueError) as error:
+                rule = f"the statistics must be those of {self.policy.name}"
+                raise invalid(owner, rule, sorted(arrays)) from error
+        state = self.state
+        if not set(statistic_fields(type(state))) <= set(arrays):
+            # The file has the plain state, or was written by an earlier version.
+            state = self.policy.init(self.n_items, self.n_positions)
+        fields = {**state._asdict(), **particle_of(self.cache)}
+        names = fields if set(fields) <= set(arrays) else statistic_fields(type(state))
+        expected = {**{name: fields[name] for name in names}, **others}
+        check_arrays(owner, expected, arrays)
+        for name, array in expected.items():
+            array[...] = arrays[name]
+        if state is self.state:
+            self.drop_cache()
+        else:
+            self.state = packed(self.policy, state, self.n_positions)

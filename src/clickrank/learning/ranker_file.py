@@ -1,12 +1,12 @@
-"""Ranker files: arrays and a JSON label in one file, with a checksum and without pickle."""
+"""Ranker files: the packed arrays of a ranker, with a JSON label among them."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from clickrank._core.features import Features
 from clickrank.errors import InvalidValue, UnknownName, invalid
+from clickrank.learning.packing import pack, unpack
 from clickrank.policies import POLICIES, Policy
 from clickrank.policies.policy_spec import settings_of
 from clickrank.stats.beta_prior import Beta
 
 Arrays = dict[str, NDArray[Any]]
 
-#: The version of the file format.
-FORMAT = 2
+#: The version of the file format, and the one that earlier versions wrote.
+FORMAT, _FORMAT_BEFORE = 3, 2
 _LABEL, _SETTING = "label", "setting."
 
 
@@ -31,12 +32,11 @@ def write(path: str | Path, label: dict[str, Any], arrays: Mapping[str, NDArray[
     """Write a new file and then replace the old one, so that a crash leaves one of the two."""
     target = Path(path)
     text = json.dumps({**label, "format": FORMAT})
-    entire = {**arrays, _LABEL: np.frombuffer(text.encode(), dtype=np.uint8)}
-    entire["checksum"] = np.array(_checksum(text, arrays))
+    packed = pack({**arrays, _LABEL: np.frombuffer(text.encode(), dtype=np.uint8)})
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            np.savez(file, **entire)  # type: ignore[arg-type]
+            file.write(packed)
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, target)
@@ -47,21 +47,41 @@ def write(path: str | Path, label: dict[str, Any], arrays: Mapping[str, NDArray[
 
 def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
     """Return the label and the arrays that `write` wrote."""
-    owner = "Ranker"
+    content = Path(path).read_bytes()
     try:
-        # NumPy does not close a file that it cannot read.
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in content.files}
-        text, checksum = arrays.pop(_LABEL).tobytes().decode(), str(arrays.pop("checksum"))
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, AttributeError) as error:
-        rule = "the file must be one that `save` wrote, and complete"
-        raise invalid(owner, rule, str(path)) from error
-    if checksum != _checksum(text, arrays):
-        raise invalid(owner, "the file must be as `save` wrote it", "another checksum")
-    label: dict[str, Any] = json.loads(text)
-    if label["format"] != FORMAT:
-        raise invalid(owner, f"the file must have format {FORMAT}", label["format"])
+        arrays = _unpacked(content)
+        label: dict[str, Any] = json.loads(arrays.pop(_LABEL).tobytes())
+        version = label["format"]
+    except Exception as error:  # NumPy and zipfile raise many kinds for a damaged archive
+        rule = "the file must be one that `save` wrote, complete and unchanged"
+        raise invalid("Ranker", rule, str(path)) from error
+    if version not in (FORMAT, _FORMAT_BEFORE):
+        raise invalid("Ranker", f"the file must have format {FORMAT}", version)
     return label, arrays
+
+
+def _unpacked(content: bytes) -> Arrays:
+    try:
+        return unpack(content)
+    except InvalidValue:
+        if content.startswith(b"PK\x03\x04"):
+            return _read_format_2(content)
+        raise
+
+
+def _read_format_2(content: bytes) -> Arrays:
+    """Return the arrays of a file that an earlier version wrote, a ``.npz`` archive of NumPy."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        arrays: Arrays = {name: archive[name] for name in archive.files}
+    checksum = str(arrays.pop("checksum"))
+    digest = hashlib.sha256(arrays[_LABEL].tobytes())
+    for name in sorted(set(arrays) - {_LABEL}):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    if checksum != digest.hexdigest():
+        raise InvalidValue("Ranker: the file must be unchanged, got another checksum.")
+    return arrays
 
 
 def policy_label(policy: Policy) -> tuple[dict[str, Any], Arrays]:
@@ -106,12 +126,3 @@ def _plain(value: Any) -> bool:
     if isinstance(value, tuple):
         return all(_plain(entry) for entry in value)
     return value is None or isinstance(value, (bool, int, float, str))
-
-
-def _checksum(text: str, arrays: Mapping[str, NDArray[Any]]) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()

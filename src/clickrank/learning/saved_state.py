@@ -29,21 +29,25 @@ def with_label(arrays: Arrays, description: str, rng: np.random.Generator) -> di
 
 def without_label(
     owner: str, arrays: Arrays, description: str
-) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return the arrays and the generator's state given to `with_label`.
+) -> tuple[dict[str, NDArray[Any]], np.random.Generator]:
+    """Return the arrays that were given to `with_label`, and a generator that goes on as its did.
 
     Raises if the description is another one, or if the arrays have changed.
     """
-    if _LABEL not in arrays:
-        raise invalid(owner, "the saved state must be what `arrays` returned", type(arrays))
-    label = json.loads(str(arrays[_LABEL]))
+    try:
+        label = json.loads(str(arrays[_LABEL]))
+        described, checksum = label["learner"], label["checksum"]
+        rng = generator_from(label["generator"])
+    except (KeyError, TypeError, ValueError) as error:
+        rule = "the saved state must be what `arrays` returned"
+        raise invalid(owner, rule, type(arrays)) from error
     found = {name: arrays[name] for name in arrays if name != _LABEL}
-    if label["learner"] != description:
-        expected, saved = _around_difference(description, label["learner"])
+    if described != description:
+        expected, saved = _around_difference(description, described)
         raise InvalidValue(f"{owner}: the saved state must be of {expected}, got {saved}.")
-    if label["checksum"] != _checksum(found):
+    if checksum != _checksum(found):
         raise invalid(owner, "the saved state must be unchanged", "another checksum")
-    return found, label["generator"]
+    return found, rng
 
 
 def check_arrays(owner: str, expected: Arrays, given: Arrays, prefix: str = "") -> None:

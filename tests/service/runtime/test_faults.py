@@ -17,6 +17,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event
 
+from clickrank.learning.packing import pack
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.refusals import Refused, Unavailable
 from clickrank.service.runtime.verification import verify
@@ -24,7 +25,6 @@ from clickrank.service.runtime.writer import Clock
 from clickrank.service.schemas.requests import Clicks, NewRanker, RankRequest, RetiredItems
 from clickrank.service.store import database
 from clickrank.service.store.database import Database
-from clickrank.service.store.packing import pack
 from clickrank.service.store.tables import impressions, streams
 from tests.service.stores import postgres_url, start_postgres, stop_postgres
 

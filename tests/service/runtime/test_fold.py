@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,14 @@ import pytest
 import sqlalchemy as sa
 
 from clickrank.errors import InvalidValue
+from clickrank.learning.packing import pack, unpack
 from clickrank.service.runtime.compaction import compact
 from clickrank.service.runtime.definitions import without_items
-from clickrank.service.runtime.fold import load_snapshot
+from clickrank.service.runtime.fold import ImpressionsMissing, load_snapshot
 from clickrank.service.runtime.verification import verify
 from clickrank.service.schemas.requests import RetiredItems
 from clickrank.service.store.database import Database
 from clickrank.service.store.frontier import move_frontier, settled_after
-from clickrank.service.store.packing import pack, unpack
 from clickrank.service.store.tables import impressions, snapshots
 from tests.service.stream_log import ITEMS, WINDOW, Log, definition, played
 
@@ -115,7 +116,36 @@ def test_verify_finds_what_is_wrong(database: Database) -> None:
     assert any("30 impressions expected" in text for text in verify(database).problems)
 
 
-def test_a_snapshot_of_another_layout_is_folded_again(database: Database) -> None:
+def with_another_field(packed: bytes) -> bytes:
+    arrays = unpack(packed)
+    arrays["once"] = arrays.pop("clicks")
+    return pack(arrays)
+
+
+def without_counts(packed: bytes) -> bytes:
+    return pack({k: array for k, array in unpack(packed).items() if not k.startswith("tally.")})
+
+
+def cut_off(packed: bytes) -> bytes:
+    return packed[:-7]
+
+
+def with_another_byte(packed: bytes) -> bytes:
+    return packed[:50] + bytes([packed[50] ^ 4]) + packed[51:]
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (with_another_field, "the statistics must be"),
+        (without_counts, "the statistics must include tally.views"),
+        (cut_off, "another checksum"),
+        (with_another_byte, "another checksum"),
+    ],
+)
+def test_a_snapshot_that_cannot_be_read_is_folded_again(
+    database: Database, damage: Callable[[bytes], bytes], reason: str
+) -> None:
     """The log is the truth; only where it was compacted away is there nothing else to go by."""
     log = Log(database, definition("pb-mhb"))
     played(log, 30)
@@ -128,16 +158,15 @@ def test_a_snapshot_of_another_layout_is_folded_again(database: Database) -> Non
             )
         return pack(found.state.statistics())
 
-    def rename_a_field() -> None:
+    def damage_all() -> None:
         with database.writing() as connection:
             for row in connection.execute(sa.select(snapshots)).all():
-                arrays = unpack(row.statistics)
-                arrays["once"] = arrays.pop("clicks")
                 own = (snapshots.c.stream_id == row.stream_id) & (snapshots.c.seq == row.seq)
-                connection.execute(sa.update(snapshots).where(own).values(statistics=pack(arrays)))
+                packed = damage(row.statistics)
+                connection.execute(sa.update(snapshots).where(own).values(statistics=packed))
 
     before = learned()
-    rename_a_field()
+    damage_all()
     assert learned() == before
     assert any("cannot be read" in text for text in verify(database).problems)
     with database.writing() as connection:  # the first ones are from the day before
@@ -148,9 +177,30 @@ def test_a_snapshot_of_another_layout_is_folded_again(database: Database) -> Non
     log.snapshot()
     compact(database, before=10**6)
     assert learned() == before
-    rename_a_field()
-    with pytest.raises(InvalidValue, match="the statistics must be"):
+    damage_all()
+    rule = "the snapshot at 30 cannot be read, and the log cannot be folded again"
+    with pytest.raises(InvalidValue, match=f"{rule}.* were compacted.*{reason}.* Use a backup"):
         learned()
+    assert any(rule in text for text in verify(database).problems)
+    log.change(since=2)  # a policy that starts again would still need the counts
+    if damage is not with_another_field:
+        with pytest.raises(InvalidValue, match=f"{rule}.* were compacted.*{reason}"):
+            learned()
+
+
+def test_a_base_that_is_missing_is_never_replaced_by_nothing(database: Database) -> None:
+    """While a compaction runs, a reader may know an earlier base, whose snapshot is gone."""
+    log = Log(database, definition("pb-mhb"))
+    played(log, 10)
+    compact(database, before=10**6)
+    early = log.stream()
+    played(log, 10, begin=10)
+    with database.writing() as connection:
+        connection.execute(sa.delete(snapshots))
+    for from_base in (False, True):
+        with database.reading() as connection, pytest.raises(ImpressionsMissing, match="try again"):
+            load_snapshot(connection, log.ranker.definition, 1, early, 20, from_base)
+    assert any("was compacted meanwhile" in text for text in verify(database).problems)
 
 
 def test_compacting_changes_nothing_that_was_learned(database: Database) -> None:

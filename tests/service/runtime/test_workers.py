@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from clickrank.errors import InvalidValue
+from clickrank.learning.packing import pack
 from clickrank.service.runtime import settler
 from clickrank.service.runtime.compaction import compact
 from clickrank.service.runtime.definitions import define
@@ -21,7 +22,6 @@ from clickrank.service.schemas.requests import Clicks, NewItems, NewKey, RankerC
 from clickrank.service.store.database import Database, StoreUnavailable
 from clickrank.service.store.frontier import settled_after
 from clickrank.service.store.impression_log import stream_by_id
-from clickrank.service.store.packing import pack
 from clickrank.service.store.rankers import ranker_by_id
 from tests.service.runtime.test_engine import folded, new, problems, run
 from tests.service.stores import store_url

@@ -7,7 +7,6 @@ import inspect
 import pkgutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
@@ -22,7 +21,6 @@ from clickrank.service.store.impression_log import (
     make_stream,
     record,
 )
-from clickrank.service.store.packing import pack, unpack
 from clickrank.service.store.rankers import (
     delete_ranker,
 )
@@ -178,21 +176,6 @@ def test_keys(database: Database) -> None:
         assert secret not in str(kept)
         with pytest.raises(InvalidValue, match="role must be one of"):
             make_key(connection, "x", "root")
-
-
-def test_packing() -> None:
-    arrays = {"x": np.arange(6).reshape(2, 3), "empty": np.zeros((0, 4)), "one": np.array(2.5)}
-    packed = pack(arrays)
-    assert pack(dict(reversed(arrays.items()))) == packed
-    found = unpack(packed)
-    for name, array in arrays.items():
-        assert found[name].dtype == array.dtype
-        assert np.array_equal(found[name], array)
-        assert found[name].shape == array.shape
-    with pytest.raises(InvalidValue, match="another checksum"):
-        unpack(packed[:-1] + b"x")
-    with pytest.raises(InvalidValue, match="another checksum"):
-        unpack(b"")
 
 
 def test_the_store_never_calls_back_up() -> None:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from clickrank.learning.packing import pack
 from clickrank.service.runtime.fold import load_snapshot
 from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import lock_rankers, lock_streams, stream_by_id
-from clickrank.service.store.packing import pack
 from clickrank.service.store.rankers import ranker_by_id
 from clickrank.service.store.snapshots import write_snapshot
 from clickrank.service.store.tables import activity, clicks, finals, impressions, snapshots, streams

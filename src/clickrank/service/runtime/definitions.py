@@ -13,6 +13,7 @@ from msgspec import UNSET
 from clickrank.errors import ClickRankError, InvalidValue, did_you_mean, invalid
 from clickrank.learning import Learner, drops_items, takes_candidates
 from clickrank.learning.caches import arrays_in
+from clickrank.learning.candidates import can_go_on
 from clickrank.learning.catalogue import Catalogue, distinct_items
 from clickrank.policies import POLICIES, Policy, policy
 from clickrank.policies.capabilities import HasCautions
@@ -170,8 +171,9 @@ def _next(row: RankerRow, fields: dict[str, Any]) -> Definition:
     if not takes_candidates(cls):  # its statistics hold for these items only
         before, version = row.definition, row.version + 1
         gone = sorted({*made.retired} - {*before.retired})
-        only_gone = made.items == before.items and {*before.retired} <= {*made.retired}
-        if drops_items(cls) and only_gone:  # each context begins again only if necessary
+        same_items = made.items == before.items
+        # Each context begins again only if necessary.
+        if drops_items(cls) and can_go_on(cls, same_items, before.retired, made.retired):
             more: dict[str, Any] = {"retirements": [*before.retirements, (version, gone)]}
         else:
             more = {"since": version, "retirements": []}

@@ -13,12 +13,13 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from clickrank.errors import InvalidValue
+from clickrank.errors import InvalidValue, invalid
 from clickrank.learning import ContextState
+from clickrank.learning.context_state import CLICKS, VIEWS
+from clickrank.learning.packing import unpack
 from clickrank.service.runtime.definitions import policy_of
 from clickrank.service.store.database import StoreUnavailable
 from clickrank.service.store.impression_log import ImpressionRow, StreamRow, read
-from clickrank.service.store.packing import unpack
 from clickrank.service.store.rankers import Definition, RankerRow
 from clickrank.service.store.snapshots import newest_snapshot
 
@@ -61,20 +62,21 @@ def load_snapshot(
 
     By default this is the frontier. The fold starts from the newest stored snapshot that can be
     carried over to this version. With ``from_base`` it starts from the beginning of the log: from
-    the initial state, or from the snapshot that replaces the compacted impressions.
+    the initial state, or from the snapshot that replaces the compacted impressions. If that one
+    cannot be read, `InvalidValue` is raised.
     """
-    end = stream.folded_seq if until is None else until
-    found = newest_snapshot(connection, stream.id, stream.base_seq if from_base else end)
+    end, base_seq = stream.folded_seq if until is None else until, stream.base_seq
+    found = newest_snapshot(connection, stream.id, base_seq, base_seq if from_base else end)
     state = None
-    if found is not None and found[1] >= definition.since and found[0] >= stream.base_seq:
+    if found is not None and found[1] >= definition.since:
         try:
-            state = stored_state(definition, unpack(found[2]))
-        except InvalidValue as error:  # written by a version of clickrank with other statistics
-            if stream.base_seq > 0 and found[0] == stream.base_seq:
-                raise  # the impressions before this snapshot were removed from the log
+            state = stored_state(definition, found[2])
+        except InvalidValue as error:  # damaged, or written by a version with other statistics
+            if base_seq > 0 and found[0] == base_seq:
+                raise _base_unreadable(stream, error) from error
             _log.warning(
                 "Stream %d: its log is folded again from %d on, since the snapshot at %d cannot be "
-                "read: %s", stream.id, stream.base_seq, found[0], error,
+                "read: %s", stream.id, base_seq, found[0], error,
             )  # fmt: skip
             if not from_base:
                 return load_snapshot(connection, definition, version, stream, end, from_base=True)
@@ -82,19 +84,45 @@ def load_snapshot(
         snapshot = Snapshot(state, found[0], version)
     else:
         state = initial_state(definition)
-        base = newest_snapshot(connection, stream.id, stream.base_seq)
-        if base is not None and base[0] == stream.base_seq:  # keep its counts of views and clicks
-            state = state.with_tally(unpack(base[2]))
-        snapshot = Snapshot(state, stream.base_seq, version)
+        if base_seq > 0:  # keep the counts of views and clicks
+            state = state.with_tally(_base_arrays(connection, stream))
+        snapshot = Snapshot(state, base_seq, version)
     return fold_log(connection, definition, snapshot, stream.id, end)
 
 
-def stored_state(definition: Definition, arrays: dict[str, NDArray[Any]]) -> ContextState | None:
+def _base_arrays(connection: sa.Connection, stream: StreamRow) -> dict[str, NDArray[Any]]:
+    base = newest_snapshot(connection, stream.id, stream.base_seq, stream.base_seq)
+    if base is None:
+        raise ImpressionsMissing(f"Store: stream {stream.id} was compacted meanwhile; try again.")
+    try:
+        return _stored_arrays(base[2])
+    except InvalidValue as error:
+        raise _base_unreadable(stream, error) from error
+
+
+def _base_unreadable(stream: StreamRow, reason: InvalidValue) -> InvalidValue:
+    return InvalidValue(
+        f"Stream {stream.id}: the snapshot at {stream.base_seq} cannot be read, and the log cannot "
+        f"be folded again, since the impressions up to it were compacted. {reason} "
+        "Use a backup of the store, or the version of clickrank that wrote it."
+    )
+
+
+def _stored_arrays(packed: bytes) -> dict[str, NDArray[Any]]:
+    arrays = unpack(packed)
+    if not {VIEWS, CLICKS} <= set(arrays):
+        rule = f"the statistics must include {VIEWS} and {CLICKS}"
+        raise invalid("Snapshot", rule, sorted(arrays))
+    return arrays
+
+
+def stored_state(definition: Definition, packed: bytes) -> ContextState | None:
     """Return the state of a stored snapshot, for the items that the ranker has now.
 
     None means that the statistics cannot be carried over and the log must be folded again.
     """
-    n_items = arrays["tally.views"].shape[0]
+    arrays = _stored_arrays(packed)
+    n_items = arrays[VIEWS].shape[0]
     before = initial_state(definition.first_items(n_items)).restored(arrays)
     if n_items == len(definition.items):
         return before

@@ -8,6 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from clickrank.service.runtime import context_report as reports
+from clickrank.service.runtime.propensity_cache import unpack_propensities
 from clickrank.service.runtime.ranker_cache import LoadedStream
 from clickrank.service.schemas.answers import (
     Activity,
@@ -22,7 +23,6 @@ from clickrank.service.store import impression_log as log_store
 from clickrank.service.store.database import Database
 from clickrank.service.store.frontier import BUCKET
 from clickrank.service.store.impression_log import StreamRow, read
-from clickrank.service.store.packing import unpack_propensities
 from clickrank.service.store.rankers import RankerRow
 from clickrank.service.store.tables import activity as activity_table
 from clickrank.service.store.tables import impressions as impressions_table

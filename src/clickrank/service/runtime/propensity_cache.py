@@ -1,4 +1,7 @@
-"""PropensityCache: computes the propensities of a snapshot once for all lists drawn from it."""
+"""PropensityCache: computes the propensities of a snapshot once for all lists drawn from it.
+
+The log has those of each list as bytes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._core.arrays import Ints
+from clickrank._core.arrays import Floats, Ints
 from clickrank.learning import Propensities
 from clickrank.service.runtime.fold import Snapshot
 
@@ -56,3 +59,18 @@ class PropensityCache:
             if len(self._entries) > _MOST:
                 self._entries.popitem(last=False)
         return found
+
+
+def pack_propensities(marginal: Floats, prefix: Floats) -> bytes:
+    """Return the probability of each item of a list, and of each of its beginnings, as bytes."""
+    return np.concatenate([marginal, prefix]).astype("<f8").tobytes()
+
+
+def unpack_propensities(packed: bytes) -> tuple[list[float], list[float]]:
+    """Return the two lists of probabilities that were given to `pack_propensities`.
+
+    >>> unpack_propensities(pack_propensities(np.array([0.5, 1.0]), np.array([0.5, 0.5])))
+    ([0.5, 1.0], [0.5, 0.5])
+    """
+    values = np.frombuffer(packed, "<f8").tolist()
+    return values[: len(values) // 2], values[len(values) // 2 :]

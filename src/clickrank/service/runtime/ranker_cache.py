@@ -23,7 +23,7 @@ from clickrank.service.runtime.fold import (
     fold_log,
     load_snapshot,
 )
-from clickrank.service.runtime.propensity_cache import PropensityCache
+from clickrank.service.runtime.propensity_cache import PropensityCache, pack_propensities
 from clickrank.service.runtime.refusals import Refused, quoted
 from clickrank.service.runtime.store_executor import StoreExecutor
 from clickrank.service.store.database import Database
@@ -35,7 +35,6 @@ from clickrank.service.store.impression_log import (
     make_stream,
     stream_by_id,
 )
-from clickrank.service.store.packing import pack_propensities
 from clickrank.service.store.rankers import RankerRow, find_ranker, ranker_by_id
 
 #: Maximum number of contexts per ranker.
@@ -140,11 +139,8 @@ class LoadedStream:
 
     def estimate_best(self) -> None:
         """Estimate which list is best."""
-        state = self.snapshot.state
-        active = np.ones(state.n_items, dtype=np.bool_)
-        active[list(state.retired)] = False
         best = _best_of(self.snapshot)
-        self.best: list[int] = best.among(active).tolist()
+        self.best: list[int] = best.among(self.snapshot.state.active).tolist()
         # The estimates take as much memory as the state, and only candidates need them.
         self._best = best if self._has_candidates else None
         self._looked_at = time.monotonic()

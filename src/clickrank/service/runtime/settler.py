@@ -8,13 +8,13 @@ import threading
 import time
 from collections.abc import Callable
 
+from clickrank.learning.packing import pack
 from clickrank.service.runtime.ranker_cache import LoadedStream
 from clickrank.service.runtime.refusals import Unavailable
 from clickrank.service.runtime.writer import Clock, Writer
 from clickrank.service.store.database import Database, StoreUnavailable
 from clickrank.service.store.frontier import lagging, move_frontier, moved_since, settled_after
 from clickrank.service.store.impression_log import stream_by_id
-from clickrank.service.store.packing import pack
 from clickrank.service.store.rankers import ranker_by_id
 from clickrank.service.store.snapshots import put_snapshot
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from clickrank.errors import InvalidValue
+from clickrank.learning.packing import pack
 from clickrank.service.runtime.fold import ImpressionsMissing, load_snapshot, stored_state
 from clickrank.service.store.database import Database
 from clickrank.service.store.impression_log import StreamRow
-from clickrank.service.store.packing import pack, unpack
 from clickrank.service.store.rankers import ranker_by_id
 from clickrank.service.store.tables import clicks, impressions, snapshots, streams
 
@@ -75,6 +76,14 @@ def _snapshots(connection: sa.Connection, stream: StreamRow) -> Iterator[str | N
         yield f"stream {stream.id}: its ranker is missing."
         return
     definition = ranker.definition
+    folded_to = functools.partial(
+        load_snapshot, connection, definition, ranker.version, stream, from_base=True
+    )
+    try:
+        folded_to(until=stream.base_seq)
+    except (InvalidValue, ImpressionsMissing) as error:
+        yield str(error)
+        return
     own = sa.and_(
         snapshots.c.stream_id == stream.id,
         snapshots.c.version >= definition.since,
@@ -82,7 +91,7 @@ def _snapshots(connection: sa.Connection, stream: StreamRow) -> Iterator[str | N
     )
     for row in connection.execute(sa.select(snapshots).where(own)).all():
         try:
-            stored = stored_state(definition, unpack(row.statistics))
+            stored = stored_state(definition, row.statistics)
         except InvalidValue as error:
             what = "cannot be read, and the log is folded again instead"
             yield f"stream {stream.id}: the snapshot at {row.seq} {what}: {error}"
@@ -92,9 +101,7 @@ def _snapshots(connection: sa.Connection, stream: StreamRow) -> Iterator[str | N
             continue
         same = False
         with contextlib.suppress(ImpressionsMissing):
-            folded = load_snapshot(
-                connection, definition, ranker.version, stream, row.seq, from_base=True
-            )
+            folded = folded_to(until=row.seq)
             same = pack(stored.statistics()) == pack(folded.state.statistics())
         what = f"stream {stream.id}: the fold up to {row.seq} differs from the snapshot."
         yield None if same else what

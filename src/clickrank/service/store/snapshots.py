@@ -10,11 +10,11 @@ from clickrank.service.store.tables import snapshots, streams
 
 
 def newest_snapshot(
-    connection: sa.Connection, stream_id: int, until: int
+    connection: sa.Connection, stream_id: int, first: int, last: int
 ) -> tuple[int, int, bytes] | None:
-    """Return the seq, version and bytes of the last snapshot up to an impression."""
+    """Return the seq, version and bytes of the last snapshot from one impression to another."""
     query = sa.select(snapshots.c.seq, snapshots.c.version, snapshots.c.statistics).where(
-        snapshots.c.stream_id == stream_id, snapshots.c.seq <= until
+        snapshots.c.stream_id == stream_id, snapshots.c.seq.between(first, last)
     )
     order = (snapshots.c.version.desc(), snapshots.c.seq.desc())
     row = connection.execute(query.order_by(*order).limit(1)).one_or_none()

@@ -6,7 +6,7 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from clickrank.experiments import simulation_plan as plan_module
 from clickrank.experiments.claim_evidence import Evidence
 from clickrank.experiments.cross_figure_claims import judged_across
 from clickrank.experiments.figure_models import build_model, load_model, models_of
-from clickrank.experiments.figure_spec import Figure, PolicySpec
+from clickrank.experiments.figure_spec import Figure, PolicySpec, ScaleName
 from clickrank.experiments.model_sources import ModelSet
 from clickrank.experiments.paper_files import DATA, PAPERS, read, select
 from clickrank.experiments.runner import ExperimentOutcome, collect, joined
@@ -31,7 +31,7 @@ from clickrank.policies import POLICIES, TopRank
 from clickrank.simulation import Result, simulate
 
 TINY = Scale(horizon=200, runs=4)
-SCALES: dict[Literal["quick", "paper"], Scale] = {"quick": TINY, "paper": TINY}
+SCALES: dict[ScaleName, Scale] = {"quick": TINY, "paper": TINY}
 FIGURE = """
 title = "Tiny"
 seed = 3

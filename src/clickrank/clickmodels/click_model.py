@@ -175,6 +175,11 @@ def register(cls: type[ClickModel], params: type, kernels: Kernels) -> None:
     _SOURCES[params] = source_key(cls)
 
 
+def kernels_of(model: ClickModel) -> Kernels:
+    """Return the functions of the model that are compiled."""
+    return _KERNELS[type(model.params)]
+
+
 def source_of(model: ClickModel) -> str | None:
     """Return the key of the source of the model's class: see `source_key`."""
     return _SOURCES[type(model.params)]

@@ -61,6 +61,7 @@ from clickrank.experiments.sweep_claims import bound_follows, bound_ratio, falls
 from clickrank.experiments.tail_claims import tail, tail_order
 from clickrank.experiments.tolerance_windows import HALF_WAY_TO_TEN
 from clickrank.experiments.verdicts import (
+    ABOVE_ZERO,
     ClaimVerdict,
     all_decided,
     allowed_text,
@@ -160,7 +161,7 @@ def _all_less(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> ClaimVerd
     found, texts = [], []
     for less, more in pairs:
         a, b = paired(evidence.results[less], evidence.results[more])
-        gap = compare_mean(evidence, (less, more), b - a, (0.0, math.inf), len(pairs))
+        gap = compare_mean(evidence, (less, more), b - a, ABOVE_ZERO, len(pairs))
         found.append(gap)
         texts.append(
             f"{less} {mean_text(a)}, {more} {mean_text(b)}, difference "
@@ -234,7 +235,7 @@ def catch_up(claim: CatchUp, evidence: Evidence) -> ClaimVerdict:
     rounds = rounds_of(claim, evidence) or end
     at = min(end, int(claim.share * rounds))
     a, b = paired(late, early, at)
-    before = compare_mean(evidence, claim.policies, a - b, (0.0, math.inf), 2)
+    before = compare_mean(evidence, claim.policies, a - b, ABOVE_ZERO, 2)
     text = (
         f"at round {at:,} {claim.policies[0]} {mean_text(a)}, {claim.policies[1]} "
         f"{mean_text(b)}, difference {interval_text(before.found)}, required: above 0"

@@ -27,6 +27,8 @@ from clickrank.experiments.model_sources import (
     Sweep,
 )
 
+ScaleName = Literal["quick", "decide", "paper"]
+
 #: The mean of ten runs is close to normal, even if the regret of one run is skewed.
 RUNS_PER_PASS = 10
 
@@ -171,7 +173,7 @@ class Panel(Spec, frozen=True, kw_only=True):
     suffix: str
     setting: str
     settings: dict[str, dict[str, Any]] = {}
-    scale: dict[Literal["quick", "paper"], Scale] = {}
+    scale: dict[ScaleName, Scale] = {}
 
 
 class Figure(Spec, frozen=True, kw_only=True):
@@ -194,7 +196,8 @@ class Figure(Spec, frozen=True, kw_only=True):
         number of items or features of linear models.
     scale
         How much to simulate, by the name of the scale. With a model set whose models are all
-        played, it gives the number of runs on each.
+        played, it gives the number of runs on each. In the optional scale "decide", ``runs`` is the
+        largest number of passes.
     counted_positions
         Number of positions, from the top, that regret is computed on; by default all.
     timed
@@ -217,7 +220,7 @@ class Figure(Spec, frozen=True, kw_only=True):
 
     title: str
     policies: list[PolicySpec]
-    scale: dict[Literal["quick", "paper"], Scale]
+    scale: dict[ScaleName, Scale]
     model: Model | None = None
     model_set: ModelSet | None = None
     drawn: Drawn | None = None
@@ -245,7 +248,7 @@ class Figure(Spec, frozen=True, kw_only=True):
         if sum(place is not None for place in places) != 1:
             known = "model, model_set, drawn, linear, judged, movielens and panels"
             raise ValueError(f"exactly one of {known} must be given")
-        if set(self.scale) != {"quick", "paper"}:
+        if not {"quick", "paper"} <= set(self.scale):
             raise ValueError("scale must have the tables quick and paper")
         curves = [policy.curve for policy in self.curves()]
         if not curves or len(set(curves)) < len(curves):

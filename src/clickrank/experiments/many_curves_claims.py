@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from clickrank.experiments.claim_evidence import Evidence, paired
 from clickrank.experiments.claim_kinds import AnyRatio, NearBest, PanelRatio, Rank, Spread
 from clickrank.experiments.verdicts import (
+    ABOVE_ZERO,
     ClaimVerdict,
     Comparison,
     all_decided,
@@ -52,7 +51,7 @@ def rank(claim: Rank, evidence: Evidence) -> ClaimVerdict:
     for other in others:
         a, b = paired(evidence.results[claim.policy], evidence.results[other])
         curves = (claim.policy, other)
-        gap = compare_mean(evidence, curves, b - a, (0.0, math.inf), len(others))
+        gap = compare_mean(evidence, curves, b - a, ABOVE_ZERO, len(others))
         found.append(gap)
         texts.append(f"{other} {mean_text(b)}, difference {interval_text(gap.found)}")
     decisions = [gap.decision for gap in found]

@@ -163,7 +163,7 @@ def _cell(
     figure: Figure,
     folder: Path,
 ) -> Cell:
-    made = _policy(spec, ModelInstance(model), scale)
+    made = make_policy(spec, ModelInstance(model), scale)
     check_applies(made, model, allow_mismatch=spec.mismatch)
     checkpoints = _checkpoints(spec, scale, figure)
     facts = {
@@ -193,7 +193,7 @@ def many_cell(
     folder: Path,
 ) -> ManyCell:
     """Return the cell of a policy on many models."""
-    policies: dict[Key, Policy] = {k: _policy(spec, it, scale) for k, it in instances.items()}
+    policies: dict[Key, Policy] = {k: make_policy(spec, it, scale) for k, it in instances.items()}
     models: dict[Key, ClickModel] = {k: it.model for k, it in instances.items()}
     first = next(iter(instances))
     check_applies(policies[first], models[first], allow_mismatch=spec.mismatch)
@@ -220,7 +220,7 @@ def many_cell(
     )  # fmt: skip
 
 
-def _policy(spec: PolicySpec, instance: ModelInstance, scale: Scale) -> Policy:
+def make_policy(spec: PolicySpec, instance: ModelInstance, scale: Scale) -> Policy:
     """Make a policy with what it is given: a prior, scores of items, and the horizon."""
     given: dict[str, Any] = {}
     if isinstance(spec.knows, KnownPrior):

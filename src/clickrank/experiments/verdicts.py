@@ -17,6 +17,8 @@ from clickrank.stats.intervals import MeanInterval
 
 Decision = Literal["holds", "fails", "undecided"]
 
+#: The limits of a difference that must not be zero.
+ABOVE_ZERO = (np.nextafter(0.0, 1.0).item(), math.inf)
 #: No claim is said to need more passes than this: the prediction would be worthless.
 MOST_PASSES = 1_000_000
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import uuid
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clickrank._compile.jit import fingerprint
+from clickrank._core.digests import add_to_digest
 from clickrank.clickmodels.click_model import source_of as model_source
 from clickrank.errors import ClickRankError, invalid
 from clickrank.policies.contract import source_of as policy_source
@@ -44,9 +44,9 @@ class SavedRows:
         if folder.exists() and not folder.is_dir():
             raise invalid("simulate_many", "folder must not be a file", str(folder))
         digest = hashlib.sha256()
-        _feed(digest, [fingerprint(*_sources(instances)), *plan])
+        add_to_digest(digest, [fingerprint(*_sources(instances)), *plan])
         for _, key, policy, model in instances:
-            _feed(digest, [key, policy.name, policy, model.name, *model.params])
+            add_to_digest(digest, [key, policy.name, policy, model.name, *model.params])
         name = f"{label.replace(' ', '-')}-{digest.hexdigest()[:12]}"
         return cls(folder / name, len(instances), plan.checkpoints.size)
 
@@ -107,19 +107,3 @@ def _sources(instances: Iterable[Instance]) -> list[str]:
                 raise invalid("simulate_many", rule, name)
             found.add(source)
     return sorted(found - {""})
-
-
-def _feed(digest: Any, value: object) -> None:
-    """Add every bit of a value to a hash; the text of an array would be rounded and shortened."""
-    if isinstance(value, np.ndarray):
-        digest.update(f"{value.dtype.str}{value.shape}".encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
-    elif dataclasses.is_dataclass(value):
-        _feed(digest, [type(value).__qualname__])
-        _feed(digest, [getattr(value, field.name) for field in dataclasses.fields(value)])
-    elif isinstance(value, (list, tuple)):
-        digest.update(f"({len(value)}".encode())
-        for part in value:
-            _feed(digest, part)
-    else:
-        digest.update(f"{value!r},".encode())

@@ -1,0 +1,256 @@
+"""Scale `decide`: adds passes of runs until every claim is decided, or a cap or budget is reached.
+
+Each step plays one pass of the curves that the cheapest open claim waits for. A curve whose
+comparisons are all decided gets no more runs, so that in a grid or a sweep the settings that are
+worse with confidence are eliminated one after the other. Verdicts are valid whenever one stops,
+since their intervals are confidence sequences.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from clickrank._core.progress import Say
+from clickrank.experiments.claim_kinds import AnyClaim, curves_of
+from clickrank.experiments.code_stamp import stamp_of
+from clickrank.experiments.figure_runs import FigureRuns, Strand, plan_runs
+from clickrank.experiments.figure_spec import Experiment
+from clickrank.experiments.run_archive import ArchivedRun, RunArchive
+from clickrank.experiments.runner import ExperimentOutcome, judged_outcome
+from clickrank.experiments.verdicts import ClaimVerdict
+from clickrank.simulation import Result
+from clickrank.simulation.simulate_runs import Job, Played, default_threads
+
+#: No interval is finite before about this many passes.
+FIRST_PASSES = 5
+#: Processor time per round that is assumed before any run was played.
+SECONDS_PER_ROUND = 1e-6
+
+
+class Unit(NamedTuple):
+    """One run that is to be played, and its curve."""
+
+    curve: str
+    strand: Strand
+    run: int
+
+
+class FigureProgress:
+    """A figure, its archived runs, and the verdicts on its claims so far."""
+
+    def __init__(self, experiment: Experiment, archive: RunArchive, cache: Path) -> None:
+        """Plan the runs; those that were made by other code are forgotten, and played again."""
+        self.experiment = experiment
+        self.runs: FigureRuns = plan_runs(experiment, cache)
+        self.archive = archive
+        self._cache = cache
+        stale = [s.key for s in self._strands() if is_stale(s, archive)]
+        archive.remove(stale)
+        self.stale = bool(stale)
+        self.outcome: ExperimentOutcome = self.judge()
+
+    def _strands(self) -> Iterator[Strand]:
+        return (strand for strands in self.runs.curves.values() for strand in strands)
+
+    def judge(self) -> ExperimentOutcome:
+        """Judge all claims on the passes that are complete."""
+        results = results_in(self.runs, self.archive)
+        self.outcome = judged_outcome(self.experiment, self.runs.scale, results, self._cache)
+        return self.outcome
+
+    def passes(self, curve: str) -> int:
+        """Return the number of complete passes of a curve."""
+        result = self.outcome.results.get(curve)
+        return 0 if result is None else result.runs // self.runs.pass_size
+
+    def open_claims(self) -> list[tuple[float, list[str]]]:
+        """Return the predicted cost of deciding each open claim, and the curves that it needs.
+
+        Claims all of whose curves have reached the cap are left out.
+        """
+        found = []
+        for claim, verdict in self.outcome.verdicts:
+            if verdict.outcome != "undecided":
+                continue
+            curves = [c for c in self._waiting(claim, verdict) if self.passes(c) < self.runs.passes]
+            if curves:
+                needed = max(verdict.needed_passes, FIRST_PASSES)
+                cost = sum(max(needed - self.passes(c), 1) * self._seconds(c) for c in curves)
+                found.append((0.0 if self.stale else cost, curves))
+        return sorted(found)
+
+    def _waiting(self, claim: AnyClaim, verdict: ClaimVerdict) -> list[str]:
+        """Return the curves of which more runs may decide a claim."""
+        curves = {c for comparison in verdict.open_comparisons for c in comparison.curves}
+        evidence = self.outcome.evidence
+        named = [c for policy in curves_of(claim) for c in evidence.along(policy)]
+        return [c for c in self.runs.curves if c in (curves or set(named) or self.runs.curves)]
+
+    def _seconds(self, curve: str) -> float:
+        """Return the processor time of one pass of a curve."""
+        result = self.outcome.results.get(curve)
+        if result is not None and result.runs:
+            return self.runs.pass_size * result.seconds / result.runs
+        rounds = int(self.runs.curves[curve][0].plan.checkpoints[-1])
+        return self.runs.pass_size * rounds * SECONDS_PER_ROUND
+
+    def next_units(self, curves: list[str]) -> list[Unit]:
+        """Return the missing runs of the next pass of some curves."""
+        found = []
+        for curve in curves:
+            strands = self.runs.curves[curve]
+            for place in self.runs.runs_of_pass(self.passes(curve)):
+                strand = strands[place.strand]
+                if self.archive.find(strand, place.run) is None:
+                    found.append(Unit(curve, strand, place.run))
+        return found
+
+
+def decide(
+    experiments: list[Experiment],
+    archive: RunArchive,
+    cache: Path,
+    *,
+    budget: float = math.inf,
+    threads: int | None = None,
+    say: Say = lambda text: None,
+) -> None:
+    """Add runs to the archive where they decide most; after Ctrl-C, finished runs are saved.
+
+    Parameters
+    ----------
+    experiments
+        The experiments whose claims are to be decided.
+    archive
+        Where runs are found and saved, after every pass.
+    cache
+        A folder for what is computed from data once.
+    budget
+        The number of seconds after which to stop.
+    threads
+        How many runs to play at once; by default one per core.
+    say
+        Called with one line of text for each pass.
+    """
+    deadline = time.monotonic() + budget
+    # Figures that measure computation time say nothing about regret.
+    figures = [FigureProgress(e, archive, cache) for e in experiments if not e.figure.timed]
+    while time.monotonic() < deadline:
+        waiting = [(*f.open_claims()[0], f) for f in figures if f.open_claims()]
+        if not waiting:
+            return
+        _, curves, figure = min(waiting, key=lambda entry: entry[0])
+        units = figure.next_units(curves)
+        name = figure.experiment.name
+        numbers = sorted({figure.passes(curve) + 1 for curve in curves})
+        said = f"{name}: pass {'-'.join(map(str, numbers[:: max(len(numbers) - 1, 1)]))}"
+        say(f"{said} of {len(curves)} curves, {len(units)} runs")
+        try:
+            whole = play(units, threads or default_threads(), deadline, archive, name)
+        finally:
+            archive.save(name)
+        if not whole:
+            return
+        figure.stale = False
+        for other in figures:  # figures share runs
+            if other is figure or set(_keys(other)) & {u.strand.key for u in units}:
+                other.judge()
+        say(f"{name}: {_counts(figure.outcome)}")
+
+
+def _keys(figure: FigureProgress) -> Iterator[str]:
+    return (s.key for strands in figure.runs.curves.values() for s in strands)
+
+
+def _counts(outcome: ExperimentOutcome) -> str:
+    outcomes = [verdict.outcome for _, verdict in outcome.verdicts]
+    return ", ".join(f"{outcomes.count(o)} {o}" for o in ("holds", "fails", "undecided"))
+
+
+def play(units: list[Unit], threads: int, deadline: float, archive: RunArchive, name: str) -> bool:
+    """Play runs and add them to the archive; return whether all of them were played."""
+    stop = threading.Event()
+    flying: dict[Future[Played | None], Unit] = {}
+    complete = True
+
+    def land(futures: set[Future[Played | None]]) -> None:
+        nonlocal complete
+        for future in futures:
+            unit = flying.pop(future)
+            played = future.result()
+            if played is None:
+                complete = False
+                continue
+            code = stamp_of(unit.strand.policy, unit.strand.model)
+            run = ArchivedRun(played.regret, played.seconds)
+            archive.add(name, unit.strand, unit.run, run, code)
+
+    waiting = iter(units)
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            while True:
+                while len(flying) < 2 * threads and (unit := next(waiting, None)) is not None:
+                    flying[pool.submit(play_unit, unit, stop)] = unit
+                if not flying:
+                    return complete
+                left = max(deadline - time.monotonic(), 0.0)
+                timeout = None if math.isinf(left) else left
+                done, _ = wait(flying, timeout, return_when=FIRST_COMPLETED)
+                if not done:
+                    stop.set()
+                    waiting = iter(())
+                land(done)
+        except KeyboardInterrupt:
+            stop.set()
+            land(wait(flying).done)
+            raise
+        except BaseException:
+            stop.set()
+            raise
+
+
+def play_unit(unit: Unit, stop: threading.Event) -> Played | None:
+    """Play one run; return None if it was stopped."""
+    strand = unit.strand
+    job = Job.of(strand.policy, strand.model, strand.plan, strand.instance)
+    return job.play(unit.run, lambda done: None, stop)
+
+
+def results_in(runs: FigureRuns, archive: RunArchive) -> dict[str, Result]:
+    """Return the complete passes of each curve that the archive has, from the first pass on."""
+    found = {}
+    for curve, strands in runs.curves.items():
+        rows: list[ArchivedRun] = []
+        for place in runs.order:
+            row = archive.find(strands[place.strand], place.run)
+            if row is None:
+                break
+            rows.append(row)
+        whole = len(rows) // runs.pass_size * runs.pass_size
+        if whole:
+            plan = strands[0].plan
+            found[curve] = Result(
+                policy=curve,
+                model=f"{len(strands)} models" if len(strands) > 1 else repr(strands[0].model),
+                checkpoints=plan.checkpoints,
+                regret=np.array([row.regret for row in rows[:whole]]),
+                run_ids=np.arange(whole),
+                seed=plan.seed,
+                seconds=sum(row.seconds for row in rows[:whole]),
+                wanted=whole,
+            )
+    return found
+
+
+def is_stale(strand: Strand, archive: RunArchive) -> bool:
+    """Return whether the archive has runs of a strand that other code has made."""
+    archived = archive.facts_of(strand)
+    return any(one.code != stamp_of(strand.policy, strand.model) for one in archived)

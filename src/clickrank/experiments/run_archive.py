@@ -1,0 +1,170 @@
+"""Archive of runs: the regret of single runs at checkpoints, one file per figure.
+
+The files are shipped with the package. A run is found by the key of its strand and by its number,
+in whichever figure it was first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from clickrank._core.arrays import Floats, Ints
+from clickrank.experiments.figure_runs import Strand
+from clickrank.simulation.simulation_result import read_file, write_file
+
+#: The archive that is shipped with the package.
+SHIPPED = Path(__file__).parent / "results"
+
+
+class ArchivedRun(NamedTuple):
+    """The regret of one run at the checkpoints of its figure, and the seconds that it took."""
+
+    regret: Floats
+    seconds: float
+
+
+class StrandFacts(msgspec.Struct, frozen=True):
+    """What the archive says about a strand, so that people can read it.
+
+    ``code`` is the hash of the code that made the runs: see `clickrank.experiments.code_stamp`.
+    """
+
+    key: str
+    curve: str
+    label: str
+    policy: str
+    model: str
+    seed: int
+    code: str
+
+
+class ArchivedStrand:
+    """The archived runs of one strand, by number, at the checkpoints of one file."""
+
+    def __init__(self, facts: StrandFacts, checkpoints: Ints) -> None:
+        """Begin without runs."""
+        self.facts = facts
+        self.checkpoints = checkpoints
+        self.runs: dict[int, ArchivedRun] = {}
+
+    def at(self, checkpoints: Ints, run: int) -> ArchivedRun | None:
+        """Return a run at other checkpoints; None if it is missing or was not recorded there."""
+        found = self.runs.get(run)
+        places = np.searchsorted(self.checkpoints, checkpoints)
+        if found is None or places[-1] >= self.checkpoints.size:
+            return None
+        if not np.array_equal(self.checkpoints[places], checkpoints):
+            return None
+        return ArchivedRun(found.regret[places], found.seconds)
+
+
+class RunArchive:
+    """All archived runs of a folder, read on first use."""
+
+    def __init__(self, folder: Path = SHIPPED) -> None:
+        """Use the files of a folder, which need not exist."""
+        self.folder = folder
+        self._files: dict[str, dict[str, ArchivedStrand]] = {}
+        self._by_key: dict[str, list[ArchivedStrand]] = {}
+        for path in sorted(folder.glob("*/*.npz")):
+            name = f"{path.parent.name}/{path.stem}"
+            self._files[name] = {}
+            for strand in _read(path):
+                self._keep(name, strand)
+
+    def _keep(self, name: str, strand: ArchivedStrand) -> None:
+        self._files.setdefault(name, {})[strand.facts.key] = strand
+        self._by_key.setdefault(strand.facts.key, []).append(strand)
+
+    def find(self, strand: Strand, run: int) -> ArchivedRun | None:
+        """Return a run at the checkpoints of a strand; a longer run has those of a shorter one."""
+        for archived in self._by_key.get(strand.key, ()):
+            found = archived.at(strand.plan.checkpoints, run)
+            if found is not None:
+                return found
+        return None
+
+    def facts_of(self, strand: Strand) -> list[StrandFacts]:
+        """Return what is archived about a strand."""
+        return [archived.facts for archived in self._by_key.get(strand.key, ())]
+
+    def add(self, name: str, strand: Strand, run: int, played: ArchivedRun, code: str) -> None:
+        """Add a run to the file of an experiment; `save` writes it."""
+        archived = self._files.get(name, {}).get(strand.key)
+        checkpoints = strand.plan.checkpoints
+        if archived is None or archived.facts.code != code:
+            facts = StrandFacts(
+                key=strand.key,
+                curve=strand.curve,
+                label=strand.label,
+                policy=repr(strand.policy),
+                model=repr(strand.model),
+                seed=strand.plan.seed,
+                code=code,
+            )
+            self.remove([strand.key])
+            archived = ArchivedStrand(facts, checkpoints)
+            self._keep(name, archived)
+        archived.runs[run] = played
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Forget all runs of some strands."""
+        for key in keys:
+            self._by_key.pop(key, None)
+            for strands in self._files.values():
+                strands.pop(key, None)
+
+    def save(self, name: str) -> None:
+        """Write the file of an experiment."""
+        strands = list(self._files.get(name, {}).values())
+        path = self.folder / f"{name}.npz"
+        if not strands:
+            path.unlink(missing_ok=True)
+            return
+        checkpoints = np.unique(np.concatenate([strand.checkpoints for strand in strands]))
+        rows: list[Floats] = []
+        numbers: list[tuple[int, int]] = []
+        seconds: list[float] = []
+        for i, strand in enumerate(strands):
+            places = np.searchsorted(checkpoints, strand.checkpoints)
+            for run, played in sorted(strand.runs.items()):
+                row = np.full(checkpoints.size, np.nan)  # where a policy that stops has no regret
+                row[places] = played.regret
+                rows.append(row)
+                numbers.append((i, run))
+                seconds.append(played.seconds)
+        arrays: dict[str, Any] = {
+            "checkpoints": checkpoints,
+            "strand": np.array([i for i, _ in numbers], dtype=np.int32),
+            "run": np.array([run for _, run in numbers], dtype=np.int32),
+            "regret": np.array(rows),
+            "seconds": np.array(seconds, dtype=np.float32),
+        }
+        facts = {"experiment": name, "strands": [msgspec.to_builtins(s.facts) for s in strands]}
+        write_file(path, facts, arrays)
+
+    @property
+    def experiments(self) -> list[str]:
+        """The names of the experiments that have a file."""
+        return [name for name, strands in self._files.items() if strands]
+
+
+def _read(path: Path) -> list[ArchivedStrand]:
+    """Return the strands of a file."""
+    facts, arrays = read_file(path)
+    checkpoints, regret = arrays["checkpoints"], arrays["regret"]
+    found = []
+    for i, one in enumerate(facts["strands"]):
+        rows = np.flatnonzero(arrays["strand"] == i)
+        there = ~np.isnan(regret[rows[0]])
+        strand = ArchivedStrand(msgspec.convert(one, StrandFacts), checkpoints[there])
+        for row in rows:
+            run = ArchivedRun(regret[row][there], float(arrays["seconds"][row]))
+            strand.runs[int(arrays["run"][row])] = run
+        found.append(strand)
+    return found

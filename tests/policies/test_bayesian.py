@@ -362,11 +362,11 @@ def test_errors_are_kind() -> None:
     for wrong, message in (
         ({"click_model": 3}, "click_model must be a string"),
         ({"click_model": "pbm"}, "examination must be given"),
-        ({"click_model": "cascade", "examination": [1.0]}, "examination must be left open"),
+        ({"click_model": "cascade", "examination": [1.0]}, "examination must be left out"),
         ({"click_model": "dctr", "prior": 0.5}, "prior must be a clickrank.priors.Beta"),
         ({"click_model": "dcm", "observe": "all"}, "observe must be 'last-click' or 'first-click'"),
         ({"click_model": "dcm", "satisfaction": [2.0]}, r"satisfaction\[0\] must be between"),
-        ({"click_model": "dctr", "satisfaction": [0.2, 0.5]}, "satisfaction must be left open"),
+        ({"click_model": "dctr", "satisfaction": [0.2, 0.5]}, "satisfaction must be left out"),
         ({"click_model": "dctr", "failure": 1.0}, "failure must be above 0 and below 1"),
         ({"click_model": "dctr", "failure": None}, "horizon must be given, or failure"),
     ):

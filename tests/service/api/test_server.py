@@ -209,7 +209,7 @@ def test_keys(store: str) -> None:
     assert "shop\trank" in run("keys", "list", "--store", store)
     assert "revoked" in run("keys", "revoke", "1", "--store", store)
     assert "revoked" in run("keys", "list", "--store", store)
-    assert "that of a key" in run("keys", "revoke", "9", "--store", store, code=2)
+    assert "a key with this number" in run("keys", "revoke", "9", "--store", store, code=2)
     assert secret not in run("keys", "list", "--store", store)
 
 
@@ -291,7 +291,7 @@ def test_from_start_to_stop(store: str, tmp_path: Path) -> None:
     out = tmp_path / "log.parquet"
     assert "Wrote" in run("export", "shop", "--store", store, "--out", str(out))
     assert out.read_bytes().endswith(b"PAR1")
-    assert "must be that of a ranker" in run(
+    assert "must be the name of a ranker" in run(
         "export", "x", "--store", store, "--out", str(out), code=2
     )
     run("serve", "--store", store, "--workers", "2", code=2)

@@ -408,10 +408,10 @@ def test_start_from_a_ranking(url: str, policy: str) -> None:
         ({"policy": "pbm-ts"}, "examination must be given"),
         ({"policy": "pbm-ts", "settings": {"examination": {}}}, "examination"),
         ({"policy": "unirank", "items": [f"i{k}" for k in range(60_000)]}, "at most 268,435,456 b"),
-        ({"policy": "pmed", "items": [f"i{k}" for k in range(99)]}, "pmed is for at most"),
-        ({"prior": Prior([1.0], [1.0])}, "prior is for policies that take one"),
+        ({"policy": "pmed", "items": [f"i{k}" for k in range(99)]}, "pmed supports at most"),
+        ({"prior": Prior([1.0], [1.0])}, "prior must be left out, unless the policy is one of"),
         ({"policy": "pb-mhb", "prior": Prior([1.0], [1.0])}, "prior.alpha must have one number"),
-        ({"start": Start(["item-1"])}, "start is for policies that take one"),
+        ({"start": Start(["item-1"])}, "start must be left out, unless the policy is one of"),
         ({"policy": "pb-mhb", "start": Start(["item-9"])}, "start.ranking must be among"),
     ],
 )  # fmt: skip

@@ -59,7 +59,7 @@ def unpack(packed: bytes) -> dict[str, NDArray[Any]]:
     """
     body = packed[4:]
     if len(packed) < 4 or zlib.crc32(body) != int.from_bytes(packed[:4], "little"):
-        raise InvalidValue("Snapshot: the bytes must be unchanged, got another checksum.")
+        raise InvalidValue("Snapshot: the bytes must be unchanged, but their checksum differs.")
     found = {}
     for name, part in _decoder.decode(body).items():
         dtype = np.dtype(part.dtype)

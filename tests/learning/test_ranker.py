@@ -400,7 +400,7 @@ def test_page_on_changing_items_says_what_each_policy_does() -> None:
 
 
 def test_the_best_item_goes_where_people_look() -> None:
-    """On a page whose last position is looked at most; the default policy need not be told."""
+    """The default policy need not know that the last position of this page is looked at most."""
     ranker = made(seed=3)
     rng = np.random.default_rng(0)
     attraction, examination = (

@@ -231,7 +231,9 @@ def test_a_refusal_for_lack_of_a_key_creates_no_file(tmp_path: Path) -> None:
 
 def test_what_serve_refuses(store: str) -> None:
     assert "PostgreSQL" in run("serve", "--workers", "2", "--store", store, code=2)
-    assert "--store must be" in run("serve", "--store", "mysql://a/b", code=2)
+    assert "--store must name an SQLite file or a PostgreSQL database" in run(
+        "serve", "--store", "mysql://a/b", code=2
+    )
     assert "folder" in run("serve", "--store", "sqlite:////nowhere/at/all.db", code=2)
     run("keys", "add", "me", "--role", "admin", "--store", store)
     arguments = ["--port", "0", "--demo", "--require-keys", "--store", store]

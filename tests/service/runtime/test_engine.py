@@ -1,4 +1,4 @@
-"""The service without HTTP: what callers are told, and what is learned from it."""
+"""The service without HTTP: its answers to callers, and what it learns from them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_ranker_warns_of_the_default_for_dependent_clicks(url: str) -> None:
 
 
 async def folded(engine: Engine, settled: int, name: str = "shop", context: str = "") -> Any:
-    """Wait until so many impressions are folded; returns the report."""
+    """Wait until that many impressions are folded, and return the report."""
     deadline = time.monotonic() + 120.0
     report = await engine.report(name, context)
     while report.settled < settled and time.monotonic() < deadline:
@@ -305,7 +305,7 @@ def test_a_policy_that_must_be_refolded(url: str) -> None:
         await folded(engine, 6)
         with pytest.raises(InvalidValue, match="cannot choose from candidates; those that can"):
             await engine.rank("shop", RankRequest(candidates=ITEMS[:3]))
-        # Another policy learns from what is on record.
+        # Another policy learns from the log.
         changed = await engine.change("shop", RankerChange(policy="pb-mhb"))
         assert (changed.policy, changed.settings, changed.version) == ("pb-mhb", {}, 3)
         assert (await engine.report("shop", "")).clicks == 6

@@ -106,7 +106,7 @@ def test_clicks_that_are_refused(database: Database) -> None:
     for wrong in ("c", "nothing"):
         answer = log.click("first-1", ["a", wrong])
         assert (answer.refused, answer.wrong) == ("impossible", wrong)
-    # Final: what is on record may come again, nothing else.
+    # Final: clicks that are stored may be sent again, but no others.
     assert log.click("first-1", ["a"], final=True).settled
     assert log.click("first-1", ["a"], final=True) == log.click("first-1", [])
     assert log.click("first-1", ["b"]).refused == "late"

@@ -157,7 +157,7 @@ def private_uses(text: str) -> Iterator[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             used = [node.value] if re.fullmatch(r"clickrank(\.\w+)+", node.value) else []
         elif isinstance(node, ast.Call) and called(node) in BY_NAME:
-            names = [arg.value for arg in node.args[1:2] if isinstance(arg, ast.Constant)]
+            names = [str(arg.value) for arg in node.args[1:2] if isinstance(arg, ast.Constant)]
             before = origin_of(node.args[0]) if names else ""
             used = [f"{before}.{name}" for name in names if before]
         for origin in used:

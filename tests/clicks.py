@@ -27,7 +27,7 @@ MATRIX = np.where(
 
 
 def random_lists(n: int, rng: np.random.Generator, n_items: int = 6, width: int = 4) -> Ints:
-    """Draw lists, all as likely."""
+    """Draw lists, all equally likely."""
     return np.argsort(rng.random((n, n_items)), axis=1)[:, :width]
 
 

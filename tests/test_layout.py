@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,9 @@ OTHERS = {"benchmarks", "browser", "data", "examples", "proof", "replay"}
 #: Public methods of NamedTuples, whatever their names look like.
 NAMED_TUPLE = {"_asdict", "_fields", "_make", "_replace"}
 
+#: Functions whose second argument is the name of an attribute of the first.
+BY_NAME = {"getattr", "setattr", "delattr", "object"}  # mock.patch.object
+
 
 def rooms(folder: Path) -> set[str]:
     """Return the packages in a folder."""
@@ -29,8 +33,82 @@ def test_folders_of_tests_are_rooms_and_each_room_has_tests() -> None:
         assert any((TESTS / room).rglob("test_*.py")), room
 
 
+def modules(room: Path) -> set[str]:
+    """Return the names of the modules of a room, at any depth."""
+    return {path.stem for path in room.rglob("*.py") if path.stem != "__init__"}
+
+
+def room_tests() -> list[Path]:
+    """Return the test modules that are about a room, relative to the folder of tests."""
+    found = (path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
+    return sorted(path for path in found if len(path.parts) > 1 and path.parts[0] not in OTHERS)
+
+
+def about_nothing(name: str, room: str, text: str) -> str | None:
+    """Return why a test module is about nothing in its room; None if it is.
+
+    It is about the module of the room that it is named after. If there is none, it is about a
+    feature: it imports a part of the room, or its docstring names the room or a page of `docs`.
+    """
+    subject = name.removeprefix("test_").removesuffix(".py")
+    if subject in modules(SOURCES / room):
+        return None
+    if subject in modules(SOURCES):
+        return "the module of this name is in another room"
+    tree = ast.parse(text)
+    package = "clickrank." + room.replace("/", ".")
+    if any(f"{origin}.".startswith(f"{package}.") for _, _, origin in imported(tree)):
+        return None
+    words = ast.get_docstring(tree) or ""
+    pages = re.findall(r"docs/[\w/-]+\.md", words)
+    if pages and all((ROOT / page).is_file() for page in pages):
+        return None
+    if re.search(rf"\b{Path(room).name}\b", words, re.IGNORECASE):
+        return None
+    return "there is no module of this name, and nothing else of the room is named or imported"
+
+
+def test_each_test_module_is_about_its_room() -> None:
+    reasons = {
+        str(path): about_nothing(path.name, str(path.parent), (TESTS / path).read_text("utf-8"))
+        for path in room_tests()
+    }
+    assert {path: reason for path, reason in reasons.items() if reason} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "room", "text", "found"),
+    [
+        ("test_ranker.py", "learning", "", True),
+        ("test_top_rank.py", "policies", "", True),
+        ("test_ridge.py", "policies", "", True),  # in a package of the room
+        ("test_ranker.py", "policies", "import clickrank.policies", False),  # of another room
+        ("test_order.py", "learning", "from clickrank.learning import ranker", True),
+        ("test_order.py", "learning", "from clickrank import learning", True),
+        ("test_order.py", "learning", "import clickrank.fit", False),
+        ("test_order.py", "service/api", "import clickrank.service.runtime.fold", False),
+        ("test_order.py", "learning", '"""What docs/howto/embed.md says."""', True),
+        ("test_order.py", "learning", '"""What docs/howto/nothing.md says."""', False),
+        ("test_order.py", "learning", '"""Learning in order."""', True),
+        ("test_order.py", "learning", '"""In order."""', False),
+    ],
+)
+def test_modules_about_nothing_are_found(name: str, room: str, text: str, found: bool) -> None:
+    assert (about_nothing(name, room, text) is None) == found
+
+
 def is_private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
+    return name.startswith("_") and not name.startswith("__") and name not in NAMED_TUPLE
+
+
+def has_private_part(origin: str) -> bool:
+    """Return whether a dotted name of clickrank passes a private name that is not a module."""
+    place = SOURCES
+    for name in origin.split(".")[1:]:
+        place /= name
+        if is_private(name) and not (place.is_dir() or place.with_suffix(".py").is_file()):
+            return True
+    return False
 
 
 def imported(tree: ast.Module) -> Iterator[tuple[ast.AST, str, str]]:
@@ -42,32 +120,49 @@ def imported(tree: ast.Module) -> Iterator[tuple[ast.AST, str, str]]:
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.split(".")[0] == "clickrank":
+                    # Without "as", the statement binds the package, whatever it imports.
                     yield node, alias.asname or "clickrank", alias.name
+
+
+def called(call: ast.Call) -> str:
+    """Return the name of the function or method that is called, without what is before it."""
+    return getattr(call.func, "attr", "") or getattr(call.func, "id", "")
 
 
 def private_uses(text: str) -> Iterator[str]:
     """Find private names of clickrank's modules that a test imports, reads or replaces.
 
-    Fields of objects are not looked at, nor are packages whose name begins with an underscore.
+    Names may also be strings, as in ``mock.patch("clickrank.fit.mnl._TABLE")`` or
+    ``monkeypatch.setattr(mnl, "_TABLE", 3)``. Fields of objects are not looked at, nor are packages
+    whose name begins with an underscore.
     """
     tree = ast.parse(text)
-    known = {name for _, name, _ in imported(tree)}
+    origins = {name: origin for _, name, origin in imported(tree)}
+    origins.update({"clickrank": "clickrank"} if "clickrank" in origins else {})
+
+    def origin_of(node: ast.AST) -> str:
+        """Return the dotted name of an expression such as ``cr.fit.mnl``; "" if it is not ours."""
+        if isinstance(node, ast.Attribute):
+            before = origin_of(node.value)
+            return before and f"{before}.{node.attr}"
+        return origins.get(node.id, "") if isinstance(node, ast.Name) else ""
+
     for node, _, origin in imported(tree):
-        found = SOURCES.joinpath(*origin.split(".")[1:])
-        is_module = found.is_dir() or found.with_suffix(".py").is_file()
-        if is_private(origin.rpartition(".")[2]) and not is_module:
+        if has_private_part(origin):
             yield f"{getattr(node, 'lineno', 0)}: {origin}"
     for node in ast.walk(tree):
+        used: list[str] = []
         if isinstance(node, ast.Attribute) and is_private(node.attr):
-            of_ours = isinstance(node.value, ast.Name) and node.value.id in known
-            if of_ours and node.attr not in NAMED_TUPLE:
-                yield f"{node.lineno}: {ast.unparse(node)}"
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setattr"):
-            of_ours = isinstance(node.args[0], ast.Name) and node.args[0].id in known
-            for name in (str(arg.value) for arg in node.args if isinstance(arg, ast.Constant)):
-                ours = of_ours or name.startswith("clickrank.")
-                if ours and is_private(name.rpartition(".")[2]):
-                    yield f"{node.lineno}: {ast.unparse(node)}"
+            used = [origin_of(node)]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            used = [node.value] if re.fullmatch(r"clickrank(\.\w+)+", node.value) else []
+        elif isinstance(node, ast.Call) and called(node) in BY_NAME:
+            names = [str(arg.value) for arg in node.args[1:2] if isinstance(arg, ast.Constant)]
+            before = origin_of(node.args[0]) if names else ""
+            used = [f"{before}.{name}" for name in names if before]
+        for origin in used:
+            if has_private_part(origin):
+                yield f"{getattr(node, 'lineno', 0)}: {origin}"
 
 
 def test_tests_use_public_names() -> None:
@@ -90,6 +185,15 @@ def test_tests_use_public_names() -> None:
         ("import clickrank as cr\ncr._private", 1),
         ("from clickrank.fit import mnl\nmonkeypatch.setattr(mnl, '_TABLE', 3)", 1),
         ("monkeypatch.setattr('clickrank.fit.mnl._TABLE', 3)", 1),
+        ("monkeypatch.setattr('clickrank.fit.mnl._log.warning', print)", 1),
+        ("monkeypatch.setattr('clickrank._core.rng.streams', print)", 0),
+        ("mock.patch('clickrank.fit.mnl._TABLE', 3)", 1),
+        ("from clickrank.fit import mnl\nmock.patch.object(mnl, '_TABLE', 3)", 1),
+        ("from clickrank.fit import mnl\ngetattr(mnl, '_TABLE')", 1),
+        ("from clickrank.fit import mnl\nmnl._log.warning('')", 1),
+        ("import clickrank as cr\ncr.fit.mnl._TABLE", 1),
+        ("import clickrank.fit.mnl\nclickrank.fit.mnl._TABLE", 1),
+        ("import clickrank.fit.mnl\nclickrank._core.rng", 0),
         ("monkeypatch.setattr(thing, '_field', 3)\nthing._field", 0),
         ("from clickrank.policies.uniform import State\nState._fields", 0),
     ],

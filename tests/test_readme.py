@@ -46,7 +46,7 @@ def test_the_table_of_policies_lists_what_they_assume() -> None:
 
 
 def test_requests_are_those_of_the_page_on_serving() -> None:
-    """Which a test sends."""
+    """The test of that page sends them."""
     page = (ROOT / "docs" / "howto" / "serve.md").read_text()
     requests = re.findall(r"^curl .*\n.*\n", "".join(blocks("sh")), re.MULTILINE)
     assert len(requests) == 3

@@ -1,4 +1,4 @@
-"""The pages on diagnosing a log and on choosing a policy do what they say."""
+"""The code of docs/howto/diagnose.md and docs/howto/whatif.md runs, with the output they show."""
 
 from __future__ import annotations
 

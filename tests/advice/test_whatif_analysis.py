@@ -65,7 +65,7 @@ def test_a_poor_order_is_beaten_in_truth_as_foretold(poor: WhatIf) -> None:
     best = outcome.played.earnings[0]
     assert best.name == "thompson"
     assert poor.recommendation()[0].startswith("Use thompson: +")
-    # What was foretold from the log alone, against the model that made it.
+    # What was predicted from the log alone, against the model that made it.
     today = value_of_lists(poor.diagnosis.counts)
     assert outcome.group.today == pytest.approx(today, rel=0.03)
     made = cr.policy("thompson", model=TRUTH)
@@ -197,7 +197,7 @@ def test_short_lists_are_not_taken_for_a_poor_order() -> None:
 
 
 def test_a_query_keeps_the_model_of_the_whole_log_unless_it_is_beaten() -> None:
-    """A hundred lists rule nothing out: errors of so few clicks are no errors."""
+    """A hundred lists rule nothing out: standard errors from that few clicks mean nothing."""
     logs = [pbm_log(POOR, 1.5, n=120, seed=seed) for seed in range(10)]
     for counts in logs:
         protocol = Protocol(min_shown=20, resamples=2)
@@ -289,7 +289,7 @@ def test_words_follow_the_table(poor: WhatIf) -> None:
 
 
 def test_no_policy_is_recommended_where_items_say_nothing(poor: WhatIf) -> None:
-    sure = MeanInterval(0.0, 0.0, 0.0)  # as if click rates of positions foretold everything
+    sure = MeanInterval(0.0, 0.0, 0.0)  # as if click rates of positions predicted everything
     baseline = dataclasses.replace(poor.diagnosis.baseline, log_likelihood=sure)
     found = dataclasses.replace(
         poor, diagnosis=dataclasses.replace(poor.diagnosis, baseline=baseline)

@@ -1,4 +1,4 @@
-"""The Bayes regret bounds of 004: by hand, in both directions, and where they do not hold."""
+"""The Bayes regret bounds of kveton2022: by hand, in both directions, and where they fail."""
 
 import math
 

@@ -75,7 +75,7 @@ def test_on_the_lists_of_grab_swaps_count_fourfold() -> None:
 
 
 def differs(model: ClickModel, ranking: list[int], i: int, j: int) -> tuple[float, float]:
-    """Return the probabilities that i alone, and that j alone of both is clicked."""
+    """Return the probabilities that only i, and that only j, of the two is clicked."""
     only_i = only_j = 0.0
     for clicks in itertools.product((0, 1), repeat=len(ranking)):
         clicked = {item for item, click in zip(ranking, clicks, strict=True) if click}

@@ -8,7 +8,7 @@ from clickrank.checks.policy_checks import LEARNS_WITHIN, check_learns
 from clickrank.checks.propensity_checks import check_propensities
 from clickrank.policies import POLICIES, policy
 
-#: How to make the policies that must be told more than a click model knows.
+#: How to make the policies that need settings which no click model has.
 MAKE: dict[str, Make] = {
     "ensemble": lambda model, horizon: policy("ensemble", scores=model.attraction),
 }

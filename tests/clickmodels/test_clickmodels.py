@@ -318,7 +318,7 @@ def test_dbn_with_continuation_one_and_items_alike_is_a_dcm() -> None:
 
 
 def test_dbn_against_the_sum_over_all_user_behaviours() -> None:
-    """Enumerate attractions, satisfactions and goings-on, and play each user."""
+    """Enumerate attractions, satisfactions and continuations, and play each user."""
     attraction, satisfaction = np.array([0.5, 0.2, 0.7, 1.0]), np.array([0.3, 0.9, 0.6, 0.4])
     model = DBN(attraction, satisfaction, 3, 0.8)
     for ranking in rankings(model):

@@ -112,7 +112,7 @@ def test_exactly_unbiased(estimator: WeightingEstimator, model: str, wanted: str
 
 @pytest.mark.parametrize(("estimator", "model"), BIASED, ids=lambda x: getattr(x, "name", x))
 def test_biased_where_its_assumption_fails(estimator: WeightingEstimator, model: str) -> None:
-    """Or the assumption that it states would not be needed."""
+    """Otherwise the assumption that it states would not be needed."""
     off = [
         expectation(estimator, MODELS[model], target) - true_value(MODELS[model], target)
         for target in TARGETS.values()
@@ -185,7 +185,7 @@ def variance(
 
 
 def test_each_assumption_and_a_good_model_save_variance() -> None:
-    """Exactly, on position-based clicks: what may be assumed there, orders the variances."""
+    """On position-based clicks, computed exactly: the more is assumed, the smaller the variance."""
     model = MODELS["pbm"]
     by_assumption = (
         PositionBasedIPS(examination=[0.9, 0.5, 0.6], propensities=LOGGING),

@@ -197,7 +197,7 @@ def test_lists_that_are_shorter_or_without_propensity_are_left_out() -> None:
 
 
 def displays(log: Impressions) -> Impressions:
-    """The same log as single displays, a row each."""
+    """The same log as single displays, one per row."""
     n, width = log.rankings.shape
     row, column = np.arange(n * width), np.tile(np.arange(width), n)
 

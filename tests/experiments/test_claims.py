@@ -597,7 +597,7 @@ def test_an_open_claim_says_how_many_passes_it_would_take() -> None:
     needed = verdict_after(10).needed_passes
     decided = next(n for n in range(10, 1000, 2) if verdict_after(n).outcome == "holds")
     assert decided <= needed <= 10 / 9 * 1.1 * decided + 1
-    assert verdict_after(decided).open_comparisons == ()
+    assert verdict_after(decided).open_comparisons == []
 
 
 def test_a_decided_pair_waits_for_no_more_runs() -> None:

@@ -1,4 +1,4 @@
-"""Experiments on drawn models and on judged queries: what is drawn, told, run and estimated."""
+"""Experiments on drawn models and on judged queries: what is drawn, given, run and estimated."""
 
 from __future__ import annotations
 

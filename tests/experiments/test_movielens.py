@@ -91,7 +91,7 @@ def test_each_split_is_another_model(tmp_path: Path) -> None:
 
 def test_too_few_ratings_are_told(tmp_path: Path) -> None:
     write(tmp_path, rated(60, 40, seed=1))
-    with pytest.raises(InvalidValue, match="must rate 50 movies by more than 8 users"):
+    with pytest.raises(InvalidValue, match="must have ratings of 50 movies by more than 8 users"):
         movie_instances(source(tmp_path, movies=50), seed=5)
     (tmp_path / "ratings.csv").write_text("userId,movieId\n1,two\n")
     with pytest.raises(InvalidValue, match="lines must be userId,movieId"):

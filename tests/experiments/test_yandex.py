@@ -44,7 +44,7 @@ def test_no_step_lowers_the_likelihood() -> None:
 
 
 def test_the_fit_recovers_parameters_within_sampling_error() -> None:
-    """With 20,000 looks a cell the estimates' standard errors are below 0.01."""
+    """With 20,000 displays per cell the estimates' standard errors are below 0.01."""
     rng = np.random.default_rng(1)
     shown = np.full((4, 3), 20_000)
     clicked = rng.binomial(shown, np.outer(THETA, KAPPA))

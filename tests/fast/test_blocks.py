@@ -12,7 +12,7 @@ from clickrank.learning import Learner
 from clickrank.policies import policy
 from clickrank.policies._shared.packed_states import unpacked
 
-THETA = np.array([0.3, 0.2, 0.15, 0.15, 0.15, 0.1, 0.05, 0.05, 0.01, 0.01])  # θ^W of 003
+THETA = np.array([0.3, 0.2, 0.15, 0.15, 0.15, 0.1, 0.05, 0.05, 0.01, 0.01])  # θ^W
 KAPPA = np.array([1.0, 0.75, 0.6, 0.3, 0.1])
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("toprank", {"failure": 0.01}),

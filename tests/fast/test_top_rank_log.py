@@ -36,7 +36,7 @@ def learner_of(settings: dict[str, Any], n_items: int, n_positions: int, log: in
 
 
 def pair_settings(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the same settings for `TopRankPairs`, which doubles wherever there is a guess."""
+    """Return these settings for `TopRankPairs`, which doubles wherever there is a guess."""
     return {key: value for key, value in settings.items() if key != "doubling"}
 
 

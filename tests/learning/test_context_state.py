@@ -183,7 +183,7 @@ def test_candidates_that_cannot_be() -> None:
             learned.rank(rng, candidates)
     with pytest.raises(InvalidValue, match=r"pmed cannot choose from candidates; .* pb-mhb, "):
         ContextState(cr.policy("pmed"), 4, 2).rank(rng, [0, 1, 2])
-    with pytest.raises(InvalidValue, match=r"at least n_positions \(2\) items must not be retired"):
+    with pytest.raises(InvalidValue, match=r"at least n_positions \(2\) items must remain active"):
         ContextState(DCTR, 3, 2, retired=[0, 1])
     with pytest.raises(InvalidValue, match="retired must hold items between 0 and 2"):
         ContextState(DCTR, 3, 2, retired=[3])

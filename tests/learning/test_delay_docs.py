@@ -1,4 +1,4 @@
-"""The page about late feedback has a row for every policy, and its script runs."""
+"""docs/delayed-feedback.md has a row for every policy, and the script that writes it runs."""
 
 from __future__ import annotations
 

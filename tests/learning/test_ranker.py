@@ -117,8 +117,8 @@ def test_clicks_that_cannot_be_change_nothing() -> None:
         (lambda: ranker.update(shown.id, "a"), "clicked must be a sequence of ids, .* got 'a'"),
         (lambda: ranker.update(shown.id, [1.5]), "clicked must be a sequence of ids"),  # type: ignore[list-item]
         (lambda: ranker.update("x-1"), "a list that waits for feedback, got 'x-1'"),
-        (lambda: ranker.update(shown.id + "0"), "id must be that of a list that waits"),
-        (lambda: ranker.update(7), "id must be that of a list that waits for feedback, got 7"),  # type: ignore[arg-type]
+        (lambda: ranker.update(shown.id + "0"), "id must be the id of a list that waits"),
+        (lambda: ranker.update(7), "id must be the id of a list that waits for feedback, got 7"),  # type: ignore[arg-type]
         (lambda: ranker.update(done.id), "never shown, already updated, or dropped"),
         (lambda: ranker.rank(context=3), "context must be text, got 3"),  # type: ignore[arg-type]
     ):
@@ -150,7 +150,7 @@ BAD: list[tuple[Any, str]] = [
     (lambda: cr.Ranker("uniform", ["a"], 1, seed=-1), "Ranker: seed must be a whole number"),
     (
         lambda: cr.Ranker(cr.policy("uniform"), ["a"], 1, steps=2),
-        r"settings must be left out with a policy that has its own, got \['steps'\]",
+        r"settings must be left out, because the policy already has its own, got \['steps'\]",
     ),
     (
         lambda: cr.Ranker("pb-mhb", ["a", "b"], 1, prior=Beta([1, 2, 3], 1)),
@@ -170,7 +170,7 @@ BAD: list[tuple[Any, str]] = [
         "pb-mhb takes no features; those that do are cascade-lin-ts, cascade-lin-ucb, recurrank",
     ),
     (lambda: made().retire_items(["x"]), "items must be among the items of the ranker, got 'x'"),
-    (lambda: made().retire_items(["a", "b", "c"]), "items must not be retired, got 2"),
+    (lambda: made().retire_items(["a", "b", "c"]), "items must remain active, got 2"),
 ]
 
 
@@ -348,7 +348,7 @@ def test_page_on_changing_items_says_what_each_policy_does() -> None:
 
 
 def test_the_best_item_goes_where_people_look() -> None:
-    """On a page whose last position is looked at most; the default policy need not be told."""
+    """The default policy need not know that the last position of this page is looked at most."""
     ranker = made(seed=3)
     rng = np.random.default_rng(0)
     attraction, examination = (

@@ -403,7 +403,7 @@ def test_a_log_that_is_refused_says_why(tmp_path: Path) -> None:
     path = write(tmp_path / "kdd", tabbed("0 1 1 9 1 4 2 7 1 1 1 1"))
     with (
         open_log(path) as log,
-        pytest.raises(InvalidValue, match="the page has more than 3"),
+        pytest.raises(InvalidValue, match="the page has more than 3 positions"),
     ):
         log.counts()
     path = write(tmp_path / "log.csv", head + "1,q,a,1,0\n1,q,a,2,0\n")

@@ -248,7 +248,7 @@ def test_the_best_goes_to_the_most_examined_position() -> None:
 
 
 def test_dependent_clicks_whose_satisfaction_increases() -> None:
-    """The best item goes where clicks satisfy most; not told where that is, they refuse."""
+    """The best item goes where clicks satisfy most; if that is unknown, they refuse."""
     model = DCM([0.6, 0.4, 0.2], [0.2, 0.9])
     prior = Beta([60.0, 40.0, 20.0], [40.0, 60.0, 80.0])
     for name in ("thompson", "bayes-ucb"):
@@ -294,7 +294,7 @@ def test_regret_is_linear_down_to_the_last_click_and_flat_down_to_the_first() ->
             spec, model, rounds, 12, seed=3, checkpoints=[rounds // 4, rounds], progress=False
         )
         late[observe] = (found.regret[:, 1] - found.regret[:, 0]) / (0.75 * rounds)
-    # With these seeds 0.0036 ± 0.0001 a round against 0.0002 ± 0.0001: what is asked lies more than
+    # With these seeds 0.0036 ± 0.0001 per round against 0.0002 ± 0.0001: the limit is more than
     # ten standard errors from either.
     assert late["last-click"].mean() > 0.002
     assert late["first-click"].mean() < 0.001
@@ -362,11 +362,11 @@ def test_errors_are_kind() -> None:
     for wrong, message in (
         ({"click_model": 3}, "click_model must be a string"),
         ({"click_model": "pbm"}, "examination must be given"),
-        ({"click_model": "cascade", "examination": [1.0]}, "examination must be left open"),
+        ({"click_model": "cascade", "examination": [1.0]}, "examination must be left out"),
         ({"click_model": "dctr", "prior": 0.5}, "prior must be a clickrank.priors.Beta"),
         ({"click_model": "dcm", "observe": "all"}, "observe must be 'last-click' or 'first-click'"),
         ({"click_model": "dcm", "satisfaction": [2.0]}, r"satisfaction\[0\] must be between"),
-        ({"click_model": "dctr", "satisfaction": [0.2, 0.5]}, "satisfaction must be left open"),
+        ({"click_model": "dctr", "satisfaction": [0.2, 0.5]}, "satisfaction must be left out"),
         ({"click_model": "dctr", "failure": 1.0}, "failure must be above 0 and below 1"),
         ({"click_model": "dctr", "failure": None}, "horizon must be given, or failure"),
     ):

@@ -98,7 +98,7 @@ def test_an_item_moves_up_one_place_a_round() -> None:
     learner.state.wins[3, 1] = 1000
     learner.update([0, 2, 1], [0, 0, 0], [0, 0, 0])  # below the page as well
     assert learner.state.base.tolist() == [2, 0, 3, 1]
-    assert learner.cache.candidates[0] == 0  # item 1 is surely worse than item 3
+    assert learner.cache.candidates[0] == 0  # item 1 is worse than item 3 with confidence
 
 
 def test_every_pair_is_compared_whatever_the_batches() -> None:

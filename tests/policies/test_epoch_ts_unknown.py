@@ -44,8 +44,10 @@ def test_draws_are_those_of_the_posterior() -> None:
     shares = np.zeros(4)
     for _ in range(runs):
         learner.rank()
-        items = int(learner.cache.draws[0] < learner.cache.draws[1])
-        places = int(learner.cache.drawn_log_bias[0] < learner.cache.drawn_log_bias[1])
+        items = int(learner.cache.draws_buffer[0] < learner.cache.draws_buffer[1])
+        places = int(
+            learner.cache.drawn_log_bias_buffer[0] < learner.cache.drawn_log_bias_buffer[1]
+        )
         shares[2 * items + places] += 1 / runs
     # Chance moves a share by 0.008 (one standard deviation); the approximation by no more.
     np.testing.assert_allclose(shares, want, atol=0.04)
@@ -96,7 +98,7 @@ def test_the_composite_posterior_is_a_little_wider(
 
 
 def test_scale_and_order_of_positions_do_not_matter() -> None:
-    """The second position is the more prominent, which no other policy here need be told."""
+    """The second position is the more prominent, which no other policy here must know."""
     model = MNL([0.2, 0.5, 0.9, 0.4], [0.3, 1.0])
     ours, even = (
         cr.simulate(name, model, 3000, runs=6, seed=0).regret[:, -1].mean()

@@ -199,12 +199,12 @@ def test_indices(name: str, settings: dict[str, bool], level: float) -> None:
         mean = CLICKS[item] / EXPOSURE[item]
         root = math.sqrt(min(1, 2 * mean) * level / EXPOSURE[item])
         want = mean + root + level / EXPOSURE[item]
-        assert learner.cache.bound[item] == pytest.approx(want, rel=1e-12)
+        assert learner.cache.bound_buffer[item] == pytest.approx(want, rel=1e-12)
 
 
 def test_indices_of_cells() -> None:
     """Item 2 at the first position: 1 click in 2 epochs; at the second, 2 clicks in 2."""
-    bound = fed("mnl-bandit").cache.bound
+    bound = fed("mnl-bandit").cache.bound_buffer
     level = 4 * math.log(3 * 2 * 5**2 / 2)
     want = {}
     seen = {(0, 0): 1, (0, 1): 1, (1, 0): 1, (1, 1): 1, (2, 0): 2, (2, 1): 2}
@@ -228,7 +228,7 @@ def test_unseen_cells_come_first() -> None:
 
 
 def draws_of(bias: list[float], log: list[tuple[int, int]], n: int) -> Floats:
-    """Draws of item 0 after epochs at a position with so many clicks."""
+    """Draws of item 0 after epochs at a position with these numbers of clicks."""
     learner = Learner(EpochTS(bias), len(bias), len(bias), seed=0)
     for position, clicks in log:
         ranking = [*range(1, len(bias))]
@@ -239,7 +239,7 @@ def draws_of(bias: list[float], log: list[tuple[int, int]], n: int) -> Floats:
     found = []
     for _ in range(n):
         learner.rank()
-        found.append(float(learner.cache.draws[0]))
+        found.append(float(learner.cache.draws_buffer[0]))
     return np.array(found)
 
 

@@ -118,7 +118,7 @@ def test_phases_of_the_program() -> None:
 
 
 def test_a_certain_order_is_found() -> None:
-    """Items whose attractions are 1, 0.7, 0.3 and 0: told apart, and dropped, in few phases."""
+    """Items with attractions 1, 0.7, 0.3 and 0 are distinguished, and dropped, in few phases."""
     users = page("apart")
     learner = Learner(RecurRank(users.features, failure=0.1), 4, 3, seed=0)
     phases_played(learner, users, 5000)

@@ -1,4 +1,4 @@
-"""Rankings, clicks and regret are those on record: same seed, same numbers, bit for bit.
+"""Rankings, clicks and regret are those that were stored: same seed, same numbers, bit for bit.
 
 `tests/data/same_rankings.json` holds digests of what every policy showed and lost when it was
 recorded. A change that must not change any ranking must leave the file alone. A change that is
@@ -63,7 +63,7 @@ MISMATCHED = ("pbm", "cascade")  # played on also by policies that assume other 
 
 # Policies.
 
-#: Of the policies that must be told more than a click model knows: how they are told of its items.
+#: Settings, by the number of items, of policies that need more than a click model has.
 TOLD: dict[str, Callable[[int], dict[str, Any]]] = {
     "ensemble": lambda n_items: {"scores": ATTRACTION.get(n_items, [0.3, 0.5, 0.2, 0.1, 0.4])},
 }
@@ -271,7 +271,7 @@ def click_model(cls: type[Policy], name: str, kind: str, n_items: int) -> ClickM
 
 
 def policy_for(name: str, model: ClickModel, horizon: int = ROUNDS, **settings: Any) -> Policy:
-    """Return a policy that is told what it must know, made up where the click model lacks it."""
+    """Return a policy with the settings that it needs, made up where the click model has none."""
     cls = POLICIES[name]
     effects = EFFECTS["decreasing"][: model.n_positions]
     made_up = {

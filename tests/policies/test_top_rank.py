@@ -197,7 +197,7 @@ def test_doubling_doubles_and_forgets() -> None:
         ({"failure": 2}, "TopRank: failure must be a number between 0 and 1, got 2."),
         ({"doubling": 1}, "TopRank: doubling must be True or False, got 1."),
         ({"doubling": True, "guess": 0}, "TopRank: guess must be a whole number of at least 1"),
-        ({"doubling": True, "failure": 0.1}, "TopRank: failure must be left open with doubling"),
+        ({"doubling": True, "failure": 0.1}, "TopRank: failure must be left out with doubling"),
     ],
 )
 def test_top_rank_parameters(settings: dict[str, Any], message: str) -> None:

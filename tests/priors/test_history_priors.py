@@ -172,11 +172,11 @@ def test_history_by_query_is_pooled() -> None:
         ({"a": [1]}, {"b": [2]}, "clicks and views must have the same names, got '[ab]'"),
         ({"a": [1]}, [2], "clicks and views must both be mappings, or neither"),
         ({}, {}, "clicks and views must not be empty"),
-        ([], [], "views must have a view, or nothing can be learned"),
-        ([0, 0], [0, 0], "views must have a view, or nothing can be learned"),
-        ([0, 0], [3, 4], "clicks must have a click, or nothing can be learned, got '7 views'"),
-        ([3, 4], [3, 4], "there must be a view without a click"),
-        ([0, 1, 1], [1, 1, 1], "there must be an item viewed at least twice"),
+        ([], [], "there must be at least one view to learn from"),
+        ([0, 0], [0, 0], "there must be at least one view to learn from"),
+        ([0, 0], [3, 4], "there must be at least one click to learn from, got '7 views'"),
+        ([3, 4], [3, 4], "there must be at least one view without a click"),
+        ([0, 1, 1], [1, 1, 1], "at least one item must have been viewed twice"),
     ],
 )
 def test_wrong_history(clicks: Any, views: Any, message: str) -> None:

@@ -162,12 +162,15 @@ def test_numbers_are_read_as_python_reads_them(tmp_path: Path) -> None:
         (b"1 qid:1 99999999999:2", "a feature must be number:value"),
         (b"1 qid:1 1:2 1:3", "feature numbers must increase along the line, got '1:3'"),
         (b"1 qid:1 2:2 1:3", "feature numbers must increase along the line, got '1:3'"),
-        (b"1 qid:1 1:", "a feature's value must be a number that float32 holds, or NULL, got '1:'"),
+        (
+            b"1 qid:1 1:",
+            "a feature's value must be a number within the range of float32, or NULL, got '1:'",
+        ),
         (b"1 qid:1 1:0x2", "a feature's value must be a number .*, got '1:0x2'"),
         (b"1 qid:1 1:1.2.3", "a feature's value must be a number"),
         (b"1 qid:1 1:1e", "a feature's value must be a number"),
         (b"1 qid:1 1:inf", "a feature's value must be a number"),
-        (b"1 qid:1 1:1e39", "a feature's value must be a number that float32 holds"),
+        (b"1 qid:1 1:1e39", "a feature's value must be a number within the range of float32"),
         (b"1 qid:1 1:\xff", "a feature's value must be a number"),
         (b"1 qid:1 9:1", r".* at most twice the largest so far \(3\) unless n_features"),
         (b"1 qid:10 1:1", "the lines of a query must be consecutive, .*, got 'qid:10'"),
@@ -192,7 +195,9 @@ def test_more_errors(tmp_path: Path) -> None:
         load_letor(path, n_features=0)
     with pytest.raises(InvalidValue, match="must not name its query"):
         load_letor(path, query_sizes=[2, 2])
-    with pytest.raises(InvalidValue, match="the file must have a judged document, got 0"):
+    with pytest.raises(
+        InvalidValue, match="the file must have at least one judged document, got 0"
+    ):
         load_letor(written(tmp_path / "empty.txt", b"# nothing\n\n"))
     with pytest.raises(FileNotFoundError):
         load_letor(tmp_path / "absent.txt")

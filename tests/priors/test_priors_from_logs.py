@@ -78,7 +78,9 @@ def test_the_spread_of_the_items_is_the_start() -> None:
     spread = from_history(clicks, clicks + misses)
     assert prior == spread.updated(clicks, misses)
     few = Counts.of_lists([[0, 1]], [[0, 0]])
-    with pytest.raises(InvalidValue, match=r"start must be given, .*clicks must have a click"):
+    with pytest.raises(
+        InvalidValue, match=r"start must be given, .*there must be at least one click"
+    ):
         from_log(few, "cascade")
 
 

@@ -46,6 +46,6 @@ def no_time_passes() -> Iterator[None]:
     """
     with (
         mock.patch("time.perf_counter", return_value=time.perf_counter()),
-        mock.patch("clickrank.service.runtime.ranker_cache._LOOK_AGAIN", 0.0),
+        mock.patch("clickrank.service.runtime.ranker_cache.ESTIMATE_SECONDS", 0.0),
     ):
         yield

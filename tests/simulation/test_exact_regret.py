@@ -1,4 +1,4 @@
-"""Exact expected regret on a tiny instance, by enumerating every history, against the simulator.
+"""Exact expected regret of a tiny instance, by enumerating every history, against simulation.
 
 Two items, one position: a policy is then the probability of showing item 0 after given counts,
 which each function below computes from the paper's formula. The exact expectation over all

@@ -82,7 +82,7 @@ def test_cutting_the_work_changes_nothing(
 ) -> None:
     assert same(run(threads=1), whole)
     assert same(run(threads=3), whole)
-    monkeypatch.setattr(many, "SLICE_SECONDS", 1e-9)  # a run a slice
+    monkeypatch.setattr(many, "SLICE_SECONDS", 1e-9)  # one run per slice
     assert same(run(threads=2), whole)
     assert not same(run(seed=6), whole)
 
@@ -90,8 +90,8 @@ def test_cutting_the_work_changes_nothing(
 def test_a_run_a_slice_until_the_pace_is_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No guess: a policy may take a microsecond a round, or a millisecond."""
-    monkeypatch.setattr(many, "SLICE_SECONDS", 1e9)  # as many as may be
+    """Nothing is guessed: a round may take a microsecond, or a millisecond."""
+    monkeypatch.setattr(many, "SLICE_SECONDS", 1e9)  # as many runs as possible
     asked = count_slices(monkeypatch)
     run(threads=1, runs=200)
     assert asked[:2] == [1, 1]  # handed over before the first came back
@@ -128,7 +128,7 @@ def test_progress_within_a_slice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many, "progress_bar", bar)
     results = run(models=[MODELS[17]], runs=2, threads=1, label="mine")
     assert sum(ticks) == 2 * HORIZON
-    assert len([n for n in ticks if n]) > 2  # more than one a run
+    assert len([n for n in ticks if n]) > 2  # more than one per run
     assert results.label == results.summary()[0].policy == "mine"
 
 

@@ -88,7 +88,7 @@ def test_policies_meet_the_same_users() -> None:
     try:
         table = cr.compare({str(n): Restless(n) for n in (0, 1, 7)}, MODEL, 300, runs=5, seed=1)
     finally:
-        cr.policies.POLICIES._classes.pop("test-restless")
+        cr.policies.POLICIES.remove("test-restless")
     assert np.array_equal(table["0"].regret, table["1"].regret)
     assert np.array_equal(table["0"].regret, table["7"].regret)
     assert len(set(table["0"].regret[:, -1])) > 1  # which depends on the clicks

@@ -65,7 +65,7 @@ def play():
 
 def play_and_die():
     '''Lose a worker with the eighth slice; count slices handed out and come back.'''
-    many.SLICE_SECONDS = 1e-9  # a run a slice
+    many.SLICE_SECONDS = 1e-9  # one run per slice
     many.play_slice = deadly.play_slice
     original = many.play_slices
     count = {"submitted": 0, "landed": 0, "rows": 0}

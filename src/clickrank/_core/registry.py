@@ -25,11 +25,18 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             raise invalid(cls.__name__, f"the {self.kind} name must not be taken already", name)
         self._classes[name] = cls
 
+    def remove(self, name: str) -> None:
+        """Remove a class, for example one that was registered for a test."""
+        del self._classes[self._known(name)]
+
     def __getitem__(self, name: str) -> type[T]:
         """Return the class with this name."""
+        return self._classes[self._known(name)]
+
+    def _known(self, name: str) -> str:
         if name not in self._classes:
             raise unknown(self.kind, name, self._classes)
-        return self._classes[name]
+        return name
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names in alphabetical order."""

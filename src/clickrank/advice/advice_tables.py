@@ -12,7 +12,7 @@ from clickrank.reports.text_tables import TextTable
 
 
 def score_table(found: Diagnosis) -> TextTable:
-    """Return the log-likelihood of each model, the best first, and the difference to the best."""
+    """Return the log-likelihood of each model, best first, and how far it is behind the best."""
     row = found.held.row
     rows = []
     for s in (*found.ranking.scores, found.baseline):

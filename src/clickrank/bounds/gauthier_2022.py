@@ -99,7 +99,7 @@ def unirank_upper_bound(model: PBM | Cascade) -> float:
     """Return the constant C of UniRank's upper bound C·log T + O(log log T).
 
     Σ_{k≥2} 8 Δ_k/(δ_k s_k²) (Theorem 3), where item k is compared with item l = min(k - 1, K):
-    swapping them costs Δ_k, just one of both is clicked with probability δ_k when they share a
+    swapping them costs Δ_k, exactly one of them is clicked with probability δ_k when they share a
     block next to the best partition, and s_k = (θ_l - θ_k)/(θ_l + θ_k) is the least by which l is
     then more likely to be the one.
 
@@ -175,12 +175,12 @@ def pb_lower_bound(model: PBM) -> float:
     Returns
     -------
     float
-        The program's value from below, to one part in 10⁴.
+        A lower bound of the program's value that is at most one part in 10⁴ below it.
 
     Notes
     -----
-    komiyama2017 knows in which order positions are examined. That leaves fewer parameters to rule
-    out, and may make the constant smaller.
+    komiyama2017 assumes that the order in which positions are examined is known. That leaves fewer
+    parameters to rule out, and may make the constant smaller.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from clickrank.errors import invalid
 
 
 def mnl_lower_bound(position_bias: ArrayLike, n_items: int, horizon: int) -> float:
-    """Return a regret that every policy has for some attractions, multinomial logit model.
+    """Return a regret that every policy has for some attractions in the multinomial logit model.
 
     max_ε (ε T/7) (1 − S²/(n S₂) − ε λ_max S √T / (2 S₂ √(2n)))
 
@@ -63,7 +63,7 @@ def mnl_lower_bound(position_bias: ArrayLike, n_items: int, horizon: int) -> flo
 
 
 def mnl_lower_rate(position_bias: ArrayLike, n_items: int, horizon: int) -> float:
-    """Return √(J T S₂/S), the order of growth of a lower bound, multinomial logit model.
+    """Return √(J T S₂/S), the order of a lower bound in the multinomial logit model.
 
     The order of growth of grant2020, Proposition 9, for J items, T rounds, S = Σ λ_k and
     S₂ = Σ λ_k². The paper proves it for S₂ > 1 and J ≥ 4K. The constant factor is not known, so

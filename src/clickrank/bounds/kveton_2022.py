@@ -22,7 +22,7 @@ def dctr_bayes_bound(
     *,
     shown_once: bool = False,
 ) -> float:
-    """Return the bound on the Bayes regret of BayesUCB and Thompson sampling, document-based model.
+    """Return the Bayes regret bound of BayesUCB and Thompson sampling in the document-based model.
 
     √(2 K L n log(1/δ)) · √log(1 + (n/L) Σ_i 1/(α_i + β_i)) + 2 L δ n
 
@@ -67,11 +67,11 @@ def cascade_bayes_bound(
     *,
     shown_once: bool = False,
 ) -> float:
-    """Return the bound on the Bayes regret of BayesUCB and Thompson sampling, cascade model.
+    """Return the Bayes regret bound of BayesUCB and Thompson sampling in the cascade model.
 
-    The same number as `dctr_bayes_bound` (kveton2022, Theorem 2): less is observed, but a list is
-    worth at most 1 instead of K. With ``shown_once`` every item is shown once at the top of a list,
-    where it is certainly observed: L lists of at most one click.
+    This is the number that `dctr_bayes_bound` returns (kveton2022, Theorem 2): less is observed,
+    but a list is worth at most 1 instead of K. With ``shown_once`` every item is shown once at the
+    top of a list, where it is certainly observed: L lists of at most one click.
     """
     items, positions = check_shape("cascade_bayes_bound", n_items, n_positions)
     started = items if shown_once else 0
@@ -85,7 +85,7 @@ def dcm_bayes_bound(
     horizon: int,
     failure: float | None = None,
 ) -> float:
-    """Return the bound on the Bayes regret of BayesUCB and Thompson sampling, dependent clicks.
+    """Return the Bayes regret bound of BayesUCB and Thompson sampling for dependent clicks.
 
     [Σ_k (v_k − v_{k+1}) √(2 k L n log(1/δ)) · √log(1 + (n/L) Σ_i 1/(α_i + β_i)) + 2 L δ n] / η + L
 

@@ -63,9 +63,9 @@ def linear_upper_bound(
 def linear_upper_rate(n_items: int, n_positions: int, n_features: int, horizon: int) -> float:
     """Return K √(d T log(L T)), the order of growth of RecurRank's upper bound.
 
-    li2019, Theorem 1, without its constant; it depends on the number of items L by a logarithm
-    only. For d = L, where the features have no information, it is √K times less than TopRank's,
-    √(K³ L T log T), but for logarithms (Table 1).
+    This is li2019, Theorem 1, without its constant. It depends on the number of items L only
+    through a logarithm. For d = L, where the features have no information, it is √K times less than
+    TopRank's, √(K³ L T log T), up to logarithms (Table 1).
 
     >>> few, many = (linear_upper_rate(n, 10, 5, horizon=200_000) for n in (1_000, 100_000))
     >>> round(many / few, 2)

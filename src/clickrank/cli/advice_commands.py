@@ -130,7 +130,7 @@ def whatif(
     policies: Annotated[
         str,
         typer.Option(
-            help="Policies, comma-separated; or all: those that apply and take at most a minute."
+            help="Comma-separated names of policies, or 'all' that apply and take at most a minute."
         ),
     ] = "all",
     models: Models = None,

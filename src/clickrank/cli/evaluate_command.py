@@ -193,7 +193,7 @@ def _lists(opened: Log, query: list[str] | None, filters: dict[str, Any]) -> lis
             err=True,
         )
     if not found:
-        raise invalid("evaluate", "the log must have a list without gaps and repetitions")
+        raise invalid("evaluate", "the log must have a list without gaps or repeated items")
     return found
 
 
@@ -230,7 +230,7 @@ def _check_list(names: list[str], log: Impressions, n_queries: int) -> None:
     known = {str(name) for name in log.items.tolist()}
     strange = next((name for name in names if name not in known), None)
     if strange is not None and n_queries > 1:
-        rule = f"--ranking must name items that each of the {n_queries} queries has shown"
+        rule = f"--ranking must name items that were shown for each of the {n_queries} queries"
         raise invalid("evaluate", rule, strange, "Or choose a query with --query.")
 
 

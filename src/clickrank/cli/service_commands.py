@@ -168,7 +168,7 @@ def revoke_key(
         with database.writing() as connection:
             found = revoke(connection, key)
     if found is None:
-        raise invalid("keys", "the number must be that of a key in the store", key)
+        raise invalid("keys", "there must be a key with this number in the store", key)
     typer.echo(f"Key {found.id} ({found.name}, {found.role}) is revoked.")
 
 
@@ -229,7 +229,7 @@ def export(
         with database.reading() as connection:
             row = find_ranker(connection, name)
         if row is None:
-            raise invalid("export", "name must be that of a ranker in the store", name)
+            raise invalid("export", "name must be the name of a ranker in the store", name)
         part = out.with_name(
             out.name + ".part"
         )  # an incomplete file must not look like a complete one
@@ -270,7 +270,7 @@ def loadtest(
             help="Measure a service with this many rankers of 1,000 items instead.", max=100_000
         ),
     ] = 0,
-    out: Annotated[Path | None, typer.Option(help="JSON file for the numbers.")] = None,
+    out: Annotated[Path | None, typer.Option(help="JSON file to write the numbers to.")] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Also fail if a target for speed or memory is missed.")
     ] = False,

@@ -1,4 +1,4 @@
-"""The direct method: the value of a target by a click model.
+"""The direct method: the value of a target according to a click model.
 
 V̂ = Σ_A π(A) v̂(A)  (dudik2011)
 """
@@ -83,7 +83,7 @@ class DirectMethod(Estimator):
         log: Impressions | Sequence[Impressions],
         target: RankingDistribution | Sequence[RankingDistribution],
     ) -> Estimate:
-        """Return the value of a target by the click model."""
+        """Return the value of a target according to the click model."""
         notes: list[str] = []
         pairs = []
         for whole_log, wanted in pairs_of(log, target):

@@ -116,7 +116,7 @@ class Evaluation:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class EvaluationSettings:
-    """EvaluationSettings of `evaluate`.
+    """Settings of `evaluate`.
 
     Parameters
     ----------

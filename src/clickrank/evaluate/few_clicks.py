@@ -38,5 +38,5 @@ def few_clicks_notes(with_clicks: int) -> list[str]:
         return []
     return [
         f"Only {with_clicks} impressions have a click that counts: the interval is widened "
-        "accordingly, and it decides nothing."
+        "accordingly, and is too uncertain for a verdict."
     ]

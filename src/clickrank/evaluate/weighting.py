@@ -179,7 +179,7 @@ class WeightingEstimator(Estimator):
         if self.propensities != "logged" and not terms.drawn:
             return []
         return [
-            f"The empirical Bernstein interval takes the largest weight {where} for the bound of "
+            f"The empirical Bernstein interval uses the largest weight {where} as the bound of "
             "all weights. It is too short if a larger weight was possible."
         ]
 

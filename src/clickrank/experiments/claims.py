@@ -71,7 +71,6 @@ from clickrank.experiments.verdicts import (
     interval_text,
     mean_text,
     ratio_text,
-    still_open,
     worst_of,
 )
 from clickrank.simulation.comparison import regret_text
@@ -251,7 +250,7 @@ def catch_up(claim: CatchUp, evidence: Evidence) -> ClaimVerdict:
     caught_up = "holds" if after.decision == "holds" else "undecided"
     outcome = worst_of([before.decision, caught_up])
     text = f"{text}; at round {end:,} {ended}"
-    return ClaimVerdict(outcome, text, open_comparisons=still_open(outcome, [before, after]))
+    return ClaimVerdict(outcome, text, comparisons=(before, after))
 
 
 @_judge.register

@@ -1,4 +1,4 @@
-"""CostEstimate of the running time of experiments, measured on a sample of their models."""
+"""Cost estimate: the running time of experiments, measured on a sample of their models."""
 
 from __future__ import annotations
 

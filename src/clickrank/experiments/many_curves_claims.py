@@ -8,6 +8,7 @@ from clickrank.experiments.verdicts import (
     ABOVE_ZERO,
     ClaimVerdict,
     Comparison,
+    Decision,
     all_decided,
     allowed_text,
     any_of,
@@ -17,7 +18,6 @@ from clickrank.experiments.verdicts import (
     interval_text,
     mean_text,
     ratio_text,
-    still_open,
     worst_of,
 )
 
@@ -62,11 +62,12 @@ def rank(claim: Rank, evidence: Evidence) -> ClaimVerdict:
         f"{claim.policy} {mean_text(evidence.final(claim.policy))}: {'; '.join(texts)}; "
         f"{places} of {len(others) + 1}, required: {claim.first} to {claim.last}"
     )
+    outcome: Decision = "undecided"
     if claim.first <= first and last <= claim.last:
-        return ClaimVerdict("holds", text)
-    if first > claim.last or last < claim.first:
-        return ClaimVerdict("fails", text)
-    return ClaimVerdict("undecided", text, open_comparisons=still_open("undecided", found))
+        outcome = "holds"
+    elif first > claim.last or last < claim.first:
+        outcome = "fails"
+    return ClaimVerdict(outcome, text, comparisons=tuple(found))
 
 
 def any_ratio(claim: AnyRatio, evidence: Evidence) -> ClaimVerdict:
@@ -75,11 +76,7 @@ def any_ratio(claim: AnyRatio, evidence: Evidence) -> ClaimVerdict:
     found = [compare_curves(evidence, (p, claim.than), claim.limits, count) for p in claim.policies]
     text = "; ".join(ratio_text(evidence, comparison) for comparison in found)
     outcome = any_of([comparison.decision for comparison in found])
-    return ClaimVerdict(
-        outcome,
-        f"{text}; {allowed_text(claim)}",
-        open_comparisons=still_open(outcome, found),
-    )
+    return ClaimVerdict(outcome, f"{text}; {allowed_text(claim)}", comparisons=tuple(found))
 
 
 def panel_ratio(claim: PanelRatio, evidence: Evidence) -> ClaimVerdict:
@@ -121,10 +118,7 @@ def spread(claim: Spread, evidence: Evidence) -> ClaimVerdict:
         outcomes.append(any_of([comparison.decision for comparison in found]))
         worst = max(range(len(line)), key=lambda i: float(evidence.final(line[i]).mean()))
         texts.append(ratio_text(evidence, found[worst]))
-        waiting += still_open(outcomes[-1], found)
-    outcome = worst_of(outcomes)
-    return ClaimVerdict(
-        outcome,
-        f"{'; '.join(texts)}; {allowed_text(claim)}",
-        open_comparisons=still_open(outcome, waiting),
-    )
+        if outcomes[-1] == "undecided":
+            waiting += found
+    text = f"{'; '.join(texts)}; {allowed_text(claim)}"
+    return ClaimVerdict(worst_of(outcomes), text, comparisons=tuple(waiting))

@@ -116,7 +116,7 @@ class Linear(Spec, frozen=True, kw_only=True):
         if self.items < 1 or self.draws < 1 or self.features < 2:
             raise ValueError("items and draws must be at least 1, features at least 2")
         if self.orthogonal and self.features != self.items:
-            raise ValueError("orthogonal features must be as many as items")
+            raise ValueError("orthogonal features need as many features as items")
 
 
 class MovieLens(Spec, frozen=True, kw_only=True):

@@ -70,7 +70,10 @@ def most_rated(path: Path, source: MovieLens) -> Floats:
     selected = np.isin(table[:, 1], movies)
     users = _most_frequent(table[selected, 0], source.describing + source.rating)
     if movies.size < source.movies or users.size <= source.describing:
-        rule = f"{path} must rate {source.movies} movies by more than {source.describing} users"
+        rule = (
+            f"{path} must have ratings of {source.movies} movies by more than "
+            f"{source.describing} users"
+        )
         raise invalid("movielens", rule, (movies.size, users.size))
     table = table[selected & np.isin(table[:, 0], users)]
     matrix = np.zeros((users.size, movies.size))

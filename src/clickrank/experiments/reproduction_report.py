@@ -108,7 +108,7 @@ def count_verdicts(verdicts: Iterable[ClaimVerdict]) -> list[tuple[ClaimVerdict,
     ... )
     [(ClaimVerdict(outcome='holds', ...), 1), (ClaimVerdict(outcome='fails', ...), 2)]
     """
-    counts = Counter(verdict._replace(measured="") for verdict in verdicts)
+    counts = Counter(verdict._replace(measured="", comparisons=()) for verdict in verdicts)
     return sorted(counts.items(), key=lambda it: (it[0].so_far, _OUTCOMES.index(it[0].outcome)))
 
 

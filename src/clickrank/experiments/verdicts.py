@@ -51,16 +51,26 @@ class Comparison(NamedTuple):
         return inside(self.found, *self.limits)
 
     @property
+    def distance(self) -> float:
+        """The distance of the number from the nearest limit."""
+        finite = [abs(self.found.mean - x) for x in self.limits if math.isfinite(x)]
+        return min(finite, default=math.inf)
+
+    @property
+    def margin(self) -> float:
+        """The distance from the nearest limit, as a multiple of the width of the interval."""
+        width = self.found.high - self.found.low
+        return self.distance / width if width else math.inf
+
+    @property
     def needed_passes(self) -> int:
         """The number of passes that would decide, if mean and spread stayed as they are.
 
         It is `MOST_PASSES` if the mean lies on a limit.
         """
-        mean = self.found.mean
-        distance = min((abs(mean - x) for x in self.limits if math.isfinite(x)), default=math.inf)
         n = max(self.passes + 1, 4)
         while n < MOST_PASSES:
-            if standard_errors(n, self.level) * self.spread / math.sqrt(n) < distance:
+            if standard_errors(n, self.level) * self.spread / math.sqrt(n) < self.distance:
                 return n
             n = math.ceil(1.1 * n)
         return MOST_PASSES
@@ -69,19 +79,31 @@ class Comparison(NamedTuple):
 class ClaimVerdict(NamedTuple):
     """The outcome of a claim, the measured numbers, and whether fewer rounds were simulated.
 
-    ``open_comparisons`` are those that would have to be decided for a verdict. Claims with the
-    outcome "history" are shown but not judged.
+    Claims with the outcome "history" are shown but not judged.
     """
 
     outcome: Literal["holds", "fails", "undecided", "history"]
     measured: str
     so_far: bool = False
-    open_comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
 
     @property
     def words(self) -> str:
         """The outcome in words, as in "holds so far"."""
         return f"{self.outcome} so far" if self.so_far else self.outcome
+
+    @property
+    def open_comparisons(self) -> list[Comparison]:
+        """The comparisons that would have to be decided for a verdict."""
+        if self.outcome != "undecided":
+            return []
+        return [found for found in self.comparisons if found.decision == "undecided"]
+
+    @property
+    def closest(self) -> Comparison | None:
+        """The comparison that has come closest to another verdict, measured by its interval."""
+        agreeing = [found for found in self.comparisons if found.decision == self.outcome]
+        return min(agreeing, key=lambda found: found.margin, default=None)
 
     @property
     def needed_passes(self) -> int:
@@ -151,14 +173,7 @@ def shared_level(evidence: Evidence, comparisons: int) -> float:
 def all_decided(comparisons: Sequence[Comparison], text: str) -> ClaimVerdict:
     """Return the verdict on a claim that requires every comparison to hold."""
     outcome = worst_of([comparison.decision for comparison in comparisons])
-    return ClaimVerdict(outcome, text, open_comparisons=still_open(outcome, comparisons))
-
-
-def still_open(outcome: str, comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Return the comparisons that an undecided verdict waits for."""
-    if outcome != "undecided":
-        return ()
-    return tuple(c for c in comparisons if c.decision == "undecided")
+    return ClaimVerdict(outcome, text, comparisons=tuple(comparisons))
 
 
 def inside(x: MeanInterval[float], low: float, high: float) -> Decision:

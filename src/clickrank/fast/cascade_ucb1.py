@@ -23,7 +23,7 @@ class Cache(NamedTuple):
 
     mean: Floats  # (n_items,), ŵ(e); infinite before the first view
     width: Floats  # (n_items,), 1/√T(e); 0 before the first view
-    bound: Floats  # (n_items,), U_t(e)
+    bound_buffer: Floats  # (n_items,), U_t(e)
     best: Ints  # (n_positions,), items by decreasing bound, ties by number
     items_buffer: Ints  # (2, n_items); this and the next: see `contenders`
     ceilings_buffer: Floats  # (n_positions,)
@@ -38,7 +38,7 @@ def build(params: Params, state: State) -> Cache:
     return Cache(
         mean=mean,
         width=width,
-        bound=np.zeros(n_items),
+        bound_buffer=np.zeros(n_items),
         best=np.arange(params.n_positions),
         items_buffer=np.zeros((2, n_items), dtype=np.int64),
         ceilings_buffer=np.zeros(params.n_positions),
@@ -56,12 +56,14 @@ def rank(
 ) -> None:
     """Sort by the bound, starting from the last list."""
     scale = math.sqrt(params.exploration * math.log(max(1, state.rounds[0])))
-    for item in range(cache.bound.shape[0]):
-        cache.bound[item] = cache.mean[item] + scale * cache.width[item]
+    for item in range(cache.bound_buffer.shape[0]):
+        cache.bound_buffer[item] = cache.mean[item] + scale * cache.width[item]
     buffer = cache.items_buffer
-    found = contenders(cache.bound, cache.bound, cache.best, buffer, cache.ceilings_buffer)
-    enter(cache.bound, cache.best, buffer, found)
-    draw_entered(cache.bound, rng, cache.best, buffer, found, ranking)
+    found = contenders(
+        cache.bound_buffer, cache.bound_buffer, cache.best, buffer, cache.ceilings_buffer
+    )
+    enter(cache.bound_buffer, cache.best, buffer, found)
+    draw_entered(cache.bound_buffer, rng, cache.best, buffer, found, ranking)
 
 
 def update(

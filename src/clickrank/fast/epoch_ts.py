@@ -20,7 +20,7 @@ class Cache(NamedTuple):
 
     wins: Floats  # (n_items, 2), constants of a Gamma draw of shape 1 + N_j
     losses: Floats  # (n_items, 2), constants of a Gamma draw of shape Λ_j²/Σ λ²
-    draws: Floats  # (n_items,), one draw from each posterior
+    draws_buffer: Floats  # (n_items,), one draw from each posterior
     best: Ints  # (n_positions,), items by decreasing draw
 
 
@@ -45,11 +45,11 @@ def rank(
     """Show the epoch's list, or begin an epoch with the items that have the largest draws."""
     if goes_on(state.epoch, state.begun, state.current, ranking, memo):
         return
-    for item in range(cache.draws.shape[0]):
+    for item in range(cache.draws_buffer.shape[0]):
         win = sample_gamma(cache.wins[item, 0], cache.wins[item, 1], rng)
         loss = sample_gamma(cache.losses[item, 0], cache.losses[item, 1], rng)
-        cache.draws[item] = win / loss * (state.exposure[item] / state.squares[item])
-    renew_top_k(cache.draws, rng, cache.best)
+        cache.draws_buffer[item] = win / loss * (state.exposure[item] / state.squares[item])
+    renew_top_k(cache.draws_buffer, rng, cache.best)
     place(cache.best, params.prominence, ranking)
 
 

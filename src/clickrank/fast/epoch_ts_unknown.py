@@ -28,8 +28,8 @@ class Cache(NamedTuple):
     stale: Ints  # (1,), 1 if the mode does not match the counts
     log_attraction: Floats  # (n_items,), log α at the mode, where the next search starts
     log_bias: Floats  # (n_positions,), log λ at the mode, where the next search starts
-    drawn_log_bias: Floats  # (n_positions,), one draw of log λ
-    draws: Floats  # (n_items,), one draw of each attraction given the biases
+    drawn_log_bias_buffer: Floats  # (n_positions,), one draw of log λ
+    draws_buffer: Floats  # (n_items,), one draw of each attraction given the biases
     best: Ints  # (n_positions,), items by decreasing draw
     order: Ints  # (n_positions,), positions by decreasing drawn bias
     tables: Tables  # the counts as floats, and buffers
@@ -42,8 +42,8 @@ def build(params: Params, state: State) -> Cache:
         stale=np.ones(1, dtype=np.int64),
         log_attraction=np.zeros(n_items),
         log_bias=np.zeros(n_positions),
-        drawn_log_bias=np.zeros(n_positions),
-        draws=np.zeros(n_items),
+        drawn_log_bias_buffer=np.zeros(n_positions),
+        draws_buffer=np.zeros(n_items),
         best=np.arange(n_positions),
         order=np.arange(n_positions),
         tables=no_tables(n_items, n_positions),
@@ -66,19 +66,21 @@ def rank(
         _find_mode(params, state, cache)
         cache.stale[0] = 0
     mode = cache.log_attraction, cache.log_bias
-    draw_log_biases(cache.tables, params.objective, mode[0], mode[1], rng, cache.drawn_log_bias)
+    draw_log_biases(
+        cache.tables, params.objective, mode[0], mode[1], rng, cache.drawn_log_bias_buffer
+    )
     for item in range(state.clicks.shape[0]):
         clicks = exposure = squares = 1.0
         for position in range(ranking.shape[0]):
             clicks += state.clicks[item, position]
             if state.epochs[item, position] > 0:
-                bias = math.exp(cache.drawn_log_bias[position])
+                bias = math.exp(cache.drawn_log_bias_buffer[position])
                 exposure += state.epochs[item, position] * bias
                 squares += state.epochs[item, position] * bias * bias
         ratio = draw_beta_prime(clicks, exposure * exposure / squares, rng)
-        cache.draws[item] = ratio * (exposure / squares)
-    renew_top_k(cache.draws, rng, cache.best)
-    renew_top_k(cache.drawn_log_bias, rng, cache.order)
+        cache.draws_buffer[item] = ratio * (exposure / squares)
+    renew_top_k(cache.draws_buffer, rng, cache.best)
+    renew_top_k(cache.drawn_log_bias_buffer, rng, cache.order)
     place(cache.best, cache.order, ranking)
 
 

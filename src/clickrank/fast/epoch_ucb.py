@@ -26,7 +26,7 @@ class Cache(NamedTuple):
     mean: Floats  # (n_items,), ᾱ_j; infinite before the first complete epoch
     share: Floats  # (n_items,), 1/Λ_j; 0 before it
     width: Floats  # (n_items,), √(min(1, 2ᾱ_j)/Λ_j); 0 before it
-    bound: Floats  # (n_items,), the index
+    bound_buffer: Floats  # (n_items,), the index
     best: Ints  # (n_positions,), items by decreasing index, ties by number
     item_buffer: Ints  # (2, n_items); this and the next: see `contenders`
     position_buffer: Floats  # (n_positions,)
@@ -44,7 +44,7 @@ def build(params: Params, state: State) -> Cache:
         mean,
         share,
         width,
-        bound=np.zeros(n_items),
+        bound_buffer=np.zeros(n_items),
         best=np.arange(n_positions),
         item_buffer=np.zeros((2, n_items), dtype=np.int64),
         position_buffer=np.zeros(n_positions),
@@ -69,12 +69,16 @@ def rank(
         inside *= number
     level = params.exploration * max(0.0, math.log(inside))
     root = math.sqrt(level)
-    for item in range(cache.bound.shape[0]):
-        cache.bound[item] = cache.mean[item] + root * cache.width[item] + level * cache.share[item]
+    for item in range(cache.bound_buffer.shape[0]):
+        cache.bound_buffer[item] = (
+            cache.mean[item] + root * cache.width[item] + level * cache.share[item]
+        )
     buffer = cache.item_buffer
-    found = contenders(cache.bound, cache.bound, cache.best, buffer, cache.position_buffer)
-    enter(cache.bound, cache.best, buffer, found)
-    draw_entered(cache.bound, rng, cache.best, buffer, found, ranking)
+    found = contenders(
+        cache.bound_buffer, cache.bound_buffer, cache.best, buffer, cache.position_buffer
+    )
+    enter(cache.bound_buffer, cache.best, buffer, found)
+    draw_entered(cache.bound_buffer, rng, cache.best, buffer, found, ranking)
     for place in range(ranking.shape[0]):
         buffer[0, place] = ranking[place]
     for place in range(ranking.shape[0]):

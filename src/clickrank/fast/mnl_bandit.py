@@ -27,7 +27,7 @@ class Cache(NamedTuple):
     mean: Floats  # (n_items, n_positions), γ̄_jk; infinite before the first complete epoch
     share: Floats  # (n_items, n_positions), 1/Ñ_jk; 0 before it
     width: Floats  # (n_items, n_positions), √(min(1, 2γ̄_jk)/Ñ_jk); 0 before it
-    bound: Floats  # (n_items, n_positions), the index, scaled
+    bound_buffer: Floats  # (n_items, n_positions), the index, scaled
     best: Ints  # (n_positions,), the list
     float_buffer: Floats  # (5, n_items); this and the next two: see `assign`
     int_buffer: Ints  # (4, n_items)
@@ -68,21 +68,23 @@ def _begin_epoch(
     number = state.epoch[0] + 1.0
     level = params.exploration * max(0.0, math.log(params.half * number * number))
     root = math.sqrt(level)
-    n_items, n_positions = cache.bound.shape
+    n_items, n_positions = cache.bound_buffer.shape
     largest = 0.0
     for item in range(n_items):
         for position in range(n_positions):
             value = cache.mean[item, position] + root * cache.width[item, position]
             value += level * cache.share[item, position]
-            cache.bound[item, position] = value
+            cache.bound_buffer[item, position] = value
             if value < math.inf:
                 largest = max(largest, value)
     scale = 1.0 / (1.0 + n_positions * largest)
     for item in range(n_items):
         for position in range(n_positions):
-            cache.bound[item, position] = min(1.0, cache.bound[item, position] * scale)
+            cache.bound_buffer[item, position] = min(
+                1.0, cache.bound_buffer[item, position] * scale
+            )
     buffers = cache.float_buffer, cache.int_buffer, cache.graph_buffer
-    assign(cache.bound, rng, cache.best, buffers[0], buffers[1], buffers[2])
+    assign(cache.bound_buffer, rng, cache.best, buffers[0], buffers[1], buffers[2])
     copy(cache.best, ranking)
 
 

@@ -27,7 +27,7 @@ class Cache(NamedTuple):
 
     stale: Ints  # (n_items,), 1 where the hat does not match the counts
     hats: Floats  # (n_items, HAT_SIZE), see numerics.posterior_draws
-    draws: Floats  # (n_items,), one draw from each posterior
+    draws_buffer: Floats  # (n_items,), one draw from each posterior
     best: Ints  # (n_positions,), items by decreasing draw
     order: Ints  # (n_positions,), positions by decreasing examination
 
@@ -39,7 +39,7 @@ def build(params: Params, state: State) -> Cache:
     return Cache(
         stale=np.ones(n_items, dtype=np.int64),
         hats=np.zeros((n_items, HAT_SIZE)),
-        draws=np.zeros(n_items),
+        draws_buffer=np.zeros(n_items),
         best=np.zeros_like(order),
         order=order,
     )
@@ -56,7 +56,7 @@ def rank(
 ) -> None:
     """Draw from each posterior, and sort by the draws."""
     examination = params.examination
-    for item in range(cache.draws.shape[0]):
+    for item in range(cache.draws_buffer.shape[0]):
         clicks = state.clicks[item]
         misses = state.misses[item]
         hat = cache.hats[item]
@@ -64,8 +64,8 @@ def rank(
             estimate = clicks / state.seen[item] if clicks > 0 else 0.0
             build_hat(clicks, misses, examination, estimate, hat)
             cache.stale[item] = 0
-        cache.draws[item] = sample_posterior(clicks, misses, examination, hat, rng)
-    renew_top_k(cache.draws, rng, cache.best)
+        cache.draws_buffer[item] = sample_posterior(clicks, misses, examination, hat, rng)
+    renew_top_k(cache.draws_buffer, rng, cache.best)
     place(cache.best, cache.order, ranking)
 
 

@@ -23,7 +23,7 @@ class Cache(NamedTuple):
 
     mean: Floats  # (n_items,), S_k / Ñ_k; infinite before the first view
     width: Floats  # (n_items,), sqrt(N_k / 2) / Ñ_k
-    bound: Floats  # (n_items,), U_k
+    bound_buffer: Floats  # (n_items,), U_k
     best: Ints  # (n_positions,), items by decreasing index
     order: Ints  # (n_positions,), positions by decreasing examination
 
@@ -49,9 +49,9 @@ def rank(
 ) -> None:
     """Sort by the index: one logarithm and one root for all items together."""
     bonus = math.sqrt(params.exploration * math.log(state.rounds[0] + 1.0))
-    for item in range(cache.bound.shape[0]):
-        cache.bound[item] = cache.mean[item] + cache.width[item] * bonus
-    renew_top_k(cache.bound, rng, cache.best)
+    for item in range(cache.bound_buffer.shape[0]):
+        cache.bound_buffer[item] = cache.mean[item] + cache.width[item] * bonus
+    renew_top_k(cache.bound_buffer, rng, cache.best)
     place(cache.best, cache.order, ranking)
 
 

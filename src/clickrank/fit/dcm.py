@@ -77,7 +77,7 @@ class DCMFit(Fit):
 def fit_dcm(
     counts: Counts, *, shrinkage: float = 0.0, tolerance: float = 1e-9, steps: int = 200
 ) -> DCMFit:
-    """Estimate attractions and satisfaction by the maximum of the likelihood.
+    """Estimate attractions and satisfaction by maximum likelihood.
 
     Down to the last click every position was looked at, and no click but the last satisfied. After
     a last click at l, people left satisfied or looked on without being attracted, with probability

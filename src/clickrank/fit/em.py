@@ -45,7 +45,7 @@ def maximise(
     tolerance
         Largest change of a parameter in the last step.
     steps
-        The most steps of EM.
+        Maximum number of steps of EM.
     """
     p0 = start
     p1, value = step(p0)

@@ -85,7 +85,7 @@ def fit_mnl(
     tolerance: float = 1e-6,
     steps: int = 2_000,
 ) -> MNLFit:
-    """Estimate attractions and position bias by the maximum of the likelihood.
+    """Estimate attractions and position bias by maximum likelihood.
 
     A list is a choice between its items, of weights α_i λ_k, and none, of weight 1: with D = 1 + Σ
     α λ over the list, the log-likelihood is Σ log(α λ) over clicks − Σ log D over lists. With D'

@@ -72,7 +72,7 @@ def fit_pbm(
     tolerance: float = 1e-9,
     steps: int = 10_000,
 ) -> PBMFit:
-    """Estimate attractions and examination: the maximum of the likelihood of the observed cells.
+    """Estimate attractions and examination by maximum likelihood, from the observed cells.
 
     Σ S_ik log θ_i κ_k + F_ik log(1 − θ_i κ_k) over pairs i and positions k that were shown
     together, S clicks and F misses, with 0 ≤ θ ≤ 1 and 0 ≤ κ ≤ 1. A cell that was never shown does

@@ -68,7 +68,7 @@ class PBMPageFit:
 
 
 def fit_pbm_page(views: ArrayLike, clicks: ArrayLike) -> PBMPageFit:
-    """Estimate attraction and examination: the maximum of the shrunk likelihood of the counts.
+    """Estimate attraction and examination by the maximum of the shrunk likelihood of the counts.
 
     Σ_ik S_ik log θ_i κ_k + F_ik log(1 - θ_i κ_k), with κ = 1 at the first position, S clicks and F
     misses. The following counts are added, so that a unique and finite maximum exists for all

@@ -112,7 +112,7 @@ def fit_ubm(
     tolerance: float = 1e-9,
     steps: int = 10_000,
 ) -> UBMFit:
-    """Estimate attractions and examination: the maximum of the likelihood.
+    """Estimate attractions and examination by maximum likelihood.
 
     Σ S_ikj log α_i γ_kj + F_ikj log(1 − α_i γ_kj) over pairs i, positions k and last clicks j above
     (or none) that were seen together, S clicks and F misses, with α ≤ 1 and γ ≤ 1. Clicks determine
@@ -123,7 +123,7 @@ def fit_ubm(
 
     **Differences**: 1. Newton's method on γ, with the α eliminated, reaches the limit in about 10
     steps; ``solver="em"`` takes steps of expectation maximisation. 2. The γ that is set to 1 is not
-    the largest, as in `fit_pbm`: of that many, the largest is one of the least certain.
+    the largest, unlike in `fit_pbm`: of many γ, the largest is one of the least certain.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Catalogue: the items of a ranker by the caller's ids, which are retired, and their propensities.
+"""Catalogue: the caller's ids of a ranker's items, which of them are retired, and propensities.
 
 The library's `Ranker` and the service use the same checks of items and candidates.
 """
@@ -139,7 +139,7 @@ class ItemPropensities:
         return self._found.of(self._catalogue.numbers_of(items))
 
     def of_shown(self, items: Sequence[Item]) -> tuple[Floats, Floats]:
-        """Return `of` for the list that was then shown, for a log: no probability is 0."""
+        """Return what `of` returns, for the log of a list that was shown: no probability is 0."""
         return self._found.of_shown(self._catalogue.numbers_of(items))
 
 
@@ -194,7 +194,7 @@ def new_item_settings(policy: Policy, count: int, new: list[int], given: dict[st
             continue
         rows = Features(value).values if name == "features" else np.asarray(value)
         if rows.shape[:1] != (count,):
-            raise invalid("Ranker", f"{name} must be of {count} items", rows.shape)
+            raise invalid("Ranker", f"{name} must have one entry per item ({count})", rows.shape)
         found = rows[new] if new else None
     return found
 

@@ -80,7 +80,7 @@ class ContextState:
         self.active[list(self.retired)] = False
         self._active = np.flatnonzero(self.active)
         if self._active.size < self.n_positions:
-            rule = f"at least n_positions ({self.n_positions}) items must not be retired"
+            rule = f"at least n_positions ({self.n_positions}) items must remain active"
             raise invalid(self._owner, rule, self._active.size)
         items = np.arange(self.n_items)
         if not takes_candidates(policy):
@@ -322,7 +322,7 @@ class ContextState:
         """Return the state after items were added, retired or brought back.
 
         ``policy`` is the policy for all ``n_items``. None means that the log must be folded again:
-        the policy cannot add items to its statistics, or more than its items has changed.
+        the policy cannot add items to its statistics, or not only the items have changed.
         """
         other = ContextState(policy, n_items, self.n_positions, retired)
         if n_items < self.n_items:

@@ -99,7 +99,7 @@ class Propensities:
         return np.where(possible, single, 0.0), np.where(begins, prefix, 0.0)
 
     def of_shown(self, ranking: ArrayLike) -> tuple[Floats, Floats]:
-        """Return `of` for the list that was then shown, for a log: no probability is 0.
+        """Return what `of` returns, for the log of a list that was shown: no probability is 0.
 
         A list that was shown is itself a draw from the distribution. If the distribution is known
         from n draws, of which k agree, the shown list is counted as one more: (k + 1) / (n + 1). If

@@ -103,7 +103,7 @@ class Ranker:
         """Start without statistics, or from the prior in the settings."""
         if isinstance(policy, Policy):
             if settings:
-                rule = "settings must be left out with a policy that has its own"
+                rule = "settings must be left out, because the policy already has its own"
                 raise invalid("Ranker", rule, sorted(settings))
         else:
             policy = make_policy(policy, **settings)
@@ -203,7 +203,7 @@ class Ranker:
             return ItemPropensities(found, self._catalogue)
 
     def update(self, shown_id: str, clicked: Iterable[Item] = ()) -> None:
-        """Give all clicks on a list. On an error, nothing changes.
+        """Report all clicks on a list. On an error, nothing changes.
 
         Several clicks on an item count as one. The ranker learns from them immediately if the
         feedback on all earlier lists of the context has come.
@@ -357,7 +357,7 @@ class Ranker:
         salt, _, digits = shown_id.partition("-") if isinstance(shown_id, str) else ("", "", "")
         number = int(digits) if digits.isascii() and digits.isdigit() else 0
         if salt != self._salt or digits != str(number) or number not in self._pending:
-            rule = "id must be that of a list that waits for feedback"
+            rule = "id must be the id of a list that waits for feedback"
             hint = "The list was never shown, already updated, or dropped."
             raise invalid("Ranker", rule, shown_id, hint)
         return number, self._pending[number]

@@ -88,7 +88,7 @@ class SubsetLearner:
         return Propensities(lists, self.n_items, self.learner.n_positions, items)
 
     def update_many(self, rankings: Ints, memos: Ints, clicks: Ints) -> None:
-        """Learn from rankings, one per row; those with items of others are left out."""
+        """Learn from rankings, one per row; those with other items are left out."""
         if self.has_all_items:
             self.learner.update_many(rankings, memos, clicks)
             return

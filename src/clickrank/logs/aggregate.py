@@ -132,7 +132,7 @@ def _sessions(
             tick(size)
     width = max(int((some != NOTHING).any(axis=0).sum()) for some in items)
     if width == 0:
-        rule = "the log must have a list without gaps and repetitions"
+        rule = "the log must have a list without gaps or repeated items"
         raise NothingLeft("log", rule, 0, report.problems)
     return Sessions(
         np.concatenate([some[:, :width] for some in items]),

@@ -26,7 +26,8 @@ KINDS = {
     "id": "the list, query or item has no id: skipped",
     "position": f"the position is before the first or after {LARGEST_POSITION} (kdd-2012: 3)"
     ": skipped",
-    "depth": "the position is below the end of the page, or the page has more than 3: skipped",
+    "depth": "the position is below the end of the page, or the page has more than 3 positions"
+    ": skipped",
     "click": "the number of clicks is negative: skipped",
     "shown": "the number of displays is below 1: skipped",
     "several clicks": "an item of a list was clicked more than once: counted as one click",

@@ -156,7 +156,7 @@ class OSUB(Policy, HasMemo, ItemsComeAndGo, KnowsItems, ReadsEarlierStates):
         return {"lists_since_feedback" if k == "ahead" else k: v for k, v in arrays.items()}
 
     def why_not(self, model: KnownModel) -> str | None:
-        """Return why not, if the page has several positions, or its items are not unimodal."""
+        """Return why the policy's assumptions do not hold for a click model; None if they do."""
         reason = super().why_not(model)
         attraction = getattr(model, "attraction", None)
         if reason is not None or attraction is None:

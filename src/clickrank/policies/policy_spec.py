@@ -1,6 +1,6 @@
 """Base class of policies: `Policy` has the hyper-parameters, `Assumes` the assumptions.
 
-The kernels are in `clickrank.policies.contract`; further abilities that a policy may have are in
+The kernels are in `clickrank.policies.contract`; optional abilities of policies are in
 `clickrank.policies.capabilities`.
 """
 

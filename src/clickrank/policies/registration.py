@@ -124,5 +124,5 @@ def _check_cache(state: type, cache: type | None) -> None:
     same = sorted({*statistic_fields(state)} & {*particle_fields(cache)})
     if same:
         raise invalid(
-            state.__qualname__, "fields of a particle must not be called like statistics", same
+            state.__qualname__, "fields of a particle must not have the names of statistics", same
         )

@@ -124,7 +124,7 @@ class TopRank(Policy, TopRankItems):
             object.__setattr__(self, "horizon", check_int("TopRank", "horizon", self.horizon, 1))
         if self.failure is not None:
             if self.doubling:
-                rule = "failure must be left open with doubling, which sets it"
+                rule = "failure must be left out with doubling, which sets it"
                 raise invalid("TopRank", rule, self.failure)
             if check_float("TopRank", "failure", self.failure, 0.0, 1.0) == 0.0:
                 raise invalid("TopRank", "failure must be above 0", self.failure)

@@ -67,13 +67,13 @@ def from_history(clicks: Counts, views: Counts, largest_weight: float | None = N
     won, seen = _pooled(clicks, views)
     total = int(seen.sum())
     for rule, amount in (
-        ("views must have a view", total),
-        ("clicks must have a click", int(won.sum())),
-        ("there must be a view without a click", int((seen - won).sum())),
-        ("there must be an item viewed at least twice", int(seen.max(initial=0)) - 1),
+        ("there must be at least one view", total),
+        ("there must be at least one click", int(won.sum())),
+        ("there must be at least one view without a click", int((seen - won).sum())),
+        ("at least one item must have been viewed twice", int(seen.max(initial=0)) - 1),
     ):
         if amount <= 0:
-            raise invalid(_OWNER, f"{rule}, or nothing can be learned", f"{total} views")
+            raise invalid(_OWNER, f"{rule} to learn from", f"{total} views")
     most = min(float(total), LARGEST_WEIGHT)
     if largest_weight is not None:
         most = check_float(

@@ -39,7 +39,7 @@ _RULES = {
     letor_lines.TWO_QIDS: "a line must name only one query",
     letor_lines.INDEX: "a feature must be number:value, with a number of at least 1",
     letor_lines.ORDER: "feature numbers must increase along the line",
-    letor_lines.VALUE: "a feature's value must be a number that float32 holds, or NULL",
+    letor_lines.VALUE: "a feature's value must be a number within the range of float32, or NULL",
     letor_lines.WIDE: "feature numbers must be at most n_features ({width})",
 }
 
@@ -160,7 +160,9 @@ class _Reader:
             if block.grades.size:
                 yield block
         if self._rows == 0:
-            raise invalid(str(self.path), "the file must have a judged document", self._rows)
+            raise invalid(
+                str(self.path), "the file must have at least one judged document", self._rows
+            )
         if self._starts is not None and self._rows != self._starts[-1]:
             rule = f"the file must have as many documents as query_sizes say ({self._starts[-1]})"
             raise invalid(str(self.path), rule, self._rows)
@@ -300,5 +302,5 @@ def _sizes_of(given: PathLike | ArrayLike) -> Ints:
             if text:
                 sizes.append(int(text))
     if not sizes:
-        raise invalid(str(given), "the file must have the size of a query", 0)
+        raise invalid(str(given), "the file must have the size of at least one query", 0)
     return np.array(sizes)

@@ -132,7 +132,7 @@ class ManyResults(Mapping[Key, Result]):
 
     @property
     def missing(self) -> str:
-        """How many of the runs asked for are there, in words; empty if all are."""
+        """A sentence on how many of the requested runs are finished; empty if all are."""
         if not self.interrupted:
             return ""
         queries = len(self._keys)

@@ -51,7 +51,7 @@ class QueryFailed(ClickRankError, RuntimeError):
 
 
 class PartialResults(UserWarning):
-    """Some of the results that were asked for are missing."""
+    """Some of the requested results are missing."""
 
 
 def simulate_many(

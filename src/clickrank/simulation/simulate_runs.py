@@ -77,7 +77,7 @@ def simulate(
     delay
         Feedback on a round arrives this many rounds later, whether there was a click or not.
     batch
-        Feedback is handed over once in this many rounds, in the order of the rounds.
+        Feedback is handed over every ``batch`` rounds, in the order of the rounds.
     threads
         How many runs to play at once; by default one per core.
     progress
@@ -111,7 +111,7 @@ def simulate(
     if run_ids is not None:
         ids = [check_int("simulate", "run", run, 0) for run in run_ids]
         if len(set(ids)) < len(ids):
-            raise invalid("simulate", "run_ids must differ", ids)
+            raise invalid("simulate", "run_ids must be distinct", ids)
     job = Job.of(spec, model, plan)
     job.compile()
     with progress_bar(spec.name, plan.horizon * len(ids), progress) as tick:

@@ -41,7 +41,7 @@ class Result:
     seconds
         Time spent in the loop, summed over runs, without compilation.
     wanted
-        How many runs were asked for; more than `runs` if the simulation was interrupted.
+        How many runs were requested; more than `runs` if the simulation was interrupted.
     """
 
     policy: str

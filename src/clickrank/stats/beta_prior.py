@@ -69,7 +69,7 @@ class Beta:
 
     @property
     def n_items(self) -> int | None:
-        """Number of items; None if it holds for every item."""
+        """Number of items; None if the prior holds for every item."""
         return len(self.alpha) if isinstance(self.alpha, tuple) else None
 
     @property

@@ -43,12 +43,12 @@ def standard_error(values: Floats, axis: int = 0) -> Floats:
 
 
 def student_quantile(n: int, level: float) -> float:
-    """Return the standard errors on either side of an interval whose error comes from n values."""
+    """Return how many standard errors an interval reaches to either side, for n values."""
     return float(stdtrit(n - 1, 0.5 + level / 2))
 
 
 def normal_quantile(level: float, comparisons: int = 1) -> float:
-    """Return the standard errors on either side of an interval if the error is known.
+    """Return how many standard errors an interval reaches to either side, if these are known.
 
     With several ``comparisons``, all intervals hold together with probability ``level``
     (Bonferroni).

@@ -432,7 +432,9 @@ def test_the_engine_is_closed_at_the_end() -> None:
     assert served.engine.closed
 
 
-def test_a_database_that_is_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_that_is_late_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     from clickrank.service.runtime.refusals import Unavailable
 
     monkeypatch.setattr("clickrank.service.api.application.RETRY_SECONDS", 0.01)
@@ -445,11 +447,11 @@ def test_a_database_that_is_late_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
             raise Unavailable("The database is not there yet.")
         return FakeEngine()
 
-    monkeypatch.setattr("clickrank.service.api.application._log.warning", lambda *_: None)
     with Client(make_app(opened)) as client:
         while (answer := client.get("/v1/rankers/shop")).status_code != 200:
             problem(answer, 503, "unavailable")
     assert tries == 3
+    assert caplog.messages.count("Cannot start yet: The database is not there yet.") == 2
 
 
 def test_an_export_ends_when_nobody_listens(served: Served) -> None:

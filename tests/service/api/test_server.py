@@ -209,7 +209,7 @@ def test_keys(store: str) -> None:
     assert "shop\trank" in run("keys", "list", "--store", store)
     assert "revoked" in run("keys", "revoke", "1", "--store", store)
     assert "revoked" in run("keys", "list", "--store", store)
-    assert "that of a key" in run("keys", "revoke", "9", "--store", store, code=2)
+    assert "a key with this number" in run("keys", "revoke", "9", "--store", store, code=2)
     assert secret not in run("keys", "list", "--store", store)
 
 
@@ -231,7 +231,9 @@ def test_a_refusal_for_lack_of_a_key_creates_no_file(tmp_path: Path) -> None:
 
 def test_what_serve_refuses(store: str) -> None:
     assert "PostgreSQL" in run("serve", "--workers", "2", "--store", store, code=2)
-    assert "--store must be" in run("serve", "--store", "mysql://a/b", code=2)
+    assert "--store must name an SQLite file or a PostgreSQL database" in run(
+        "serve", "--store", "mysql://a/b", code=2
+    )
     assert "folder" in run("serve", "--store", "sqlite:////nowhere/at/all.db", code=2)
     run("keys", "add", "me", "--role", "admin", "--store", store)
     arguments = ["--port", "0", "--demo", "--require-keys", "--store", store]
@@ -291,7 +293,7 @@ def test_from_start_to_stop(store: str, tmp_path: Path) -> None:
     out = tmp_path / "log.parquet"
     assert "Wrote" in run("export", "shop", "--store", store, "--out", str(out))
     assert out.read_bytes().endswith(b"PAR1")
-    assert "must be that of a ranker" in run(
+    assert "must be the name of a ranker" in run(
         "export", "x", "--store", store, "--out", str(out), code=2
     )
     run("serve", "--store", store, "--workers", "2", code=2)

@@ -89,7 +89,7 @@ def test_fit_is_the_maximum_that_a_general_method_finds(seed: int) -> None:
     options: Any = {"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-9, "fatol": 1e-12}
     minimize: Any = optimize.minimize
     again: Any = None
-    for _ in range(2):  # a simplex that has shrunk starts anew
+    for _ in range(2):  # start again from a simplex that has shrunk
         again = minimize(
             lambda z: shrunk_loss(z, views, clicks),
             start,
@@ -135,8 +135,8 @@ def test_fit_recovers_the_model_that_clicks_come_from() -> None:
     ("lists", "theta", "coverage", "error"),
     [
         (2000, np.linspace(0.05, 0.6, 20), 0.947, 0.009),
-        (2000, np.linspace(0.01, 0.05, 20), 0.920, 0.018),  # 2 to 10 clicks an item
-        (100, np.linspace(0.05, 0.6, 20), 0.933, 0.014),  # 25 views an item
+        (2000, np.linspace(0.01, 0.05, 20), 0.920, 0.018),  # 2 to 10 clicks per item
+        (100, np.linspace(0.05, 0.6, 20), 0.933, 0.014),  # 25 views per item
         (500, np.linspace(0.7, 0.95, 20), 0.929, 0.012),
         (20_000, np.linspace(0.7, 0.95, 20), 0.954, 0.009),
     ],
@@ -158,7 +158,7 @@ def test_intervals_hold_the_truth(lists: int, theta: Floats, coverage: float, er
 
 def test_best_probabilities_are_calibrated() -> None:
     # Of the items given a probability of p, a share of p is in the best list of the truth, which
-    # is drawn anew each time. Items of one data set hang together (five are in): the bins hold
+    # is drawn again each time. Items of one data set are correlated (five are in): the bins hold
     # 100 items and more, the standard error is below 0.05, and 4 of them are allowed.
     rng = np.random.default_rng(5)
     given, truth = [], []
@@ -226,8 +226,8 @@ def test_showing_the_best_list_costs_nothing_more() -> None:
 
 
 def test_luck_does_not_make_the_best_list() -> None:
-    # A thousand items with a few views each beside ten that are known: the list of the highest
-    # click rates would be all luck, and claim 1.2 clicks more an impression than there are.
+    # A thousand items with a few views each, and ten that are known: the list of the highest
+    # click rates would be chance, and claim 1.2 clicks per impression more than there are.
     rng = np.random.default_rng(4)
     theta, kappa = rng.uniform(0.05, 0.6, 1000), np.arange(1.0, 11.0) ** -0.7
     views, clicks = counted(4, 20_000, theta, kappa, best=0.9)

@@ -1,4 +1,4 @@
-"""The service without HTTP: what callers are told, and what is learned from it."""
+"""The service without HTTP: its answers to callers, and what it learns from them."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_ranker_warns_of_the_default_for_dependent_clicks(url: str) -> None:
 
 
 async def folded(engine: Engine, settled: int, name: str = "shop", context: str = "") -> Any:
-    """Wait until so many impressions are folded; returns the report."""
+    """Wait until that many impressions are folded, and return the report."""
     deadline = time.monotonic() + 120.0
     report = await engine.report(name, context)
     while report.settled < settled and time.monotonic() < deadline:
@@ -305,7 +305,7 @@ def test_a_policy_that_must_be_refolded(url: str) -> None:
         await folded(engine, 6)
         with pytest.raises(InvalidValue, match="cannot choose from candidates; those that can"):
             await engine.rank("shop", RankRequest(candidates=ITEMS[:3]))
-        # Another policy learns from what is on record.
+        # Another policy learns from the log.
         changed = await engine.change("shop", RankerChange(policy="pb-mhb"))
         assert (changed.policy, changed.settings, changed.version) == ("pb-mhb", {}, 3)
         assert (await engine.report("shop", "")).clicks == 6
@@ -408,10 +408,10 @@ def test_start_from_a_ranking(url: str, policy: str) -> None:
         ({"policy": "pbm-ts"}, "examination must be given"),
         ({"policy": "pbm-ts", "settings": {"examination": {}}}, "examination"),
         ({"policy": "unirank", "items": [f"i{k}" for k in range(60_000)]}, "at most 268,435,456 b"),
-        ({"policy": "pmed", "items": [f"i{k}" for k in range(99)]}, "pmed is for at most"),
-        ({"prior": Prior([1.0], [1.0])}, "prior is for policies that take one"),
+        ({"policy": "pmed", "items": [f"i{k}" for k in range(99)]}, "pmed supports at most"),
+        ({"prior": Prior([1.0], [1.0])}, "prior must be left out, unless the policy is one of"),
         ({"policy": "pb-mhb", "prior": Prior([1.0], [1.0])}, "prior.alpha must have one number"),
-        ({"start": Start(["item-1"])}, "start is for policies that take one"),
+        ({"start": Start(["item-1"])}, "start must be left out, unless the policy is one of"),
         ({"policy": "pb-mhb", "start": Start(["item-9"])}, "start.ranking must be among"),
     ],
 )  # fmt: skip

@@ -30,7 +30,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def exported(engine: Engine) -> list[dict[str, Any]]:
-    """Return the log of the ranker, a row each position."""
+    """Return the log of the ranker, one row per position."""
     import pyarrow.parquet
 
     content = b"".join([chunk async for chunk in engine.export("shop")])

@@ -34,9 +34,17 @@ def test_migrations_make_the_tables(database: Database) -> None:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
 
 
-@pytest.mark.parametrize("url", ["nonsense", "mysql://x/y", "sqlite://", "sqlite:///:memory:"])
-def test_other_databases_are_refused(url: str) -> None:
-    with pytest.raises(InvalidValue, match="Database: url must be"):
+@pytest.mark.parametrize(
+    ("url", "rule"),
+    [
+        ("nonsense", "url must look like sqlite:///clickrank.db or postgresql://"),
+        ("mysql://x/y", "url must name an SQLite file or a PostgreSQL database"),
+        ("sqlite://", "url must name an SQLite file or a PostgreSQL database"),
+        ("sqlite:///:memory:", "url must name an SQLite file or a PostgreSQL database"),
+    ],
+)
+def test_other_databases_are_refused(url: str, rule: str) -> None:
+    with pytest.raises(InvalidValue, match=f"Database: {rule}"):
         Database(url)
 
 
@@ -96,7 +104,7 @@ def test_clicks_that_are_refused(database: Database) -> None:
     for wrong in ("c", "nothing"):
         answer = log.click("first-1", ["a", wrong])
         assert (answer.refused, answer.wrong) == ("impossible", wrong)
-    # Final: what is on record may come again, nothing else.
+    # Final: clicks that are stored may be sent again, but no others.
     assert log.click("first-1", ["a"], final=True).settled
     assert log.click("first-1", ["a"], final=True) == log.click("first-1", [])
     assert log.click("first-1", ["b"]).refused == "late"

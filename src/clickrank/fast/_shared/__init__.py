@@ -1,1 +1,1 @@
-"""Parts that several fast kernels share, and parts of one that would crowd its file."""
+"""Parts that several fast files share, and parts that would make one of them too long."""

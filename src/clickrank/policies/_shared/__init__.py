@@ -1,1 +1,1 @@
-"""Parts that several policies share, and parts of one policy that would crowd its file."""
+"""Parts that several policies share, and parts that would make the file of one too long."""

@@ -1,4 +1,4 @@
-"""BatchRank's further abilities: retired items, the distribution of lists, and older files."""
+"""Optional abilities of BatchRank: retired items, the distribution of lists, and older files."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class BayesianPolicy(Policy, ItemsComeAndGo, HasCautions, HasPrior):
         elif self.examination is not None:
             # A document-based page has it too: all ones.
             if self.click_model != "dctr" or not np.all(np.equal(self.examination, 1.0)):
-                rule = f"examination must be left open with click_model={self.click_model!r}"
+                rule = f"examination must be left out with click_model={self.click_model!r}"
                 raise invalid(owner, rule, self.examination)
             object.__setattr__(self, "examination", None)
         if self.satisfaction is not None:
@@ -88,7 +88,7 @@ class BayesianPolicy(Policy, ItemsComeAndGo, HasCautions, HasPrior):
             if self.click_model != "dcm":
                 # Cascade clicks have it too: all ones.
                 if any(b > a for a, b in itertools.pairwise(self.satisfaction)):
-                    rule = f"satisfaction must be left open with click_model={self.click_model!r}"
+                    rule = f"satisfaction must be left out with click_model={self.click_model!r}"
                     raise invalid(owner, rule, self.satisfaction)
                 object.__setattr__(self, "satisfaction", None)
 

@@ -1,4 +1,4 @@
-"""BubbleRank's further abilities: other catalogues, the distribution of lists, and older files."""
+"""Optional abilities of BubbleRank: changing items, the distribution of lists, older files."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def change_catalogue(
     ``origin[i]`` is the number that item i of the new catalogue had in the old one, -1 if it is
     new. An item whose features have changed counts as new. Neither argument is changed.
 
-    - If only items are gone that had been dropped before, learning continues. With probability
+    - If all items that are gone had been dropped before, learning continues. With probability
       1 - δ none of them was to be shown, and the bound of Theorem 1 holds as if they had never been
       in the catalogue. Outstanding feedback counts, with its items renumbered.
     - In all other cases learning starts again with all items, and outstanding feedback is ignored.

@@ -1,4 +1,4 @@
-"""RecurRank's further abilities: features, dropped items, the next list, and older files."""
+"""Optional abilities of RecurRank: features, dropped items, the next list, and older files."""
 
 from __future__ import annotations
 

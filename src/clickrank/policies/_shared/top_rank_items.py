@@ -1,4 +1,4 @@
-"""TopRank's further abilities: items that come and go, the distribution of lists, older files.
+"""Optional abilities of TopRank: changing items, the distribution of lists, and older files.
 
 S and N of two items, and whether one beats the other for good, do not depend on a third item: in
 each round the difference of their clicks is a fair coin, or one that favours the better item,

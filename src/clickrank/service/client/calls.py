@@ -42,7 +42,7 @@ class Call(Generic[T]):
 
 
 class CallMethod(Generic[P, T]):
-    """A method of both clients. It is defined by the request; each client sends it in its way."""
+    """A method of both clients. It makes the request, which each client sends in its own way."""
 
     def __init__(self, call: Callable[P, Call[T]]) -> None:
         self.call = call
@@ -141,7 +141,10 @@ class Calls:
         prior: r.Prior | None = None,
         features: Iterable[Iterable[float]] | None = None,
     ) -> Call[answers.Ranker]:
-        """Add items, optionally with priors. Retired items return; other known ones stay as is."""
+        """Add items, optionally with priors, or show retired items again.
+
+        Items that are already active do not change.
+        """
         rows = None if features is None else [list(row) for row in features]
         new = r.NewItems(_ids("items", items), prior, rows)
         return _post(f"{_ranker(name)}/items", new, answers.Ranker)

@@ -54,7 +54,7 @@ class Client(Sync):
     Connections are kept open and shared between threads. Close a client with ``close`` or use it in
     a ``with`` statement.
 
-    Attempts that fail without a connection, by a timeout or with a status of 502, 503 or 504 are
+    An attempt that cannot connect, times out, or is answered with status 502, 503 or 504 is
     repeated after a wait. The wait doubles each time, and lasts at least as long as the service
     asks for. This is safe, because a repeated call has no further effect: impressions have an id
     before they are sent, clicks are sets, and creating or deleting a ranker twice is recognised.

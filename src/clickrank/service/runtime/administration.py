@@ -48,7 +48,7 @@ class Administration:
     # Rankers
 
     async def create(self, new: NewRanker) -> tuple[Ranker, bool]:
-        """Create a ranker; False if an equal one exists already, which is no error."""
+        """Create a ranker; return False if an identical one already exists, which is no error."""
         definition = await self._store.compiling(functools.partial(definitions.define, new))
         window = new.window * 1_000_000
         # Kernels are compiled now, so that the first visitor does not wait for them.

@@ -32,7 +32,7 @@ _FIXED_POINT = 6
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ContextCounts:
-    """ContextCounts of the settled impressions of a context, and some totals.
+    """Counts of the settled impressions of a context, and some totals.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class ContextCounts:
     settled, clicked
         The number of settled impressions, and of those with a click.
     recent, exploring
-        The number of last impressions that were examined, and of those that did not show the best
-        list.
+        The number of most recent impressions that were compared with the best list, and of those
+        among them that did not show it.
     own_views, page_views
         In shadow mode, for the same impressions: how often the ranker would have shown each item at
         each position, and how often the page did.
@@ -93,8 +93,8 @@ def report(
     of `fit_pbm_page` (which accounts for κ being estimated too), with a prior estimated from the
     other items. It is approximate: the standard error is asymptotic, and the prior is treated as
     known. In simulations 92 to 95 % of the intervals contain the true value, averaged over items;
-    an item that differs much from the others needs more views. Items that were never shown have no
-    estimate.
+    an item that is very different from the others needs more views. Items that were never shown
+    have no estimate.
 
     *best_probability*: the share of draws from these distributions in which the item is among the
     n_positions active items with the highest θ. The seed is fixed, so that equal counts give equal

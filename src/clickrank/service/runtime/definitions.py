@@ -124,7 +124,7 @@ def changed(row: RankerRow, change: RankerChange) -> tuple[int, Definition]:
 
 
 def catalogue_of(row: RankerRow) -> Catalogue[str]:
-    """Return the items of a ranker, with which of them are retired."""
+    """Return the items of a ranker, including which of them are retired."""
     return Catalogue(row.name, row.definition.items, row.definition.retired)
 
 
@@ -134,7 +134,7 @@ def with_items(row: RankerRow, new: NewItems) -> Definition:
     added = catalogue_of(row).with_items(items)
     catalogue, places = added.catalogue, added.new_places
     if len(catalogue.ids) > MOST_ITEMS:
-        rule = f"items must be at most {MOST_ITEMS}, retired ones included"
+        rule = f"there must be at most {MOST_ITEMS} items, including retired ones"
         raise invalid(row.name, rule, len(catalogue.ids))
     fields: dict[str, Any] = {"items": catalogue.ids, "retired": sorted(catalogue.retired)}
     prior = _prior_of(definition)
@@ -150,7 +150,8 @@ def with_items(row: RankerRow, new: NewItems) -> Definition:
     features = new.features
     if features is not None:
         if "features" not in definition.settings:
-            raise invalid(row.name, "features are for policies that need them", definition.policy)
+            rule = "features must be left out, because the policy uses none"
+            raise invalid(row.name, rule, definition.policy)
         if len(features) != len(items):
             raise invalid(row.name, f"features must have {len(items)} rows", len(features))
         rows = definition.settings["features"] + [features[place] for place in places]
@@ -187,7 +188,7 @@ def check(name: str, definition: Definition) -> None:
     n_items = len(definition.items)
     active = n_items - len(definition.retired)
     if active < definition.n_positions:
-        rule = f"n_positions must be between 1 and the number of items to show ({active})"
+        rule = f"n_positions must be between 1 and the number of active items ({active})"
         raise invalid(name, rule, definition.n_positions)
     for field, most in _MOST.items():
         value = definition.settings.get(field, 1)
@@ -195,7 +196,7 @@ def check(name: str, definition: Definition) -> None:
             raise invalid(name, f"{field} must be at most {most:,} in the service", value)
     largest = POLICIES[definition.policy].most_items
     if largest is not None and active > largest:
-        raise invalid(name, f"{definition.policy} is for at most {largest} items", active)
+        raise invalid(name, f"{definition.policy} supports at most {largest} items", active)
     try:
         size = _size(definition)
         if size > MOST_BYTES:
@@ -263,7 +264,7 @@ def _known_policy(name: str) -> None:
 def _check_settings(owner: str, name: str, settings: dict[str, Any]) -> None:
     """Raise if a setting is unknown or missing; the policy checks the values."""
     if not settings.keys().isdisjoint(FIELDS):
-        rule = "settings must not contain prior or initial, which have the fields prior and start"
+        rule = "settings must not contain prior or initial; use the fields prior and start instead"
         raise invalid(owner, rule, sorted(settings))
     cls = POLICIES[name]
     known = {field.name: field for field in settings_of(cls) if field.name not in FIELDS}
@@ -312,4 +313,5 @@ def _needs_priors(owner: str, policy: str, field: str) -> InvalidValue:
     can = ", ".join(name for name in POLICIES if takes_priors(name))
     lists = ", ".join(name for name in POLICIES if takes_list(name))
     also = f" (or, to start from a list: {lists})" if field == "start" else ""
-    return invalid(owner, f"{field} is for policies that take one: {can}{also}", policy)
+    rule = f"{field} must be left out, unless the policy is one of {can}{also}"
+    return invalid(owner, rule, policy)

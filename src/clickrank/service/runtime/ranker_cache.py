@@ -40,7 +40,7 @@ from clickrank.service.store.rankers import RankerRow, find_ranker, ranker_by_id
 #: Maximum number of contexts per ranker.
 MOST_CONTEXTS = 100_000
 #: Seconds between two estimates of the best list, which changes slowly and takes time to find.
-_LOOK_AGAIN = 1.0
+ESTIMATE_SECONDS = 1.0
 #: Maximum number of lists drawn at once, and the time it may take: other requests wait meanwhile.
 _MOST_DRAWN = 16
 _DRAW_SECONDS = 0.0002
@@ -89,7 +89,7 @@ class LoadedStream:
 
     @property
     def is_slow(self) -> bool:
-        """Whether lists take so long that they are chosen in a thread; this never reverts."""
+        """Whether lists take so long that they are chosen in a thread; once true, it stays true."""
         return self._slow_in_a_row >= 2
 
     def choose(
@@ -134,7 +134,7 @@ class LoadedStream:
         """Go on from another snapshot."""
         other_items = snapshot.version != self.snapshot.version
         self.snapshot = snapshot
-        if other_items or time.monotonic() >= self._looked_at + _LOOK_AGAIN:
+        if other_items or time.monotonic() >= self._looked_at + ESTIMATE_SECONDS:
             self.estimate_best()
 
     def estimate_best(self) -> None:

@@ -79,11 +79,11 @@ class Settler:
             self._write_snapshots(all_of_them=True)
         except (StoreUnavailable, Unavailable) as error:
             log.warning(
-                "some impressions are not folded yet, and will be at the next start: %s",
+                "Some impressions are not folded yet; they will be folded at the next start: %s",
                 error,
             )
         except Exception:  # the log is complete without this
-            log.exception("some impressions are not folded yet")
+            log.exception("Some impressions are not folded yet.")
 
     def _work(self) -> None:
         while not self._stopping.wait(PAUSE):
@@ -91,10 +91,10 @@ class Settler:
                 self.round(look=time.monotonic() >= self._looked_at + LOOK)
                 self._write_snapshots()
             except (StoreUnavailable, Unavailable) as error:
-                log.warning("folding waits: %s", error)
+                log.warning("Folding must wait: %s", error)
                 self._stopping.wait(1.0)
             except Exception:
-                log.exception("folding failed, and is tried again")
+                log.exception("Folding failed and will be tried again.")
                 self._stopping.wait(1.0)
 
     def round(self, look: bool) -> None:
@@ -123,7 +123,7 @@ class Settler:
                     self._news |= news
                 raise
             except Exception:  # other streams go on; this one is tried again in a later round
-                log.exception("stream %d cannot be folded now", number)
+                log.exception("Stream %d cannot be folded now.", number)
 
     def _advance(self, number: int) -> None:
         while True:
@@ -170,7 +170,7 @@ class Settler:
                     except (StoreUnavailable, Unavailable):
                         raise
                     except Exception:
-                        log.exception("stream %d cannot be folded now", number)
+                        log.exception("Stream %d cannot be folded now.", number)
 
     def _write_snapshots(self, all_of_them: bool = False) -> None:
         for number in sorted(self._snapshot_due):

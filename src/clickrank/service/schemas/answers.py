@@ -44,7 +44,7 @@ class Ranker(msgspec.Struct):
 
 
 class RankerPage(msgspec.Struct):
-    """Rankers, sorted by name. For the next page ask with ``after=next``, until it is null."""
+    """Rankers, sorted by name. For the next page, send ``next`` as ``after``."""
 
     rankers: list[Ranker]
     next: str | None = None
@@ -58,7 +58,7 @@ class ItemEntry(msgspec.Struct):
 
 
 class ItemPage(msgspec.Struct):
-    """Items in the order in which they were added. For the next page ask with ``after=next``."""
+    """Items in the order they were added. For the next page, send ``next`` as ``after``."""
 
     items: list[ItemEntry]
     next: int | None = None
@@ -201,7 +201,7 @@ class ContextEntry(msgspec.Struct):
 
 
 class ContextPage(msgspec.Struct):
-    """Contexts, sorted by name. For the next page ask with ``after=next``."""
+    """Contexts, sorted by name. For the next page, send ``next`` as ``after``."""
 
     contexts: list[ContextEntry]
     next: str | None = None

@@ -54,8 +54,8 @@ ImpressionId = Annotated[
     str,
     Meta(
         pattern=IMPRESSION_PATTERN,
-        description="Chosen by the caller, which lets the service recognise a retry; "
-        "otherwise chosen by the service.",
+        description="Chosen by the caller, so that the service recognises a retry. If it is "
+        "left out, the service chooses one.",
         examples=["0193a7c2f1d05b6e8d1f2a3b4c5d6e7f"],
     ),
 ]

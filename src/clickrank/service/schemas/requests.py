@@ -30,7 +30,7 @@ from clickrank.service.schemas.fields import (
 
 
 class RequestBody(msgspec.Struct, forbid_unknown_fields=True):
-    """Base of all request bodies. An unknown field is an error, since it may be a typing error."""
+    """Base of all request bodies. An unknown field is an error, since it may be misspelt."""
 
 
 class Prior(RequestBody):
@@ -49,7 +49,7 @@ class Start(RequestBody):
         Meta(
             ge=1,
             le=1_000_000,
-            description="How many views of each item the ranking counts for.",
+            description="The number of views of each item that the ranking is worth.",
         ),
     ] = 10
 
@@ -84,7 +84,10 @@ class RankerChange(RequestBody):
 
 
 class NewItems(RequestBody):
-    """Items to add, optionally with priors. Retired items return; other known ones stay."""
+    """Items to add, optionally with priors.
+
+    Items that were retired are shown again. Items that are already active do not change.
+    """
 
     items: ItemIds
     prior: Prior | None = None

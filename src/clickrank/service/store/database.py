@@ -56,13 +56,13 @@ class Database:
         try:
             parsed = sa.make_url(url)
         except ArgumentError:
-            rule = "url must be as in sqlite:///clickrank.db or postgresql://user@host/name"
+            rule = "url must look like sqlite:///clickrank.db or postgresql://user@host/name"
             raise invalid("Database", rule, url) from None
         backend = parsed.get_backend_name()
         if backend == "postgresql":
             parsed = parsed.set(drivername="postgresql+psycopg")
         elif backend != "sqlite" or parsed.database in (None, "", ":memory:"):
-            raise invalid("Database", "url must be of an SQLite file or of PostgreSQL", url)
+            raise invalid("Database", "url must name an SQLite file or a PostgreSQL database", url)
         self.url = parsed
         self.is_sqlite = backend == "sqlite"
         options: dict[str, Any] = {"pool_size": 8, "max_overflow": 8, "pool_timeout": 10}
@@ -139,7 +139,7 @@ class Database:
 
 
 class HeldConnection:
-    """A connection that one thread keeps: to get one from the pool takes as long as writing."""
+    """A connection that one thread keeps: getting one from the pool takes as long as writing."""
 
     _IDLE_SECONDS = 1.0  # after which the pool must check whether the connection still works
 

@@ -11,7 +11,7 @@ _LAGGING = sa.text("next_seq > folded_seq + 1")
 
 
 def upgrade() -> None:
-    """Make them."""
+    """Create the tables."""
     op.create_table(
         "keys",
         sa.Column("id", _NUMBER, nullable=False),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 import enum
+import pickle
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 
 class _Nothing(enum.Enum):
@@ -22,8 +23,43 @@ class _Nothing(enum.Enum):
 NOTHING = _Nothing.NOTHING
 
 
+class GivenName(str):
+    """A name that users gave or know, as the owner of an error: of a ranker, a file or a policy.
+
+    Front ends show such an owner as it is, and leave out the names of Python classes and functions,
+    which are ordinary strings. A ranker may have the name of a class.
+    """
+
+    __slots__ = ()
+
+
 class ClickRankError(Exception):
-    """Base class of every error that clickrank raises on purpose."""
+    """Base class of every error that clickrank raises on purpose.
+
+    It can always be pickled, since it may come from a process of a pool: an attribute that cannot
+    be pickled is replaced by its repr.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how the error is made again, whatever its class needs to be constructed."""
+        return _unpickled, (type(self), self.args, _picklable(vars(self)))
+
+
+def _unpickled(kind: type[ClickRankError], args: tuple[Any, ...], parts: Any) -> ClickRankError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(parts)
+    return error
+
+
+def _picklable(parts: dict[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name, value in parts.items():
+        try:
+            pickle.loads(pickle.dumps(value))  # some objects fail only when they are loaded
+        except Exception:  # objects define how they are pickled, and may raise anything
+            value = repr(value)
+        found[name] = value
+    return found
 
 
 class InvalidValue(ClickRankError, ValueError):
@@ -32,7 +68,8 @@ class InvalidValue(ClickRankError, ValueError):
     Attributes
     ----------
     owner
-        The class or function that checked the value; empty if the message was not built from parts.
+        The class or function that checked the value, or a `GivenName`; empty if the message was not
+        built from parts.
     rule
         The rule that is broken. It begins with the name of the parameter where there is one.
     value

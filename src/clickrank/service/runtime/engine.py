@@ -197,7 +197,7 @@ class Engine(Administration):
         """Return the list that the page shows itself; None unless the ranker is in shadow mode."""
         if ranker.row.definition.mode == "live":
             return None
-        owner, n_positions = ranker.row.name, ranker.row.definition.n_positions
+        owner, n_positions = ranker.catalogue.owner, ranker.row.definition.n_positions
         if request.current is None:
             rule = "in shadow mode a request must give the page's own list as current"
             raise invalid(owner, rule, None)

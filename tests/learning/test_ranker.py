@@ -251,6 +251,14 @@ def test_saved_and_loaded_it_goes_on_as_if_nothing_had_happened(name: str, tmp_p
             assert np.array_equal(array, theirs[key]), key
 
 
+def test_a_missing_folder_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "ranker.npz"
+    made("uniform").save(path)
+    assert cr.Ranker.load(path).items == made("uniform").items
+    with pytest.raises(NotADirectoryError, match="ranker.npz"):
+        made("uniform").save(path / "other.npz")
+
+
 def test_all_settings_are_saved(tmp_path: Path) -> None:
     specs = [
         cr.policy("thompson", click_model="pbm", examination=[0.9, 0.5], prior=Beta([1, 2, 3], 2)),

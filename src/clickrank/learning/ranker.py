@@ -284,7 +284,10 @@ class Ranker:
             self._change(self._policy, before.without(gone))
 
     def save(self, path: str | Path) -> None:
-        """Write everything to a file, which replaces an existing one only when it is complete."""
+        """Write everything to a file, which replaces an existing one only when it is complete.
+
+        The folder of the file is made if it is missing.
+        """
         with self._lock:
             policy, arrays = saved.policy_label(self._policy)
             names = {name: i for i, name in enumerate(self._contexts)}

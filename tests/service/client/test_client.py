@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import json
+import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -397,6 +398,12 @@ def test_a_log_is_there_when_it_is_complete(client: Both, tmp_path: Path) -> Non
     assert client.export_log("shop", target) is None
     assert target.read_bytes() == b"PAR1allPAR1"
     assert list(tmp_path.iterdir()) == [target]
+
+    new = tmp_path / "new" / "log.parquet"
+    client.service = lambda request: httpx.Response(200, stream=Pieces([b"PAR1"]))
+    client.export_log("shop", new)
+    assert new.read_bytes() == b"PAR1"
+    shutil.rmtree(new.parent)
 
     client.service = lambda request: httpx.Response(200, stream=Pieces([b"half"], breaks=True))
     client.settings["retries"] = 1

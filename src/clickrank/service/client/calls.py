@@ -234,7 +234,10 @@ class Calls:
     @CallMethod
     @staticmethod
     def export_log(name: str, path: str | os.PathLike[str]) -> Call[None]:
-        """Write a ranker's log to a Parquet file. The file appears when it is complete."""
+        """Write a ranker's log to a Parquet file, and make its folder.
+
+        The file appears when it is complete.
+        """
         return Call("GET", f"{_ranker(name)}/log.parquet", type(None), file=Path(path))
 
     @CallMethod

@@ -150,10 +150,26 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
 
     >>> str(unknown("policy", "cascade-ucb", ["cascade-ucb1", "grab"]))
     "Unknown policy 'cascade-ucb'. Did you mean 'cascade-ucb1'?"
+    >>> str(unknown("estimator", "ips", ["list-ips", "document-ips", "rips", "replay"]))
+    "Unknown estimator 'ips'. Did you mean 'document-ips', 'list-ips' or 'rips'?"
     """
     names = sorted(known)
-    hint = did_you_mean(name, names) or f"Known: {', '.join(names)}."
+    hint = _family(name, names) or did_you_mean(name, names) or f"Known: {', '.join(names)}."
     return UnknownName(f"Unknown {kind} {name!r}. {hint}")
+
+
+def _family(name: str, known: list[str]) -> str:
+    """Return a question that suggests all names that have this one as a part, if it is in several.
+
+    The nearest of them would be a guess.
+    """
+    parts = set(name.split("-"))
+    found = [one for one in known if name in one]
+    found = found or [one for one in known if parts <= set(one.split("-"))]
+    if len(name) < 2 or len(found) < 2:
+        return ""
+    *others, last = map(repr, found)
+    return f"Did you mean {', '.join(others)} or {last}?"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

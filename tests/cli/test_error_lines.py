@@ -113,6 +113,17 @@ WRONG = [
     ("evaluate lists.csv --ranking a,z", "--ranking must name items that each of the 2 queries"),
     ("evaluate lists.csv --ranking a,a", "--ranking must name each item once, got 'a,a'"),
     ("evaluate lists.csv --ranking a,b --estimator ipss", "Unknown estimator 'ipss'"),
+    (
+        "evaluate lists.csv --ranking a,b --estimator ips",
+        "Unknown estimator 'ips'. Did you mean 'document-ips', 'item-position-ips', 'list-ips', "
+        "'position-based-ips' or 'rips'?",
+    ),
+    (
+        "evaluate lists.csv --ranking a,b --estimator sn-ips",
+        "Did you mean 'sn-document-ips', 'sn-item-position-ips', 'sn-list-ips' or "
+        "'sn-position-based-ips'?",
+    ),
+    ("evaluate lists.csv --ranking a,b --estimator replai", "Did you mean 'replay'?"),
     ("evaluate lists.csv --ranking a,b --reward money", "--reward must be 'clicks' or 'any-click'"),
     ("evaluate lists.csv --ranking a,b --propensities none", "--propensities must be 'logged'"),
     (

@@ -105,6 +105,8 @@ class Ranker:
             if settings:
                 rule = "settings must be left out with a policy that has its own"
                 raise invalid("Ranker", rule, sorted(settings))
+        elif not isinstance(policy, str):
+            raise invalid("Ranker", "policy must be a policy or the name of one", policy)
         else:
             policy = make_policy(policy, **settings)
         ids = distinct_items("Ranker", items)

@@ -20,6 +20,7 @@ import typer
 
 from clickrank._core.extras import require
 from clickrank._core.output_files import make_folder_of
+from clickrank.cli.command_group import CommandGroup
 from clickrank.errors import ClickRankError, InvalidValue, invalid
 
 if TYPE_CHECKING:
@@ -38,7 +39,11 @@ Store = Annotated[
 ]
 DEFAULT_STORE = "sqlite:///clickrank.db"
 
-keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke API keys of the service.")
+keys = typer.Typer(
+    cls=CommandGroup,
+    no_args_is_help=True,
+    help="Create, list and revoke API keys of the service.",
+)
 
 
 def add_commands(app: typer.Typer) -> None:

@@ -140,6 +140,10 @@ WRONG = [
     ("warm grab --processes 0", "--processes must be at least 1, got 0"),
     ("serve --port abc", "--port must be a whole number, got abc."),
     ("serve --store nonsense", "--store must be"),
+    (
+        "serve --host nonsense.invalid --store sqlite:///s.db",
+        "--host must be an address or a name of this machine, got 'nonsense.invalid'.",
+    ),
     ("serve --store mysql://x", "--store must be"),
     ("serve --workers 2 --store sqlite:///s.db", "PostgreSQL"),
     ("serve --host 0.0.0.0 --port 0 --store sqlite:///s.db", "clickrank keys add NAME --role"),

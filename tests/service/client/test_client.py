@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import msgspec
@@ -369,6 +370,32 @@ def test_what_is_sent(client: Both) -> None:
     ]  # fmt: skip
     routes = {name for name, value in vars(Calls).items() if isinstance(value, CallMethod)}
     assert {name for name, _, _ in calls} == routes
+
+
+@pytest.mark.parametrize("name", ["a/b", "../keys", ".", "..", "a b", "ü?x=1#y", "%2F", "\n"])
+def test_a_name_is_one_part_of_the_path_whatever_is_in_it(client: Both, name: str) -> None:
+    """The service decodes it, and answers that there is no such ranker or impression."""
+    seen: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.url.raw_path)
+        return problem(404, "unknown", "There is none.")
+
+    client.service = answer
+    for call in (client.rank, client.click):
+        with pytest.raises(ServiceError, match="There is none"):
+            call(name)
+    rank, click = (path.decode().split("/") for path in seen)
+    assert (rank[:3], rank[4:]) == (["", "v1", "rankers"], ["rank"])
+    assert (click[:3], click[4:]) == (["", "v1", "impressions"], ["clicks"])
+    assert unquote(rank[3]) == unquote(click[3]) == name
+
+
+def test_an_empty_name_is_refused_before_it_is_sent(client: Both) -> None:
+    """It would list, or delete, something else."""
+    for call in (client.ranker, client.rank):
+        with pytest.raises(InvalidValue, match="Client: name must be that of a ranker, got ''"):
+            call("")
 
 
 class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):

@@ -47,6 +47,7 @@ class ClickRankError(Exception):
 
 def _unpickled(kind: type[ClickRankError], args: tuple[Any, ...], parts: Any) -> ClickRankError:
     error = kind.__new__(kind, *args)
+    super(ClickRankError, error).__init__(*args)  # that of Python's exception among its bases
     vars(error).update(parts)
     return error
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from clickrank._core.compressed_files import DamagedFile
 from clickrank._core.error_rewording import JSONWording, OptionWording, Wording
 from clickrank.clickmodels import PBM
 from clickrank.errors import (
@@ -19,10 +20,12 @@ from clickrank.errors import (
     GivenName,
     InvalidValue,
     MissingData,
+    MissingExtra,
     does_not_apply,
     invalid,
     unknown,
 )
+from clickrank.learning.catalogue import Catalogue
 from clickrank.service.runtime.refusals import Refused, Unavailable
 
 OWNERS = {"PBMUCB": "pbm-ucb"}
@@ -159,6 +162,9 @@ def test_an_error_about_any_value_can_be_pickled(value: object) -> None:
     [
         unknown("policy", "grap", ["grab"]),
         MissingData("ml: no ratings."),
+        MissingExtra("The service needs uvicorn."),
+        Catalogue("Ranker", ["a"])._unknown("items must be known", "b"),
+        DamagedFile("It ends too early."),
         Refused("late", "It has settled.", 409),
         Unavailable("Wait.", 3),
     ],
@@ -167,6 +173,7 @@ def test_every_kind_of_error_can_be_pickled(error: Exception) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is type(error)
     assert (str(again), vars(again)) == (str(error), vars(error))
+    assert getattr(again, "msg", None) == getattr(error, "msg", None)
 
 
 def test_a_front_end_says_how_it_shows_values() -> None:

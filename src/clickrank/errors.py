@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 import enum
+import pickle
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 
 class _Nothing(enum.Enum):
@@ -22,8 +23,44 @@ class _Nothing(enum.Enum):
 NOTHING = _Nothing.NOTHING
 
 
+class GivenName(str):
+    """A name that users gave or know, as the owner of an error: of a ranker, a file or a policy.
+
+    Front ends show such an owner as it is, and leave out the names of Python classes and functions,
+    which are ordinary strings. A ranker may have the name of a class.
+    """
+
+    __slots__ = ()
+
+
 class ClickRankError(Exception):
-    """Base class of every error that clickrank raises on purpose."""
+    """Base class of every error that clickrank raises on purpose.
+
+    It can always be pickled, since it may come from a process of a pool: an attribute that cannot
+    be pickled is replaced by its repr.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how the error is made again, whatever its class needs to be constructed."""
+        return _unpickled, (type(self), self.args, _picklable(vars(self)))
+
+
+def _unpickled(kind: type[ClickRankError], args: tuple[Any, ...], parts: Any) -> ClickRankError:
+    error = kind.__new__(kind, *args)
+    super(ClickRankError, error).__init__(*args)  # that of Python's exception among its bases
+    vars(error).update(parts)
+    return error
+
+
+def _picklable(parts: dict[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name, value in parts.items():
+        try:
+            pickle.loads(pickle.dumps(value))  # some objects fail only when they are loaded
+        except Exception:  # objects define how they are pickled, and may raise anything
+            value = repr(value)
+        found[name] = value
+    return found
 
 
 class InvalidValue(ClickRankError, ValueError):
@@ -32,7 +69,8 @@ class InvalidValue(ClickRankError, ValueError):
     Attributes
     ----------
     owner
-        The class or function that checked the value; empty if the message was not built from parts.
+        The class or function that checked the value, or a `GivenName`; empty if the message was not
+        built from parts.
     rule
         The rule that is broken. It begins with the name of the parameter where there is one.
     value
@@ -113,10 +151,26 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
 
     >>> str(unknown("policy", "cascade-ucb", ["cascade-ucb1", "grab"]))
     "Unknown policy 'cascade-ucb'. Did you mean 'cascade-ucb1'?"
+    >>> str(unknown("estimator", "ips", ["list-ips", "document-ips", "rips", "replay"]))
+    "Unknown estimator 'ips'. Did you mean 'document-ips', 'list-ips' or 'rips'?"
     """
     names = sorted(known)
-    hint = did_you_mean(name, names) or f"Known: {', '.join(names)}."
+    hint = _family(name, names) or did_you_mean(name, names) or f"Known: {', '.join(names)}."
     return UnknownName(f"Unknown {kind} {name!r}. {hint}")
+
+
+def _family(name: str, known: list[str]) -> str:
+    """Return a question that suggests all names that have this one as a part, if it is in several.
+
+    The nearest of them would be a guess.
+    """
+    parts = set(name.split("-"))
+    found = [one for one in known if name in one]
+    found = found or [one for one in known if parts <= set(one.split("-"))]
+    if len(name) < 2 or len(found) < 2:
+        return ""
+    *others, last = map(repr, found)
+    return f"Did you mean {', '.join(others)} or {last}?"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

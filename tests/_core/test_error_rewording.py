@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import pickle
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from clickrank._core.compressed_files import DamagedFile
 from clickrank._core.error_rewording import JSONWording, OptionWording, Wording
 from clickrank.clickmodels import PBM
 from clickrank.errors import (
     CannotEvaluate,
     ClickRankError,
     DoesNotApply,
+    GivenName,
     InvalidValue,
     MissingData,
+    MissingExtra,
     does_not_apply,
     invalid,
     unknown,
 )
+from clickrank.learning.catalogue import Catalogue
+from clickrank.service.runtime.refusals import Refused, Unavailable
 
 OWNERS = {"PBMUCB": "pbm-ucb"}
 JSON = JSONWording(lambda: OWNERS, {"n_positions": "positions"})
@@ -93,6 +100,11 @@ CALL = "Give it, as in clickrank.policy('pbm-ucb', examination=[1.0])."
             "The file /tmp/a_b.csv has too few rows.",
             "The file /tmp/a_b.csv has too few rows.",
         ),
+        (
+            invalid(GivenName("PBMUCB"), "items must be distinct", "a"),
+            'PBMUCB: items must be distinct, got "a".',
+            "PBMUCB: items must be distinct, got 'a'.",
+        ),
         (MissingData("ml: no ratings."), "ml: no ratings.", "ml: no ratings."),
         (InvalidValue("whatif: no query."), "no query.", "no query."),
         (OSError(2, "No such file", "a"), None, "[Errno 2] No such file: 'a'"),
@@ -122,6 +134,46 @@ def test_python_keeps_its_own_message_and_parts_survive_pickling() -> None:
     assert (str(again), again.rule, again.hint) == (str(error), error.rule, error.hint)
     again = pickle.loads(pickle.dumps(invalid("a", "b must be c")))
     assert OPTIONS.message(again) == "b must be c."
+
+
+class Unloadable:
+    """An object that can be pickled, and fails when it is loaded."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (int, ("no number",))
+
+    def __repr__(self) -> str:
+        return "Unloadable()"
+
+
+@pytest.mark.parametrize("value", [lambda: 0, threading.Lock(), Unloadable()])
+def test_an_error_about_any_value_can_be_pickled(value: object) -> None:
+    error = invalid(GivenName("a"), "b must be c", value)
+    error.add_note("a note")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.value, again.rule) == (str(error), repr(value), "b must be c")
+    assert type(again.owner) is GivenName
+    assert again.__notes__ == ["a note"]
+    assert error.value is value
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        unknown("policy", "grap", ["grab"]),
+        MissingData("ml: no ratings."),
+        MissingExtra("The service needs uvicorn."),
+        Catalogue("Ranker", ["a"])._unknown("items must be known", "b"),
+        DamagedFile("It ends too early."),
+        Refused("late", "It has settled.", 409),
+        Unavailable("Wait.", 3),
+    ],
+)
+def test_every_kind_of_error_can_be_pickled(error: Exception) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert (str(again), vars(again)) == (str(error), vars(error))
+    assert getattr(again, "msg", None) == getattr(error, "msg", None)
 
 
 def test_a_front_end_says_how_it_shows_values() -> None:

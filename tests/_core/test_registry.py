@@ -1,4 +1,4 @@
-"""The registry finds classes by name, and forgets those that are removed."""
+"""The registry finds classes by names in kebab case, and forgets those that are removed."""
 
 from __future__ import annotations
 
@@ -27,3 +27,24 @@ def test_removing_an_unknown_name_is_an_error() -> None:
     registry.add("grab", int)
     with pytest.raises(UnknownName, match="Did you mean 'grab'"):
         registry.remove("grap")
+
+
+class Thing:
+    """Something to register."""
+
+
+@pytest.mark.parametrize(
+    "name", ["My Policy", "my_policy", "MyPolicy", "-a", "a-", "a--b", "", "a/b"]
+)
+def test_a_name_that_is_not_kebab_case_is_refused(name: str) -> None:
+    registry: Registry[Thing] = Registry("policy")
+    with pytest.raises(InvalidValue, match=r"Thing: name must .* as in 'my-policy'"):
+        registry.add(name, Thing)
+    assert list(registry) == []
+
+
+@pytest.mark.parametrize("name", ["grab", "pbm-ucb", "cascade-ucb1", "3-a"])
+def test_a_name_in_kebab_case_is_registered(name: str) -> None:
+    registry: Registry[Thing] = Registry("click model")
+    registry.add(name, Thing)
+    assert registry[name] is Thing

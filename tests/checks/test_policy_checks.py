@@ -2,11 +2,11 @@
 
 import pytest
 
-from clickrank.checks import LEARNING_CHECKS, POLICY_CHECKS
+from clickrank.checks import LEARNING_CHECKS, POLICY_CHECKS, check_policy
 from clickrank.checks.playing import Make, by_name
 from clickrank.checks.policy_checks import LEARNS_WITHIN, check_learns
 from clickrank.checks.propensity_checks import check_propensities
-from clickrank.policies import POLICIES, policy
+from clickrank.policies import POLICIES, Uniform, policy
 
 #: How to make the policies that need settings which no click model has.
 MAKE: dict[str, Make] = {
@@ -30,6 +30,15 @@ CASES = [
 def test_policy_passes(name: str, check) -> None:  # type: ignore[no-untyped-def]
     cls = POLICIES[name]
     check(cls, MAKE.get(name, by_name(cls)))
+
+
+def test_a_name_that_cannot_be_typed_fails_the_checks() -> None:
+    named = type("Named", (Uniform,), {"name": "My Policy", "__doc__": Uniform.__doc__})
+    with pytest.raises(AssertionError, match="Named: name must be kebab case, got 'My Policy'"):
+        check_policy(named)
+    unregistered = type("Named", (Uniform,), {"name": "named"})
+    with pytest.raises(AssertionError, match="Named: not registered as 'named'"):
+        check_policy(unregistered)
 
 
 #: Policies that need more rounds than others to show that they learn, and why.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import clickrank
@@ -56,6 +59,29 @@ def test_help_and_version() -> None:
     for command in ("policies", "models", "compare", "reproduce"):
         assert command in text
         assert "Usage" in run(command, "--help").stdout
+
+
+def test_help_shows_no_type_where_nothing_is_typed() -> None:
+    """Typer shows <bool> for a switch, as if "true" could follow it."""
+    commands: Any = get_command(app)
+    lines = [(), *((name,) for name in commands.commands)]
+    for words in (*lines, ("keys", "add"), ("keys", "list"), ("keys", "revoke")):
+        text = run(*words, "--help").stdout
+        assert "bool" not in text, words
+        assert "--help" in text
+
+
+@pytest.mark.parametrize("line", ["--help", "compare --help", "policies", "policies --json"])
+def test_a_closed_pipe_ends_a_command_quietly(line: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        command = [sys.executable, "-m", "clickrank", *line.split()]
+        ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(write)
+    assert ended.stderr == b""
+    assert ended.returncode == 141  # 128 + SIGPIPE, as of any tool in a shell
 
 
 def test_every_assumption_is_listed() -> None:

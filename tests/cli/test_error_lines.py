@@ -51,7 +51,8 @@ WRONG = [
         "--model-file must not be combined with --attraction",
     ),
     ("compare --plot x.txt", "--plot must end in .png or .pdf or .svg, got 'x.txt'"),
-    ("compare --plot none/x.png", "--plot must be in a folder that exists, got 'none/x.png'"),
+    ("compare --plot lists.csv/x.png", "clickrank: lists.csv: Not a directory."),
+    ("read lists.csv --out lists.csv/x.parquet", "clickrank: lists.csv: Not a directory."),
     (
         "compare --policies pbm-ucb --model cascade --attraction 0.5,0.3 --n-positions 1",
         "pbm-ucb: examination must be given, which click model 'cascade' does not have",
@@ -86,7 +87,6 @@ WRONG = [
     ("read lists.csv --top-queries 0", "--top-queries"),
     ("read lists.csv --engine sparkle", "Unknown engine 'sparkle'. Did you mean 'pyspark'?"),
     ("read lists.csv --memory lots", "--memory must be a size such as 500MB or 4GB, got 'lots'"),
-    ("read lists.csv --out none/x.parquet", "--out"),
     ("read lists.csv --format parquet", "lists.csv must be a complete Parquet file"),
     ("read lists.csv --format yandex-2013 --column query=q", "--column must be left out"),
     ("diagnose none.csv", "there is no file 'none.csv'"),
@@ -116,6 +116,17 @@ WRONG = [
     ),
     ("evaluate lists.csv --ranking a,a", "--ranking must name each item once, got 'a,a'"),
     ("evaluate lists.csv --ranking a,b --estimator ipss", "Unknown estimator 'ipss'"),
+    (
+        "evaluate lists.csv --ranking a,b --estimator ips",
+        "Unknown estimator 'ips'. Did you mean 'document-ips', 'item-position-ips', 'list-ips', "
+        "'position-based-ips' or 'rips'?",
+    ),
+    (
+        "evaluate lists.csv --ranking a,b --estimator sn-ips",
+        "Did you mean 'sn-document-ips', 'sn-item-position-ips', 'sn-list-ips' or "
+        "'sn-position-based-ips'?",
+    ),
+    ("evaluate lists.csv --ranking a,b --estimator replai", "Did you mean 'replay'?"),
     ("evaluate lists.csv --ranking a,b --reward money", "--reward must be 'clicks' or 'any-click'"),
     ("evaluate lists.csv --ranking a,b --propensities none", "--propensities must be 'logged'"),
     (
@@ -132,6 +143,10 @@ WRONG = [
     ("warm grab --processes 0", "--processes must be at least 1, got 0"),
     ("serve --port abc", "--port must be a whole number, got abc."),
     ("serve --store nonsense", "--store must look like sqlite:///clickrank.db"),
+    (
+        "serve --host nonsense.invalid --store sqlite:///s.db",
+        "--host must be an address or a name of this machine, got 'nonsense.invalid'.",
+    ),
     ("serve --store mysql://x", "--store must name an SQLite file or a PostgreSQL database"),
     ("serve --workers 2 --store sqlite:///s.db", "PostgreSQL"),
     ("serve --host 0.0.0.0 --port 0 --store sqlite:///s.db", "clickrank keys add NAME --role"),
@@ -199,6 +214,24 @@ def test_wrong_command_lines(
     said = own[-1] if own else result.stderr  # Typer checks which options there are
     assert message in said
     assert not PYTHON.search(said), said
+
+
+def test_a_missing_folder_of_an_output_file_is_made(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    small = "--policies uniform --horizon 10 --runs 1 --threads 1"
+    for line, name in (
+        ("read lists.csv --out", "read/deep/x.parquet"),
+        (f"compare {small} --save", "saved/x.npz"),
+        (f"compare {small} --plot", "drawn/x.svg"),
+        ("diagnose lists.csv --models dctr --out", "page/x.html"),
+        ("diagnose lists.csv --models dctr --plot", "drawn/too/x.svg"),
+    ):
+        out = tmp_path / name
+        result = CliRunner().invoke(app, [*line.split(), str(out)])
+        assert result.exit_code == 0, result.output
+        assert out.stat().st_size > 0
 
 
 def test_the_reasons_of_evaluate_have_no_python_in_them(

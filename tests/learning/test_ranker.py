@@ -251,6 +251,30 @@ def test_saved_and_loaded_it_goes_on_as_if_nothing_had_happened(name: str, tmp_p
             assert np.array_equal(array, theirs[key]), key
 
 
+def test_a_policy_that_needs_a_click_model_says_which_and_where() -> None:
+    with pytest.raises(InvalidValue, match="click_model must be given") as raised:
+        cr.Ranker("thompson", ["a", "b"], 1)
+    hint = str(raised.value)
+    assert "'dctr', 'cascade', 'dcm' or 'pbm'" in hint
+    advised = "clickrank.Ranker('thompson', items, n_positions, click_model='dctr')"
+    assert advised in hint
+    values: dict[str, Any] = {"clickrank": cr, "items": ["a", "b"], "n_positions": 1}
+    assert eval(advised, values).items == ("a", "b")  # the advice works as it is written
+
+
+def test_what_is_no_policy_is_refused_in_words_of_the_ranker() -> None:
+    with pytest.raises(InvalidValue, match="Ranker: policy must be a policy or the name of one"):
+        cr.Ranker(["a", "b"], "thompson", 1)  # type: ignore[arg-type]
+
+
+def test_a_missing_folder_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "ranker.npz"
+    made("uniform").save(path)
+    assert cr.Ranker.load(path).items == made("uniform").items
+    with pytest.raises(NotADirectoryError, match=r"ranker\.npz"):
+        made("uniform").save(path / "other.npz")
+
+
 def test_a_policy_that_starts_anew_learns_from_what_still_counts() -> None:
     """PMED folds its log again, over items that are left; of others nothing is lost for good."""
     ranker, users = made("pmed"), np.random.default_rng(0)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from clickrank._core.extras import require
-from clickrank.errors import ClickRankError, invalid
+from clickrank.errors import ClickRankError, GivenName, invalid
 
 _LONGEST_LINE = 64 << 20  # bytes
 _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
@@ -47,7 +47,7 @@ def open_decompressed(path: PathLike) -> Any:
         members = [member for member in archive.infolist() if not member.is_dir()]
         if len(members) != 1:
             names = [member.filename for member in members]
-            raise invalid(os.fspath(path), "a zip archive must hold one file", names)
+            raise invalid(GivenName(os.fspath(path)), "a zip archive must hold one file", names)
         return archive.open(members[0])
     return open(path, "rb")
 
@@ -110,7 +110,9 @@ def line_blocks(
             block = b"".join(pieces)
             cut = block.rfind(b"\n") + 1
             if cut == 0 and len(block) > _LONGEST_LINE:
-                raise invalid(os.fspath(path), "lines must be shorter than 64 MB", len(block))
+                raise invalid(
+                    GivenName(os.fspath(path)), "lines must be shorter than 64 MB", len(block)
+                )
             pieces, length = [block[cut:]], len(block) - cut
             if cut:
                 yield block[:cut]

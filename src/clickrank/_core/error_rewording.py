@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 
-from clickrank.errors import NOTHING, InvalidValue, MissingData
+from clickrank.errors import NOTHING, GivenName, InvalidValue, MissingData
 
 #: Pieces of Python in a message: ``name=value``, ``'text'``, ``True``, and names of parameters,
 #: which are those with an underscore, and the first word of a rule.
@@ -31,7 +31,7 @@ class Wording:
     ----------
     owners
         The names that users know for classes, as in ``{"PBMUCB": "pbm-ucb"}``. Owners that are not
-        among them, and that are Python names, are left out of messages.
+        among them, and that are Python names, are left out of messages. A `GivenName` is shown.
     names
         The names that users know for parameters.
     """
@@ -46,6 +46,8 @@ class Wording:
 
     def owner(self, owner: str) -> str:
         """Return the name of the class or function that complains; "" leaves it out."""
+        if isinstance(owner, GivenName):
+            return owner
         return self._owners().get(owner, "" if owner.isidentifier() else owner)
 
     def name(self, name: str) -> str:

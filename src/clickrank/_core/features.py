@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import numbers
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank._core.arrays import Floats, Ints, frozen, origin_of
-from clickrank.errors import invalid
+from clickrank.errors import InvalidValue, invalid
 
 
 class Features:
@@ -37,8 +38,7 @@ class Features:
         except ValueError:  # ragged
             array = np.array("ragged")
         if array.dtype.kind not in "fiub" or array.ndim != 2 or 0 in array.shape:
-            rule = "must be a matrix of numbers, one row per item"
-            raise invalid("Features", rule, array.shape if array.ndim == 2 else values)
+            raise _no_matrix(values)
         found = np.ascontiguousarray(array, dtype=np.float64)
         wrong = ~np.isfinite(found).all(axis=1)
         if wrong.any():
@@ -97,3 +97,17 @@ class Features:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Features, (np.array(self.values),)
+
+
+def _no_matrix(values: Any) -> InvalidValue:
+    """Return the error for values that are not a matrix of numbers; it shows what is wrong."""
+    try:
+        entries = np.asarray(values, dtype=object)  # text would make text of the numbers
+    except ValueError:  # ragged
+        entries = np.empty(0, dtype=object)
+    rule = "must be a matrix of numbers"
+    if entries.ndim == 2:
+        for (row, column), entry in np.ndenumerate(entries):
+            if not isinstance(entry, numbers.Real):
+                return invalid("Features", f"{rule}, also in row {row}, column {column}", entry)
+    return invalid("Features", f"{rule}, one row per item", values)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from clickrank._core.arrays import statistic_fields
+from clickrank._core.registry import is_kebab_case
 from clickrank._core.rng import streams
 from clickrank.checks.catalogue_checks import check_candidates, check_fewer_items, check_more_items
 from clickrank.checks.kernel_checks import (
@@ -42,7 +43,7 @@ from clickrank.checks.propensity_checks import check_propensities
 from clickrank.checks.restart_checks import check_restart
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
-from clickrank.policies import Policy, Uniform
+from clickrank.policies import POLICIES, Policy, Uniform
 from clickrank.policies._shared.packed_states import first_state
 from clickrank.policies.capabilities import relabelled
 from clickrank.policies.policy_spec import settings_of
@@ -55,6 +56,12 @@ LEARNS_WITHIN = 3_000
 # The number of runs in which a policy is compared, and of standard errors that count as evidence:
 # Student's t with 15 degrees of freedom exceeds them with a probability of 1e-6.
 RUNS, EVIDENCE = 16, 7.47
+
+
+def check_registered_name(cls: type[Policy], make: Make) -> None:
+    """The policy is registered, under a name in kebab case."""
+    assert is_kebab_case(cls.name), f"{cls.__name__}: name must be kebab case, got {cls.name!r}"
+    assert POLICIES.get(cls.name) is cls, f"{cls.__name__}: not registered as {cls.name!r}"
 
 
 def check_valid_rankings(cls: type[Policy], make: Make) -> None:
@@ -296,6 +303,7 @@ def check_state_fields(cls: type[Policy], make: Make) -> None:
 
 
 POLICY_CHECKS: tuple[Callable[[type[Policy], Make], None], ...] = (
+    check_registered_name,
     check_docstring,
     check_state_fields,
     check_parameters,

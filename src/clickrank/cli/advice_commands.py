@@ -71,9 +71,13 @@ def diagnose(
     seed: Seed = 0,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw perplexity by position into this file (png, pdf, svg)."),
+        typer.Option(
+            help="Draw perplexity by position into this file (png, pdf, svg), and make its folder."
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write a report into this HTML file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write a report into this HTML file, and make its folder.")
+    ] = None,
     engine: LogEngine = "duckdb",
     memory: LogMemory = "2GB",
     as_json: AsJson = False,
@@ -157,7 +161,10 @@ def whatif(
         "whatif"
     ),
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the rewards over time into this file (png, pdf, svg).")
+        Path | None,
+        typer.Option(
+            help="Draw the rewards over time into this file (png, pdf, svg), and make its folder."
+        ),
     ] = None,
     threads: Threads = None,
     engine: LogEngine = "duckdb",

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from clickrank.cli import (
     advice_commands,
@@ -20,14 +19,15 @@ from clickrank.cli import (
     service_commands,
     warm_command,
 )
+from clickrank.cli.command_group import CommandGroup
 from clickrank.cli.error_lines import error_line, value_line
-from clickrank.cli.terminal import INTERRUPTED
+from clickrank.cli.terminal import CLOSED_PIPE, INTERRUPTED
 from clickrank.errors import ClickRankError
 
 FAILED = 2
 
 
-class _Group(TyperGroup):
+class _Group(CommandGroup):
     """The group of all commands. It turns their errors into one line and an exit code."""
 
     def get_help_option(self, ctx: Any) -> Any:
@@ -41,10 +41,24 @@ class _Group(TyperGroup):
             option.default = False
         return option
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command line; end quietly if the reader of a pipe has seen enough, as `head`."""
+        try:
+            return super().main(*args, **kwargs)
+        except SystemExit as end:  # Typer and Rich silence the output, and exit with 1
+            error: BaseException | None = end
+            while error is not None and not isinstance(error, BrokenPipeError):
+                error = error.__context__
+            if error is None:
+                raise
+            raise SystemExit(CLOSED_PIPE) from None
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # to `main`
         except (ClickRankError, OSError) as error:  # OSError: a file cannot be read or written
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             typer.echo(f"clickrank: {error_line(command, error)}", err=True)

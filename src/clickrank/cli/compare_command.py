@@ -67,9 +67,12 @@ def compare(
         bool, typer.Option(help="Also run policies whose assumptions the click model breaks.")
     ] = False,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the regret to this file (png, pdf, svg).")
+        Path | None,
+        typer.Option(help="Draw the regret to this file (png, pdf, svg), and make its folder."),
     ] = None,
-    save: Annotated[Path | None, typer.Option(help="Save all results to this .npz file.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Save all results to this .npz file, and make its folder.")
+    ] = None,
     threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:

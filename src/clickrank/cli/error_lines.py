@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clickrank._core.error_rewording import JSONWording, OptionWording
-from clickrank.errors import ClickRankError, InvalidValue, invalid
+from clickrank.errors import ClickRankError, GivenName, InvalidValue, invalid
 
 #: Parameters of the library whose options have other names: the first that a command has is meant.
 ALIASES = {
@@ -38,7 +38,9 @@ def error_line(command: Any, error: Exception) -> str:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     names = option_names(command)
     owner = getattr(error, "owner", "")
-    if owner in _classes("policies", "POLICIES"):  # no option sets the parameters of a policy
+    if isinstance(owner, GivenName):
+        pass  # it may be called like a class
+    elif owner in _classes("policies", "POLICIES"):  # no option sets the parameters of a policy
         names = {name: names[name] for name in ("allow_mismatch",) if name in names}
     elif model := _classes("clickmodels", "CLICK_MODELS").get(owner):
         names = {name: names[name] for name in inspect.signature(model).parameters if name in names}

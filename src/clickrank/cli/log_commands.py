@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clickrank._core.extras import require
+from clickrank._core.output_files import make_folder_of
 from clickrank.cli.shared_options import AsJson
 from clickrank.cli.terminal import console as terminal
 from clickrank.cli.terminal import print_json
@@ -127,16 +128,17 @@ def read(
     min_items: MinItems = None,
     top_queries: TopQueries = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the selected rows to this Parquet file.")
+        Path | None,
+        typer.Option(help="Write the selected rows to this Parquet file, and make its folder."),
     ] = None,
     engine: LogEngine = "duckdb",
     memory: LogMemory = "2GB",
     as_json: AsJson = False,
 ) -> None:
     """Read a click log, and report its size and the problems found in it."""
-    if out is not None and not out.parent.is_dir():
-        raise invalid("read", "the folder of --out must exist", str(out.parent))
     check_log_options("read", column, engine)
+    if out is not None:
+        make_folder_of(out)  # or fail now, not after the log is read
     from clickrank.logs.log_report import NothingLeft, problems_table
 
     filters: dict[str, Any] = {

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clickrank._core.extras import require
+from clickrank._core.output_files import make_folder_of
+from clickrank.cli.command_group import CommandGroup
 from clickrank.errors import ClickRankError, InvalidValue, invalid
 
 if TYPE_CHECKING:
@@ -37,7 +39,11 @@ Store = Annotated[
 ]
 DEFAULT_STORE = "sqlite:///clickrank.db"
 
-keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke API keys of the service.")
+keys = typer.Typer(
+    cls=CommandGroup,
+    no_args_is_help=True,
+    help="Create, list and revoke API keys of the service.",
+)
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -218,7 +224,7 @@ def verify(store: Store = DEFAULT_STORE) -> None:
 
 def export(
     name: Annotated[str, typer.Argument(help="Name of the ranker.")],
-    out: Annotated[Path, typer.Option(help="Parquet file to write.")],
+    out: Annotated[Path, typer.Option(help="Parquet file to write. Its folder is made.")],
     store: Store = DEFAULT_STORE,
 ) -> None:
     """Write a ranker's log to a Parquet file."""
@@ -230,9 +236,8 @@ def export(
             row = find_ranker(connection, name)
         if row is None:
             raise invalid("export", "name must be the name of a ranker in the store", name)
-        part = out.with_name(
-            out.name + ".part"
-        )  # an incomplete file must not look like a complete one
+        # An incomplete file must not look like a complete one.
+        part = make_folder_of(out).with_name(out.name + ".part")
         with part.open("wb") as file:
             for chunk in chunks_of(database, row, time.time_ns() // 1000):
                 file.write(chunk)
@@ -289,7 +294,7 @@ def loadtest(
         report = test.run_load_test(**size, **common)
     typer.echo("\n".join(test.summary(report)))
     if out is not None:
-        out.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+        make_folder_of(out).write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
     if not report.correct or (strict and not report.fast):
         raise typer.Exit(1)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from clickrank._core.output_files import make_folder_of
 from clickrank.errors import invalid
 
 PICTURES = (".png", ".pdf", ".svg")
@@ -40,10 +41,9 @@ def comma_separated(text: str) -> list[str]:
 
 
 def check_picture(plot: Path | None) -> None:
-    """Check the file of ``--plot`` before the computation rather than after it."""
+    """Check the file of ``--plot``, and make its folder, before the computation, not after it."""
     if plot is None:
         return
     if plot.suffix not in PICTURES:
         raise invalid("cli", f"plot must end in {' or '.join(PICTURES)}", plot)
-    if not plot.parent.is_dir():
-        raise invalid("cli", "plot must be in a folder that exists", plot)
+    make_folder_of(plot)

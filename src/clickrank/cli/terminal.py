@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 INTERRUPTED = 130  # the exit code that shells give a process ended by Ctrl-C
+CLOSED_PIPE = 141  # the one of a process that writes to a pipe that nobody reads
 
 
 def console(stderr: bool = False, width: int = 120) -> Console:

@@ -279,7 +279,10 @@ def check_estimator(name: str) -> None:
         *(SELF_NORMALISED + n for n, c in ESTIMATORS.items() if issubclass(c, WeightingEstimator)),
     ]
     if name not in names:
-        raise unknown("estimator", name, names)
+        alike = name.startswith(SELF_NORMALISED)  # otherwise each would be suggested twice
+        raise unknown(
+            "estimator", name, [n for n in names if n.startswith(SELF_NORMALISED) == alike]
+        )
 
 
 def examination(logs: Sequence[Impressions]) -> Any:

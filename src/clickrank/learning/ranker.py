@@ -105,6 +105,8 @@ class Ranker:
             if settings:
                 rule = "settings must be left out, because the policy already has its own"
                 raise invalid("Ranker", rule, sorted(settings))
+        elif not isinstance(policy, str):
+            raise invalid("Ranker", "policy must be a policy or the name of one", policy)
         else:
             policy = make_policy(policy, **settings)
         ids = distinct_items("Ranker", items)
@@ -284,7 +286,10 @@ class Ranker:
             self._change(self._policy, before.without(gone))
 
     def save(self, path: str | Path) -> None:
-        """Write everything to a file, which replaces an existing one only when it is complete."""
+        """Write everything to a file, which replaces an existing one only when it is complete.
+
+        The folder of the file is made if it is missing.
+        """
         with self._lock:
             policy, arrays = saved.policy_label(self._policy)
             names = {name: i for i, name in enumerate(self._contexts)}

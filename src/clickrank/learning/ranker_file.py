@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._core.features import Features
+from clickrank._core.output_files import make_folder_of
 from clickrank.errors import InvalidValue, UnknownName, invalid
 from clickrank.learning.packing import pack, unpack
 from clickrank.policies import POLICIES, Policy
@@ -30,7 +31,7 @@ _LABEL, _SETTING = "label", "setting."
 
 def write(path: str | Path, label: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write a new file and then replace the old one, so that a crash leaves one of the two."""
-    target = Path(path)
+    target = make_folder_of(path)
     text = json.dumps({**label, "format": FORMAT})
     packed = pack({**arrays, _LABEL: np.frombuffer(text.encode(), dtype=np.uint8)})
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from clickrank._core.output_files import make_folder_of
 from clickrank.errors import invalid
 from clickrank.logs import aggregate, checked_rows
 from clickrank.logs.counts import Counts
@@ -217,13 +218,13 @@ class Log:
     def save(self, path: str | Path, **filters: int | None) -> None:
         """Write the rows into one Parquet file, in the order that they have in the log.
 
-        Filters are as for `counts`.
+        Filters are as for `counts`. The folder of the file is made if it is missing.
         """
         chosen = Filters(**filters)
         rows = self._filtered(chosen)
         if chosen:  # joins change the order
             rows = rows.order_by(*ORDER)
-        rows.drop(*ORDER).to_parquet(str(path))
+        rows.drop(*ORDER).to_parquet(str(make_folder_of(path)))
 
     def _filtered(self, filters: Filters) -> Any:
         if self._backend is None:

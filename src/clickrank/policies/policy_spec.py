@@ -188,9 +188,23 @@ def policy(
         required = field.default is dataclasses.MISSING
         if required and field.default_factory is dataclasses.MISSING and key not in settings:
             without = "" if model is None else f", which click model {model.name!r} does not have"
-            hint = f"Give it, as in clickrank.policy({name!r}, {key}=...)."
-            raise does_not_apply(cls.__name__, f"{key} must be given{without}", hint)
+            raise does_not_apply(
+                cls.__name__, f"{key} must be given{without}", _how_to_give(cls, key)
+            )
     return cls(**settings, reference=reference)
+
+
+def _how_to_give(cls: type[Policy], key: str) -> str:
+    """Return a sentence that shows how a setting is given, to `policy` or to a ranker."""
+    if key != "click_model":
+        return f"Give it, as in clickrank.policy({cls.name!r}, {key}=...)."
+    choices = [repr(model) for model in cls.assumes.click_models]
+    given = f"click_model={choices[0]}"
+    return (
+        f"Give the one that is closest to how people click, {', '.join(choices[:-1])} or "
+        f"{choices[-1]}, as in clickrank.policy({cls.name!r}, {given}) or "
+        f"clickrank.Ranker({cls.name!r}, items, n_positions, {given})."
+    )
 
 
 def set_probabilities(spec: Policy, field: str, low_open: bool = True) -> None:

@@ -13,6 +13,7 @@ import scipy
 
 import clickrank
 from clickrank._compile.jit import fingerprint
+from clickrank._core.output_files import make_folder_of
 from clickrank.plots import svg
 
 if TYPE_CHECKING:
@@ -47,8 +48,7 @@ def render_page(template: str, **values: Any) -> str:
 
 def write_page(path: Path, text: str) -> Path:
     """Write a page, create its folder if it does not exist, and return its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    make_folder_of(path).write_text(text, encoding="utf-8")
     return path
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from clickrank._core.output_files import make_folder_of
 from clickrank.clickmodels.click_model import ClickModel
 from clickrank.errors import invalid
 from clickrank.plots import Curve, regret_figure
@@ -130,14 +131,17 @@ class Comparison(Mapping[str, Result]):
         ]
 
     def plot(self, path: str | Path | None = None, **options: Any) -> Figure:
-        """Draw mean regret with confidence bands; save it if a path is given."""
+        """Draw mean regret with confidence bands; save it if a path is given.
+
+        The folder of the file is made if it is missing.
+        """
         figure = regret_figure(self.curves(), **options)
         if path is not None:
-            figure.savefig(path)
+            figure.savefig(make_folder_of(path))
         return figure
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one ``.npz`` file."""
+        """Write everything to one ``.npz`` file, whose folder is made if it is missing."""
         save_results(Path(path), self._results)
 
     @classmethod

@@ -212,7 +212,7 @@ class ManyResults(Mapping[Key, Result]):
         )
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one ``.npz`` file."""
+        """Write everything to one ``.npz`` file, whose folder is made if it is missing."""
         policies, models = list(dict.fromkeys(self._policies)), list(dict.fromkeys(self._models))
         place = [{text: i for i, text in enumerate(texts)} for texts in (policies, models)]
         facts = {

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._core.arrays import Floats, Ints
+from clickrank._core.output_files import make_folder_of
 from clickrank.errors import ClickRankError, invalid
 from clickrank.stats.intervals import MeanInterval, mean_intervals
 
@@ -135,12 +136,14 @@ def load_results(path: Path) -> dict[str, Result]:
 
 
 def write_file(path: Path, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-    """Write arrays, and the rest as JSON, to one ``.npz`` file, which is never left incomplete."""
+    """Write arrays, and the rest as JSON, to one ``.npz`` file, which is never left incomplete.
+
+    Its folder is made if it is missing.
+    """
     text = np.array(msgspec.json.encode({"format": FORMAT, **facts}).decode())
     if path.is_dir():
         raise invalid("save", "the path must be that of a file", str(path))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.part")
+    partial = make_folder_of(path).with_name(f"{path.name}.{os.getpid()}.part")
     with partial.open("wb") as file:
         np.savez_compressed(file, facts=text, **arrays)  # type: ignore[arg-type]
     partial.replace(path)

@@ -195,7 +195,10 @@ def test_a_query_where_there_is_none(served: Served) -> None:
         ("/healthz/", "unknown_path"),
         ("/static/nothing.js", "unknown_path"),
         ("/static/..%2fapp.py", "unknown_path"),
-        ("/v1/rankers/a%2Fb", "unknown_path"),
+        ("/v1/rankers/a%2Fb", "unknown_ranker"),
+        ("/v1/rankers/a%2fb/report", "unknown_ranker"),
+        ("/v1/rankers/%2E%2E", "unknown_ranker"),
+        ("/v1%2Frankers", "unknown_path"),
         ("/v1/rankers/a%0A", "unknown_ranker"),
         ("/v1/rankers/%00", "unknown_ranker"),
         ("/v1/rankers/%ff", "unknown_ranker"),
@@ -210,7 +213,9 @@ def test_paths_that_lead_nowhere(served: Served, path: str, code: str) -> None:
 
 def test_ids_that_lead_nowhere(served: Served) -> None:
     client = served.client
-    problem(client.post("/v1/impressions/short/clicks", json={}), 404, "unknown_impression")
+    for name in ("short", "a%2Fb%2Fc%2Fd%2Fe", "%2E%2E"):
+        path = f"/v1/impressions/{name}/clicks"
+        problem(client.post(path, json={}), 404, "unknown_impression")
     for key in ("0", "x", "-1", "99999999999999999999", "1%0A"):
         problem(client.delete(f"/v1/keys/{key}"), 404, "unknown_key")
     problem(client.delete("/v1/keys/2"), 404, "unknown_key")

@@ -145,11 +145,79 @@ def test_settings_of_every_policy(client: Client, policy: answers.PolicyInfo) ->
         ({"settings": '{"widht": 1}'}, 'Did you mean "width"?'),
         ({"policy": "thompson"}, "settings.click_model must be given: dctr, cascade, dcm, pbm."),
         ({"items": None}, "Body: expected `array`, got `null` at `$.items`."),
+        ({"name": "a b"}, 'that begin with a letter or a digit, got "a b" at `$.name`.'),
+        ({"name": "a b" * 99}, "of length <= 100, got a length of 297 at `$.name`."),
+        ({"n_positions": 0}, "Body: expected `integer` >= 1, got 0 at `$.n_positions`."),
+        ({"items": []}, "expected `array` of length >= 1, got a length of 0 at `$.items`."),
+        ({"prior": {"alpha": [1, -2]}}, "expected `number` > 0.0, got -2 at `$.prior.alpha[1]`."),
+        (
+            {"policy": "cascade-lin-ucb", "settings": '{"features": [[1, null]]}'},
+            "features: must be a matrix of numbers, also in row 0, column 1, got null.",
+        ),
+        (
+            {"policy": "cascade-lin-ucb", "settings": '{"features": [[1, "a"]]}'},
+            'features: must be a matrix of numbers, also in row 0, column 1, got "a".',
+        ),
     ],
 )
 def test_wrong_rankers(client: Client, more: dict[str, Any], expected: str) -> None:
     text = new_ranker(**{"policy": "pb-mhb", "settings": "{}", **more})
     assert expected in message(post(client, "/v1/rankers", text))
+
+
+@pytest.mark.parametrize("name", ["shop", "Beta", "Features", "PBMUCB", "Shop", "from_ranking"])
+def test_a_ranker_is_named_whatever_its_name_is(client: Client, name: str) -> None:
+    both = {"prior": {"alpha": [1], "beta": [1]}, "start": {"ranking": ["a"]}}
+    for more, rule in (({"n_positions": 4}, "n_positions must be"), (both, "give either prior or")):
+        answer = post(client, "/v1/rankers", new_ranker("pb-mhb", "{}", name=name, **more))
+        assert answer.json()["error"]["message"].startswith(f"{name}: {rule} ")
+
+
+def test_a_policy_whose_name_is_one_word_is_named(client: Client) -> None:
+    text = message(post(client, "/v1/rankers", new_ranker("grab", '{"nonsense": 1}')))
+    assert text.startswith('grab: unknown setting "nonsense"')
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "expected"),
+    [
+        ("rank", '{"id": "x y"}', 'dashes and underscores, got "x y" at `$.id`.'),
+        ("rank/batch", '{"requests": [{}, {"id": "?"}]}', 'got "?" at `$.requests[1].id`.'),
+        ("rank", json.dumps({"id": "?" * 200}), f'got "{"?" * 99}…" at `$.id`.'),
+        # The rest of the body is malformed, so the value is unknown.
+        ("rank", '{"id": "x y", "context": 1e999}', "dashes and underscores at `$.id`."),
+    ],
+)
+def test_a_wrong_id_is_shown(client: Client, path: str, body: str, expected: str) -> None:
+    assert message(post(client, f"/v1/rankers/shop/{path}", body)).endswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("rankers?limit=x", 'Query: limit must be an integer between 1 and 1000, got "x".'),
+        ("rankers?limit=0", 'Query: limit must be an integer between 1 and 1000, got "0".'),
+        ("rankers?limit=", 'Query: limit must be an integer between 1 and 1000, got "".'),
+        (
+            f"rankers?after={'a' * 300}",
+            "Query: after must be a string of at most 200 characters, got 300 characters.",
+        ),
+        (
+            f"rankers/shop/contexts?after={'a' * 300}",
+            "Query: after must be a string of at most 200 characters, got 300 characters.",
+        ),
+        (
+            "rankers/shop/activity?seconds=1.5",
+            'Query: seconds must be an integer between 1 and 604800, got "1.5".',
+        ),
+        (
+            "rankers?colour=red",
+            'Query: unknown parameter "colour"; known parameters: after, limit.',
+        ),
+    ],
+)
+def test_a_wrong_parameter_is_named_and_shown(client: Client, query: str, expected: str) -> None:
+    assert message(client.get(f"/v1/{query}")) == expected
 
 
 def test_an_unknown_setting_lists_only_settings(client: Client) -> None:

@@ -27,6 +27,12 @@ def operation(route: Route) -> dict[str, Any]:
     return found
 
 
+def test_it_says_what_current_does_in_each_mode() -> None:
+    current = FOUND["components"]["schemas"]["RankRequest"]["properties"]["current"]
+    about = [one.get("description", "") for one in current["anyOf"]]
+    assert any("Required in shadow mode. In live mode it is ignored" in text for text in about)
+
+
 def test_it_is_valid() -> None:
     jsonschema_rs.Draft202012Validator(OPENAPI_31).validate(FOUND)
     for schema in FOUND["components"]["schemas"].values():

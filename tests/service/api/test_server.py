@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from typer.testing import CliRunner
 
 from clickrank._core.extras import EXTRAS
 from clickrank.cli.app import app
+from clickrank.errors import InvalidValue
 from clickrank.service.api import server
 from tests.paths import ROOT
 from tests.service.stores import postgres_url
@@ -176,6 +178,12 @@ def test_loopback_is_what_the_socket_is_bound_to(host: str, loopback: bool) -> N
     with server.bind(host, 0) as listener:
         assert server.is_loopback(listener) == loopback
         assert server.address_of(listener).startswith(("http://127.0.0.", "http://[::1]:"))
+
+
+@pytest.mark.parametrize("host", ["nonsense.invalid", "192.0.2.1", "a" * 70, ".."])
+def test_a_host_that_is_not_this_machine_is_named(host: str) -> None:
+    with pytest.raises(InvalidValue, match=re.escape(f"of this machine, got {host!r}")):
+        server.bind(host, 0)
 
 
 def test_a_port_in_use_is_named() -> None:

@@ -3,10 +3,12 @@
 import asyncio
 import inspect
 import json
+import shutil
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import msgspec
@@ -370,6 +372,32 @@ def test_what_is_sent(client: Both) -> None:
     assert {name for name, _, _ in calls} == routes
 
 
+@pytest.mark.parametrize("name", ["a/b", "../keys", ".", "..", "a b", "ü?x=1#y", "%2F", "\n"])
+def test_a_name_is_one_part_of_the_path_whatever_is_in_it(client: Both, name: str) -> None:
+    """The service decodes it, and answers that there is no such ranker or impression."""
+    seen: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.url.raw_path)
+        return problem(404, "unknown", "There is none.")
+
+    client.service = answer
+    for call in (client.rank, client.click):
+        with pytest.raises(ServiceError, match="There is none"):
+            call(name)
+    rank, click = (path.decode().split("/") for path in seen)
+    assert (rank[:3], rank[4:]) == (["", "v1", "rankers"], ["rank"])
+    assert (click[:3], click[4:]) == (["", "v1", "impressions"], ["clicks"])
+    assert unquote(rank[3]) == unquote(click[3]) == name
+
+
+def test_an_empty_name_is_refused_before_it_is_sent(client: Both) -> None:
+    """It would list, or delete, something else."""
+    for call in (client.ranker, client.rank):
+        with pytest.raises(InvalidValue, match="Client: name must be that of a ranker, got ''"):
+            call("")
+
+
 class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
     """A body that may be interrupted."""
 
@@ -397,6 +425,12 @@ def test_a_log_is_there_when_it_is_complete(client: Both, tmp_path: Path) -> Non
     assert client.export_log("shop", target) is None
     assert target.read_bytes() == b"PAR1allPAR1"
     assert list(tmp_path.iterdir()) == [target]
+
+    new = tmp_path / "new" / "log.parquet"
+    client.service = lambda request: httpx.Response(200, stream=Pieces([b"PAR1"]))
+    client.export_log("shop", new)
+    assert new.read_bytes() == b"PAR1"
+    shutil.rmtree(new.parent)
 
     client.service = lambda request: httpx.Response(200, stream=Pieces([b"half"], breaks=True))
     client.settings["retries"] = 1

@@ -336,7 +336,9 @@ def test_candidates(url: str) -> None:
     run(url, test)
 
 
-def test_shadow_mode(url: str) -> None:
+def test_shadow_mode(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "clickrank.serve")
+
     async def test(engine: Engine) -> None:
         await engine.create(new(policy="pb-mhb", mode="shadow"))
         page = ITEMS[:3]
@@ -359,6 +361,9 @@ def test_shadow_mode(url: str) -> None:
         await engine.change("shop", RankerChange(mode="live"))  # it takes over
         shown = await engine.rank("shop", RankRequest(current=page))
         assert shown.would_show is None
+        await engine.rank("shop", RankRequest(current=["unknown"]))  # as a page may go on to send
+        ignored = [r.getMessage() for r in caplog.records if "ignores current" in r.getMessage()]
+        assert ignored == ['"shop" is in live mode and ignores current.']
         lists = [(await engine.rank("shop", RankRequest())).items for _ in range(40)]
         # What it learned in the shadow: by chance alone it would be in half of the lists.
         assert sum(page[1] in items for items in lists) > 30

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -158,10 +159,15 @@ class Application:
         """Serve a request, or start and stop with the server."""
         if scope["type"] == "lifespan":  # otherwise "http": the server has no websockets
             return await self._live(receive, send)
+        path, raw = scope["path"], scope.get("raw_path") or b""
+        encoded = b"%2f" in raw.lower()  # such a slash is part of a name, and separates nothing
         for match, endpoint in self._endpoints:
-            found = match(scope["path"])
+            found = match(raw.decode("latin-1") if encoded else path)
             if found is not None:
-                return await endpoint.serve(scope, found.groupdict(), receive, send)
+                values = found.groupdict()
+                if encoded:
+                    values = {name: unquote(value) for name, value in values.items()}
+                return await endpoint.serve(scope, values, receive, send)
         return await self._no_endpoint.serve(scope, {}, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:

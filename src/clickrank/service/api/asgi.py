@@ -21,7 +21,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from clickrank.errors import ClickRankError, UnknownName
-from clickrank.service.api.json_wording import WORDING, validation_message
+from clickrank.service.api.json_wording import WORDING, query_message, validation_message
 from clickrank.service.runtime.refusals import Refused, Unavailable, quoted
 from clickrank.service.schemas.answers import ErrorBody, Problem
 from clickrank.service.schemas.requests import NewRanker, RankerChange
@@ -263,7 +263,7 @@ def decode_body(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     try:
         value = decoder.decode(body)
     except msgspec.ValidationError as error:
-        message = validation_message(error, decoder.type)
+        message = validation_message(error, decoder.type, _decoded(body))
         raise Rejected("invalid_body", f"Body: {message}.", 422) from None
     except msgspec.DecodeError as error:
         reason = WORDING.text(str(error).removeprefix("JSON is malformed: "))
@@ -275,6 +275,14 @@ def decode_body(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     if isinstance(value, NewRanker | RankerChange) and value.settings:
         _check_setting(value.settings, DEEPEST_SETTING)
     return value
+
+
+def _decoded(body: bytes) -> Any:
+    """Decode a JSON body of which a part was found invalid; None if it is malformed behind it."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _check_setting(value: object, depth: int) -> None:
@@ -314,5 +322,5 @@ def decode_query(kind: type[msgspec.Struct] | None, text: bytes) -> Any:
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        message = validation_message(error, kind)
+        message = query_message(error, kind, values)
         raise Rejected("invalid_query", f"Query: {message}.", 422) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -17,6 +18,8 @@ from clickrank.service.schemas.fields import IMPRESSION_PATTERN, LONGEST_NAME, N
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 _TYPE = re.compile(rf"\b({'|'.join(_TYPES)})\b")
 _UNION = re.compile(r"`(\w+(?: \| \w+)+)`")
+#: The most characters of a value that a message shows.
+LONGEST_VALUE = 100
 _PATTERNS = {
     NAME_PATTERN: f"1 to {LONGEST_NAME} letters, digits, dots, dashes and underscores that begin "
     "with a letter or a digit",
@@ -24,37 +27,37 @@ _PATTERNS = {
 }
 
 
-class _HTTPWording(JSONWording):
-    """JSON wording that names policies and settings as requests do, and omits Python classes."""
-
-    def owner(self, owner: str) -> str:
-        names = {cls.__name__: name for name, cls in POLICIES.items()}
-        names |= {"Features": "features", "Beta": "prior"}
-        is_class = owner.isidentifier() and owner[0].isupper()
-        return names.get(owner, "" if is_class else owner)
+def _owners() -> dict[str, str]:
+    """Return the names that policies and parts of requests have in JSON, by their classes."""
+    names = {cls.__name__: name for name, cls in POLICIES.items()}
+    return names | {"Features": "features", "Beta": "prior"}
 
 
-WORDING = _HTTPWording()
+#: Names policies and settings as requests do, and omits Python classes.
+WORDING = JSONWording(_owners)
 
 
-def validation_message(error: msgspec.ValidationError, kind: Any) -> str:
+def validation_message(error: msgspec.ValidationError, kind: Any, sent: Any) -> str:
     """Return the message of a validation error, with the names that types have in JSON.
 
-    ``kind`` is the type that was expected; the message names its choices and its fields.
+    ``kind`` is the type that was expected; the message names its choices and its fields. ``sent``
+    is what was sent, or None if it cannot be decoded; the message shows the value that is wrong.
 
     >>> try:
     ...     msgspec.convert({"a": "1"}, dict[str, int])
     ... except msgspec.ValidationError as error:
-    ...     validation_message(error, dict[str, int])
+    ...     validation_message(error, dict[str, int], {"a": "1"})
     'expected `integer`, got `string` at `$[...]`'
     """
     text, at, place = str(error).partition(" - at ")
     if text.startswith("Expected `str` matching regex"):
         matching = (words for pattern, words in _PATTERNS.items() if repr(pattern) in text)
-        text = f"expected {next(matching, 'another string')}"
+        text = f"expected {next(matching, 'another string')}{_got(sent, place)}"
     elif text.startswith("Expected"):
         text = _TYPE.sub(lambda found: _TYPES[found[1]], text)
         text = _UNION.sub(_alternatives, text)
+        if ", got " not in text:  # the type is right, and msgspec does not show the value
+            text += _got(sent, place, " of length " in text)
     elif choice := re.fullmatch("Invalid enum value (?:'(.*)'|(.*))", text, re.DOTALL):
         choices = getattr(_type_at(kind, place), "values", ())
         if choices:
@@ -71,6 +74,52 @@ def validation_message(error: msgspec.ValidationError, kind: Any) -> str:
     text = re.sub("^Object missing required field (`.*`)$", r"required field \1 is missing", text)
     text = re.sub("^(Invalid .*value) '(.*)'$", lambda m: f"{m[1]} {quoted(m[2])}", text)
     return text[:1].lower() + text[1:] + (f" at {place}" if at else "")
+
+
+def query_message(error: msgspec.ValidationError, kind: Any, sent: Mapping[str, str]) -> str:
+    """Return the message of a validation error about query parameters, which are all text.
+
+    >>> from clickrank.service.schemas.parameters import Page
+    >>> try:
+    ...     msgspec.convert({"limit": "x"}, Page, strict=False)
+    ... except msgspec.ValidationError as error:
+    ...     query_message(error, Page, {"limit": "x"})
+    'limit must be an integer between 1 and 1000, got "x"'
+    """
+    text, _, place = str(error).partition(" - at ")
+    unknown = re.fullmatch("Object contains unknown field `(.*)`", text, re.DOTALL)
+    if unknown:
+        known = ", ".join(field.name for field in msgspec.structs.fields(kind))
+        return f"unknown parameter {quoted(unknown[1])}; known parameters: {known}"
+    name = place.strip("`").removeprefix("$.")
+    expected = _type_at(kind, place)
+    if isinstance(expected, inspect.IntType):
+        rule = f"an integer between {expected.ge} and {expected.le}"
+        return f"{name} must be {rule}, got {_shortened(sent[name])}"
+    assert isinstance(expected, inspect.StrType)  # there are no other parameters
+    rule = f"a string of at most {expected.max_length} characters"
+    return f"{name} must be {rule}, got {len(sent[name])} characters"
+
+
+def _got(sent: Any, place: str, length: bool = False) -> str:
+    """Return the value at a place such as `$.requests[0].id`, or its length, for a message."""
+    if "[...]" in place:  # a key of an object, which msgspec does not name
+        return ""
+    try:
+        for field, index in re.findall(r"\.(\w+)|\[(\d+)\]", place):
+            sent = sent[field] if field else sent[int(index)]
+    except (TypeError, LookupError):  # it could not be decoded
+        return ""
+    if length:
+        return f", got a length of {len(sent)}"
+    return f", got {_shortened(sent)}"
+
+
+def _shortened(value: Any) -> str:
+    """Return a value as JSON, without the end of a long text."""
+    if isinstance(value, str) and len(value) > LONGEST_VALUE:
+        value = value[: LONGEST_VALUE - 1] + "…"
+    return quoted(value)
 
 
 def _alternatives(found: re.Match[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import logging
 import multiprocessing
@@ -164,7 +165,13 @@ class JsonErrors(HttpToolsProtocol):
 
 def bind(host: str, port: int) -> socket.socket:
     """Return a socket bound to an address; for port 0 the system chooses a free port."""
-    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    rule = "host must be an address or a name of this machine"
+    try:
+        found = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except (socket.gaierror, UnicodeError) as error:  # UnicodeError: it cannot be a name
+        raise invalid("serve", rule, host) from error
     family, _, _, _, address = found[0]
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -172,6 +179,8 @@ def bind(host: str, port: int) -> socket.socket:
         listener.bind(address)
     except OSError as error:
         listener.close()
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise invalid("serve", rule, host) from error
         raise OSError(error.errno, f"{host}:{port}: {error.strerror}") from None
     listener.set_inheritable(True)
     return listener

@@ -175,8 +175,9 @@ class Calls:
     ) -> Call[answers.Impression]:
         """Return a list to show, which the service has logged.
 
-        ``current`` is the list that the page shows, in shadow mode. If no id is given, the client
-        chooses one, so that repeated attempts get the list of the first.
+        ``current`` is the list that the page shows. In shadow mode it is required; in live mode the
+        service ignores it, since the page shows the list that is returned. If no id is given, the
+        client chooses one, so that repeated attempts get the list of the first.
         """
         shown = None if current is None else _ids("current", current)
         among = None if candidates is None else _ids("candidates", candidates)
@@ -201,7 +202,7 @@ class Calls:
         """Report which items of an impression were clicked, and whether that is final."""
         if not isinstance(impression_id, str):
             raise invalid("Client", "id must be text, as in shown.id", impression_id)
-        path = f"/v1/impressions/{quote(impression_id, safe='')}/clicks"
+        path = f"/v1/impressions/{_path_part(impression_id)}/clicks"
         return _post(path, r.Clicks(_ids("clicked", clicked), final), answers.Feedback)
 
     @CallMethod
@@ -237,7 +238,10 @@ class Calls:
     @CallMethod
     @staticmethod
     def export_log(name: str, path: str | os.PathLike[str]) -> Call[None]:
-        """Write a ranker's log to a Parquet file. The file appears when it is complete."""
+        """Write a ranker's log to a Parquet file, and make its folder.
+
+        The file appears when it is complete.
+        """
         return Call("GET", f"{_ranker(name)}/log.parquet", type(None), file=Path(path))
 
     @CallMethod
@@ -292,7 +296,16 @@ def new_id() -> str:
 
 
 def _ranker(name: str) -> str:
-    return f"/v1/rankers/{quote(name, safe='')}"
+    if not name:  # the path would be that of all rankers
+        raise invalid("Client", "name must be that of a ranker", name)
+    return f"/v1/rankers/{_path_part(name)}"
+
+
+def _path_part(text: str) -> str:
+    """Encode a name or an id as one part of a path, so that the service sees it as it is."""
+    if text in (".", ".."):  # by which a path would lead elsewhere
+        return text.replace(".", "%2E")
+    return quote(text, safe="")
 
 
 def _ids(name: str, values: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import IO, Any, Self, TypeVar
 
 import httpx
 
+from clickrank._core.output_files import make_folder_of
 from clickrank._core.validate import check_float, check_int
 from clickrank.service.client.calls import Async, Call, Sync
 from clickrank.service.client.retries import Tries
@@ -202,7 +203,7 @@ class _Download:
 
     def __enter__(self) -> Self:
         if self._target is not None:
-            folder, name = self._target.parent, f".{self._target.name}."
+            folder, name = make_folder_of(self._target).parent, f".{self._target.name}."
             self._part = tempfile.NamedTemporaryFile(dir=folder, prefix=name, delete=False)
         return self
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import sqlalchemy as sa
 
-from clickrank.errors import ClickRankError, invalid
+from clickrank.errors import ClickRankError, GivenName, invalid
 from clickrank.service.runtime import definitions
 from clickrank.service.runtime.fold import initial_state
 from clickrank.service.runtime.ranker_cache import RankerCache, unknown_ranker
@@ -200,7 +200,7 @@ def _warm_up(name: str, definition: Definition) -> None:
         raise
     except (ValueError, ArithmeticError) as error:
         rule = f"settings must have values that {definition.policy!r} supports"
-        raise invalid(name, rule, definition.settings) from error
+        raise invalid(GivenName(name), rule, definition.settings) from error
 
 
 def _key(row: key_store.KeyRow) -> Key:

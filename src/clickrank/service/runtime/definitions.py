@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
-from clickrank.errors import ClickRankError, InvalidValue, did_you_mean, invalid
+from clickrank.errors import ClickRankError, GivenName, InvalidValue, did_you_mean, invalid
 from clickrank.learning import Learner, drops_items, takes_candidates
 from clickrank.learning.caches import arrays_in
 from clickrank.learning.candidates import can_go_on
@@ -62,23 +62,24 @@ def takes_list(name: str) -> bool:
 
 def define(new: NewRanker) -> Definition:
     """Return the definition of a new ranker, or raise if the request is invalid."""
-    items = _distinct(new.name, new.items)
+    name = GivenName(new.name)
+    items = _distinct(name, new.items)
     _known_policy(new.policy)
-    _check_settings(new.name, new.policy, new.settings)
+    _check_settings(name, new.policy, new.settings)
     alpha = beta = start = None
     if new.prior is not None:
         if new.start is not None:
-            raise InvalidValue(f"{new.name}: give either prior or start, not both.")
-        alpha, beta = _prior(new.name, new.policy, new.prior, len(items))
+            raise invalid(name, "give either prior or start, not both")
+        alpha, beta = _prior(name, new.policy, new.prior, len(items))
     elif new.start is not None:
-        catalogue = Catalogue(new.name, items)
+        catalogue = Catalogue(name, items)
         ranking = catalogue.active_numbers(new.start.ranking, "start.ranking")
         if takes_list(new.policy):
             start = ranking
         elif takes_priors(new.policy):
             alpha, beta = _from_ranking(ranking, len(items), new.start.weight)
         else:
-            raise _needs_priors(new.name, new.policy, "start")
+            raise _needs_priors(name, new.policy, "start")
     definition = Definition(
         policy=new.policy,
         settings=new.settings,
@@ -90,7 +91,7 @@ def define(new: NewRanker) -> Definition:
         start=start,
         log_propensities=new.log_propensities,
     )
-    check(new.name, definition)
+    check(name, definition)
     return definition
 
 
@@ -109,7 +110,7 @@ def changed(row: RankerRow, change: RankerChange) -> tuple[int, Definition]:
     settings = (
         ({} if other else definition.settings) if change.settings is UNSET else change.settings
     )
-    _check_settings(row.name, name, settings)
+    _check_settings(owner_of(row), name, settings)
     if other or settings != definition.settings:
         version = row.version + 1
         fields |= {"policy": name, "settings": settings}
@@ -119,27 +120,33 @@ def changed(row: RankerRow, change: RankerChange) -> tuple[int, Definition]:
         if not takes_list(name):
             fields["start"] = None
     made = msgspec.structs.replace(definition, **fields)
-    check(row.name, made)
+    check(owner_of(row), made)
     return window, made
+
+
+def owner_of(row: RankerRow) -> GivenName:
+    """Return the name of a ranker, as the owner of errors."""
+    return GivenName(row.name)
 
 
 def catalogue_of(row: RankerRow) -> Catalogue[str]:
     """Return the items of a ranker, including which of them are retired."""
-    return Catalogue(row.name, row.definition.items, row.definition.retired)
+    return Catalogue(owner_of(row), row.definition.items, row.definition.retired)
 
 
 def with_items(row: RankerRow, new: NewItems) -> Definition:
     """Return the definition with items added, and with retired ones among them brought back."""
-    definition, items = row.definition, _distinct(row.name, new.items)
+    definition, owner = row.definition, owner_of(row)
+    items = _distinct(owner, new.items)
     added = catalogue_of(row).with_items(items)
     catalogue, places = added.catalogue, added.new_places
     if len(catalogue.ids) > MOST_ITEMS:
         rule = f"there must be at most {MOST_ITEMS} items, including retired ones"
-        raise invalid(row.name, rule, len(catalogue.ids))
+        raise invalid(owner, rule, len(catalogue.ids))
     fields: dict[str, Any] = {"items": catalogue.ids, "retired": sorted(catalogue.retired)}
     prior = _prior_of(definition)
     if new.prior is not None:
-        given = Beta(*_prior(row.name, definition.policy, new.prior, len(items)))
+        given = Beta(*_prior(owner, definition.policy, new.prior, len(items)))
         of_new = given.relabelled(np.array(places)) if places else None
         prior = (prior or Beta()).relabelled(added.origin, of_new)
     elif prior is not None:
@@ -151,9 +158,9 @@ def with_items(row: RankerRow, new: NewItems) -> Definition:
     if features is not None:
         if "features" not in definition.settings:
             rule = "features must be left out, because the policy uses none"
-            raise invalid(row.name, rule, definition.policy)
+            raise invalid(owner, rule, definition.policy)
         if len(features) != len(items):
-            raise invalid(row.name, f"features must have {len(items)} rows", len(features))
+            raise invalid(owner, f"features must have {len(items)} rows", len(features))
         rows = definition.settings["features"] + [features[place] for place in places]
         fields["settings"] = {**definition.settings, "features": rows}
     return _next(row, fields)
@@ -179,11 +186,11 @@ def _next(row: RankerRow, fields: dict[str, Any]) -> Definition:
         else:
             more = {"since": version, "retirements": []}
         made = msgspec.structs.replace(made, **more)
-    check(row.name, made)
+    check(owner_of(row), made)
     return made
 
 
-def check(name: str, definition: Definition) -> None:
+def check(name: GivenName, definition: Definition) -> None:
     """Raise if a ranker with this definition cannot rank."""
     n_items = len(definition.items)
     active = n_items - len(definition.retired)
@@ -261,7 +268,7 @@ def _known_policy(name: str) -> None:
     POLICIES[name]  # raises with a suggestion if there is no such policy
 
 
-def _check_settings(owner: str, name: str, settings: dict[str, Any]) -> None:
+def _check_settings(owner: GivenName, name: str, settings: dict[str, Any]) -> None:
     """Raise if a setting is unknown or missing; the policy checks the values."""
     if not settings.keys().isdisjoint(FIELDS):
         rule = "settings must not contain prior or initial; use the fields prior and start instead"
@@ -271,15 +278,15 @@ def _check_settings(owner: str, name: str, settings: dict[str, Any]) -> None:
     for key in settings:
         if key not in known:
             rule = f"unknown setting {key!r}; it has {', '.join(known) or 'none'}"
-            raise invalid(name, rule, hint=did_you_mean(key, known))
+            raise invalid(GivenName(name), rule, hint=did_you_mean(key, known))
     for key, field in known.items():
         required = field.default is field.default_factory is dataclasses.MISSING
         if required and key not in settings:
             choices = f": {', '.join(cls.assumes.click_models)}" if key == "click_model" else ""
-            raise invalid(name, f"settings.{key} must be given{choices}")
+            raise invalid(GivenName(name), f"settings.{key} must be given{choices}")
 
 
-def _distinct(owner: str, items: list[str]) -> list[str]:
+def _distinct(owner: GivenName, items: list[str]) -> list[str]:
     return cast("list[str]", distinct_items(owner, items))
 
 
@@ -289,7 +296,9 @@ def _prior_of(definition: Definition) -> Beta | None:
     return Beta(definition.alpha, definition.beta)
 
 
-def _prior(owner: str, policy: str, prior: Prior, count: int) -> tuple[list[float], list[float]]:
+def _prior(
+    owner: GivenName, policy: str, prior: Prior, count: int
+) -> tuple[list[float], list[float]]:
     if not takes_priors(policy):
         raise _needs_priors(owner, policy, "prior")
     for name in ("alpha", "beta"):
@@ -309,7 +318,7 @@ def _from_ranking(ranking: list[int], n_items: int, weight: int) -> tuple[list[f
     return alpha.tolist(), beta.tolist()
 
 
-def _needs_priors(owner: str, policy: str, field: str) -> InvalidValue:
+def _needs_priors(owner: GivenName, policy: str, field: str) -> InvalidValue:
     can = ", ".join(name for name in POLICIES if takes_priors(name))
     lists = ", ".join(name for name in POLICIES if takes_list(name))
     also = f" (or, to start from a list: {lists})" if field == "start" else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from typing import TypeVar
@@ -52,6 +53,8 @@ from clickrank.service.store.rankers import RankerRow
 
 T = TypeVar("T")
 
+_log = logging.getLogger("clickrank.serve")
+
 #: Default for the maximum number of bytes of all states in memory.
 MEMORY = 2 * 2**30
 _TRIES = 10
@@ -71,6 +74,7 @@ class Engine(Administration):
         self.settler = Settler(database, self.writer, clock, self._cache.loaded)
         self._rng = np.random.default_rng(seed)
         self._propensities = PropensityCache()
+        self._given_current: set[int] = set()  # rankers in live mode of which the log says so
 
     @classmethod
     async def open(
@@ -196,8 +200,11 @@ class Engine(Administration):
     def _page_list(self, ranker: RankerVersion, request: RankRequest) -> list[int] | None:
         """Return the list that the page shows itself; None unless the ranker is in shadow mode."""
         if ranker.row.definition.mode == "live":
+            if request.current is not None and ranker.row.id not in self._given_current:
+                self._given_current.add(ranker.row.id)
+                _log.info("%s is in live mode and ignores current.", quoted(ranker.row.name))
             return None
-        owner, n_positions = ranker.row.name, ranker.row.definition.n_positions
+        owner, n_positions = ranker.catalogue.owner, ranker.row.definition.n_positions
         if request.current is None:
             rule = "in shadow mode a request must give the page's own list as current"
             raise invalid(owner, rule, None)

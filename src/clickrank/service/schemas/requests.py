@@ -120,7 +120,9 @@ class RankRequest(RequestBody):
             list[ItemId],
             Meta(
                 max_length=MOST_POSITIONS,
-                description="The list that the page shows. Required in shadow mode.",
+                description="The list that the page shows. Required in shadow mode. In live mode "
+                "it is ignored, so that a page can send it in both modes: the answer is the list "
+                "to show.",
             ),
         ]
         | None

@@ -18,7 +18,7 @@ CLICKS = {"clicked": ["b"], "final": True}
 CLICK_BATCH = {"clicks": [{"id": _ID, "clicked": ["b"]}]}
 NEW_KEY = {"name": "shop-server", "role": "rank"}
 
-RANKER = answers.Ranker(
+RANKER = answers.RankerInfo(
     name="shop-front",
     policy=DEFAULT_POLICY,
     settings={},

@@ -1,4 +1,4 @@
-"""Tests mirror the sources, and reach them through public names."""
+"""Names mean one thing; tests mirror the sources, and reach them through public names."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from tests.paths import ROOT
 SOURCES, TESTS = ROOT / "src" / "clickrank", ROOT / "tests"
 #: Folders of tests about something that is not a room of the package.
 OTHERS = {"benchmarks", "browser", "data", "examples", "proof", "replay"}
+
+#: Rooms that mirror another one: a file there serves the file of the same path in the other room.
+MIRRORS = {"fast": "policies", "fit": "clickmodels"}
+#: Each file of a policy has its own statistics, constants and cache, with these names.
+OWN_OF_POLICIES = ("Cache", "Params", "State")
 
 #: Public methods of NamedTuples, whatever their names look like.
 NAMED_TUPLE = {"_asdict", "_fields", "_make", "_replace"}
@@ -95,6 +100,56 @@ def test_each_test_module_is_about_its_room() -> None:
 )
 def test_modules_about_nothing_are_found(name: str, room: str, text: str, found: bool) -> None:
     assert (about_nothing(name, room, text) is None) == found
+
+
+def mirrored(path: Path) -> Path:
+    """Return the path of the file that a file mirrors, or its own path."""
+    room, *rest = path.parts
+    return Path(MIRRORS.get(room, room), *rest)
+
+
+def names_used_twice(files: dict[Path, str]) -> list[str]:
+    """Find modules and public classes of one name. Paths are relative to the package."""
+    modules: dict[str, set[Path]] = {}
+    classes: dict[str, set[Path]] = {}
+    for path, text in files.items():
+        if path.name != "__init__.py":
+            modules.setdefault(path.stem, set()).add(mirrored(path))
+        of_policies = path.parts[0] in ("policies", "fast")
+        for node in ast.parse(text).body:
+            if not isinstance(node, ast.ClassDef) or is_private(node.name):
+                continue
+            if not (of_policies and node.name.endswith(OWN_OF_POLICIES)):
+                classes.setdefault(node.name, set()).add(path)
+    return [
+        f"{name}: {', '.join(sorted(path.as_posix() for path in paths))}"
+        for found in (modules, classes)
+        for name, paths in sorted(found.items())
+        if len(paths) > 1
+    ]
+
+
+def test_no_two_modules_and_no_two_public_classes_share_a_name() -> None:
+    files = {
+        path.relative_to(SOURCES): path.read_text(encoding="utf-8")
+        for path in SOURCES.rglob("*.py")
+    }
+    assert names_used_twice(files) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"logs/a.py": "", "fast/_shared/a.py": ""}, ["a: logs/a.py, policies/_shared/a.py"]),
+        ({"policies/a.py": "", "fast/a.py": "", "fit/b.py": "", "clickmodels/b.py": ""}, []),
+        ({"logs/a.py": "class A: ...", "fit/b.py": "class A: ..."}, ["A: fit/b.py, logs/a.py"]),
+        ({"policies/a.py": "class State: ...", "policies/b.py": "class State: ..."}, []),
+        ({"logs/a.py": "class _A: ...", "logs/b.py": "class _A: ..."}, []),
+        ({"logs/__init__.py": "", "fit/__init__.py": ""}, []),
+    ],
+)
+def test_names_used_twice_are_found(files: dict[str, str], expected: list[str]) -> None:
+    assert names_used_twice({Path(path): text for path, text in files.items()}) == expected
 
 
 def is_private(name: str) -> bool:

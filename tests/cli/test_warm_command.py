@@ -14,12 +14,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from clickrank._core.defaults import DEFAULT_POLICY
 from clickrank.learning import ContextState
 from clickrank.service.api.application import Service
 from clickrank.service.api.handlers import show_readiness
 from clickrank.service.runtime.engine import Engine
 from clickrank.service.runtime.refusals import Unavailable
-from clickrank.service.schemas.fields import DEFAULT_POLICY
 
 RANK = """
 import json, sys, time

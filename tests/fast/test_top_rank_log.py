@@ -8,7 +8,7 @@ import pytest
 
 from clickrank._core.rng import streams
 from clickrank.clickmodels import PBM, Cascade, ClickModel
-from clickrank.fast._shared import click_log
+from clickrank.fast._shared import logged_pairs
 from clickrank.learning import Learner
 from clickrank.policies import TopRank
 from tests.naive import TopRankPairs
@@ -25,7 +25,7 @@ MODELS: dict[str, ClickModel] = {
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat catalogues of a dozen items as large ones."""
-    monkeypatch.setattr(click_log, "LARGE", 12)
+    monkeypatch.setattr(logged_pairs, "LARGE", 12)
 
 
 def learner_of(settings: dict[str, Any], n_items: int, n_positions: int, log: int) -> Learner:
@@ -48,7 +48,7 @@ def reference_of(learner: Learner) -> Learner:
 
 def same_pairs(learner: Learner, pairs: TopRankPairs) -> None:
     """Compare S, N and edges, with the matrices written out."""
-    state = click_log.unpack(learner.state)
+    state = logged_pairs.unpack(learner.state)
     w = state.won
     assert np.array_equal(w - w.T, pairs.s)
     assert np.array_equal(w + w.T, pairs.n)
@@ -177,8 +177,8 @@ def test_like_the_plain_kernels(settings: dict[str, Any], delay: int) -> None:
     users = MODELS["few positions"]
     size = users.n_items, users.n_positions
     logged, plain = (Learner(TopRank(**settings, reference=r), *size) for r in (False, True))
-    assert isinstance(logged.state, click_log.LoggedState)
-    assert not isinstance(plain.state, click_log.LoggedState)
+    assert isinstance(logged.state, logged_pairs.LoggedState)
+    assert not isinstance(plain.state, logged_pairs.LoggedState)
     ours, theirs = streams(5, 0), streams(5, 0)
     flying = []
     divided = 0
@@ -196,7 +196,7 @@ def test_like_the_plain_kernels(settings: dict[str, Any], delay: int) -> None:
         if t % 50 == 0:  # exact: who is in which block
             found, expected = (each.propensities(seed=1) for each in (logged, plain))
             assert np.array_equal(found.marginals, expected.marginals), f"round {t}"
-    written = click_log.unpack(logged.state)
+    written = logged_pairs.unpack(logged.state)
     for field, array in plain.statistics().items():
         assert np.array_equal(array, getattr(written, field)), field
     assert divided > 50

@@ -12,7 +12,7 @@ from clickrank._core.rng import streams
 from clickrank.checks.catalogue_checks import check_fewer_items, check_more_items
 from clickrank.checks.playing import by_name, rankings_of_run
 from clickrank.clickmodels import PBM
-from clickrank.fast._shared import click_log
+from clickrank.fast._shared import logged_pairs
 from clickrank.learning import Learner, subset_learner
 from clickrank.learning.carry_over import carry
 from clickrank.policies import POLICIES, DropsItems, policy
@@ -181,7 +181,7 @@ def test_pairs_are_not_copied_for_each_list(name: str, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("check", [check_more_items, check_fewer_items])
 def test_many_items_without_matrices(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """TopRank's pairs are the same where a large catalogue did without matrices before a change."""
-    monkeypatch.setattr(click_log, "LARGE", 6)
+    monkeypatch.setattr(logged_pairs, "LARGE", 6)
     cls = POLICIES["toprank"]
     assert Learner(spec("toprank"), 6, 3).state.crowd[0] == 1
     check(cls, by_name(cls))
@@ -189,7 +189,7 @@ def test_many_items_without_matrices(check: Any, monkeypatch: pytest.MonkeyPatch
 
 def test_what_is_kept_stays_the_fold_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
     """When items are retired, nothing changes: `clickrank verify` compares bit for bit."""
-    monkeypatch.setattr(click_log, "LARGE", 6)
+    monkeypatch.setattr(logged_pairs, "LARGE", 6)
     ranker = cr.Ranker(spec("toprank"), list(range(20)), 3, seed=5)
     for _ in range(20):
         shown = ranker.rank()

@@ -12,7 +12,7 @@ from clickrank._core.rng import streams
 from clickrank.clickmodels import PBM
 from clickrank.errors import InvalidValue
 from clickrank.fast import top_rank
-from clickrank.fast._shared import click_log
+from clickrank.fast._shared import logged_pairs
 from clickrank.learning import ContextState, Learner
 from clickrank.policies import TopRank, policy
 from clickrank.policies._shared import ordered_partition as plain
@@ -100,7 +100,7 @@ def test_top_rank_reads_what_was_saved_as_s_and_n(
         found = learner.policy.upgraded(version)
         for name, array in learner.statistics().items():
             assert np.array_equal(found[name], array), name
-    monkeypatch.setattr(click_log, "LARGE", large)
+    monkeypatch.setattr(logged_pairs, "LARGE", large)
     want = unpacked(learner.policy, learner.state)
     tally = {f"tally.{name}": np.zeros((10, 5), dtype=np.int32) for name in ("views", "clicks")}
     for version, reference in itertools.product((saved, later), (False, True)):

@@ -63,7 +63,7 @@ def test_looks_down_to_the_first_click(click_model: str) -> None:
     if click_model == "dcm":
         model = cr.clickmodels.DCM(ATTRACTION, [0.8, 0.5, 0.2])
     counts = logged(model, 3_000)
-    prior = from_log(counts, click_model, start=START)  # type: ignore[arg-type]
+    prior = from_log(counts, click_model, start=START)
     assert within(prior, ATTRACTION)
     assert not within(from_log(counts, "dctr", start=START), ATTRACTION)
 
@@ -100,7 +100,7 @@ def test_more_clicks_than_expected_looks_are_no_misses() -> None:
 def test_wrong_values() -> None:
     counts = Counts.of_lists([[0, 1]], [[1, 0]])
     with pytest.raises(InvalidValue, match="click_model must be one of dctr, cascade, dcm, pbm"):
-        from_log(counts, "ubm", start=START)  # type: ignore[arg-type]
+        from_log(counts, "ubm", start=START)
     with pytest.raises(InvalidValue, match="examination must be given"):
         from_log(counts, "pbm", start=START)
     with pytest.raises(InvalidValue, match=r"one entry per position \(2\)"):

@@ -47,12 +47,12 @@ class FakeEngine:
         if name == "broken":
             raise RuntimeError("a secret detail")
 
-    async def create(self, new: requests.NewRanker) -> tuple[answers.Ranker, bool]:
+    async def create(self, new: requests.NewRanker) -> tuple[answers.RankerInfo, bool]:
         self._find(new.name)
         self.calls.append(("create", new))
         return e.RANKER, new.name != "old"
 
-    async def ranker(self, name: str) -> answers.Ranker:
+    async def ranker(self, name: str) -> answers.RankerInfo:
         self._find(name)
         return e.RANKER
 
@@ -60,18 +60,18 @@ class FakeEngine:
         self.calls.append(("rankers", after, limit))
         return e.RANKER_PAGE
 
-    async def change(self, name: str, change: requests.RankerChange) -> answers.Ranker:
+    async def change(self, name: str, change: requests.RankerChange) -> answers.RankerInfo:
         self._find(name)
         return e.RANKER
 
     async def delete(self, name: str) -> None:
         self._find(name)
 
-    async def add_items(self, name: str, new: requests.NewItems) -> answers.Ranker:
+    async def add_items(self, name: str, new: requests.NewItems) -> answers.RankerInfo:
         self._find(name)
         return e.RANKER
 
-    async def retire_items(self, name: str, items: requests.RetiredItems) -> answers.Ranker:
+    async def retire_items(self, name: str, items: requests.RetiredItems) -> answers.RankerInfo:
         self._find(name)
         return e.RANKER
 

@@ -7,8 +7,6 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from clickrank._core.progress import Say
 from clickrank._core.validate import check_float, check_int
 from clickrank.advice.held_out_scores import (
@@ -25,8 +23,9 @@ from clickrank.advice.held_out_scores import (
 )
 from clickrank.advice.identifiability import always_one_order, limits_of
 from clickrank.advice.nested_models import ruled_out
+from clickrank.clickmodels import CLICK_MODELS
 from clickrank.errors import DoesNotApply, invalid, unknown
-from clickrank.fit import FITS, Fit, PBMFit
+from clickrank.fit import FITS, Fit
 from clickrank.logs import Counts
 from clickrank.stats.intervals import NORMAL_95
 
@@ -234,7 +233,8 @@ def diagnose(
         raise DoesNotApply(f"diagnose: no click model can be fitted: {'; '.join(left_out)}.")
     ranking = ranked(scores, held)
     ranking = ranking._replace(ruled_out=ruled_out(ranking.equals, counts))
-    whole_fits = [fitted(name, counts) for name in dict.fromkeys(("pbm", ranking.winner))]
+    known = [name for name in FITS if CLICK_MODELS[name].always_reported]
+    whole_fits = [fitted(name, counts) for name in dict.fromkeys((*known, ranking.winner))]
     said = [f"{fit.name}: {sentence}" for fit in whole_fits for sentence in fit.not_identified]
     if held.unseen:
         part = 100.0 * held.unseen / (held.unseen + held.n)
@@ -272,12 +272,9 @@ def effects_of(fit: Fit) -> list[Effect]:
     the others.
     """
     found = []
-    alone = np.zeros(fit.counts.n_positions, dtype=np.bool_)
+    alone = fit.unlinked_positions()
     if always_one_order(fit.counts):
         alone[:] = True
-    elif isinstance(fit, PBMFit) and fit.part.max(initial=-1) > 0:
-        sizes = np.bincount(fit.part[fit.part >= 0])
-        alone = (fit.part >= 0) & (fit.part != int(np.argmax(sizes)))
     for parameter, (values, errors) in fit.position_effects.items():
         for k, (value, error) in enumerate(zip(values.tolist(), errors.tolist(), strict=True)):
             half = NORMAL_95 * error

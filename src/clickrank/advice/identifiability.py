@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from clickrank.fit.fitted_model import models_of_positions
 from clickrank.logs import Counts
 from clickrank.logs.counts import NOTHING
 
@@ -28,7 +29,7 @@ def limits_of(counts: Counts) -> list[str]:
     if counts.sessions is None:
         found.append(
             "The log does not say which items were shown together: only models in which a click "
-            "does not depend on the items above (dctr, pbm, click-matrix) can be fitted, and "
+            f"does not depend on the items above ({models_of_positions('and')}) can be fitted, and "
             "clicks at different positions are assumed to be independent."
         )
     clicks = np.bincount(cells.position, cells.clicked, counts.n_positions)

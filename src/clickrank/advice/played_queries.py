@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from clickrank._core.arrays import Floats, Ints
 from clickrank.advice.held_out_scores import fitted, held_out, ranked, score
 from clickrank.advice.nested_models import ruled_out
-from clickrank.clickmodels import MNL, ClickModel
+from clickrank.clickmodels import ClickModel
 from clickrank.errors import ClickRankError, DoesNotApply
 from clickrank.fit import Fit
 from clickrank.logs import Counts, Sessions
@@ -229,10 +229,7 @@ def _choose(
 def cut(model: ClickModel, n_positions: int, items: Ints | None = None) -> ClickModel:
     """Return the model of a page with these items and the first positions only."""
     if n_positions < model.n_positions:
-        if isinstance(model, MNL):  # items below are not shown, so they do not compete
-            model = MNL(model.attraction, model.position_bias[:n_positions])
-        else:
-            model = model.first_positions(n_positions)
+        model = model.shortened(n_positions)
     return model if items is None else model.relabelled(items)
 
 

@@ -43,7 +43,8 @@ from clickrank.checks.propensity_checks import check_propensities
 from clickrank.checks.restart_checks import check_restart
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
-from clickrank.policies import POLICIES, Policy, Uniform
+from clickrank.policies import POLICIES, Policy
+from clickrank.policies import policy as make_policy
 from clickrank.policies._shared.packed_states import first_state
 from clickrank.policies.capabilities import relabelled
 from clickrank.policies.policy_spec import settings_of
@@ -376,7 +377,8 @@ def _beats_uniform(
     model = matched_model(cls, 6, 3)
     policy = make(model, horizon)
     ours = simulate(policy, model, horizon, RUNS, seed=14, delay=delay, batch=batch)
-    theirs = simulate(Uniform(), model, horizon, RUNS, seed=14)
+    uniform = next(name for name, other in POLICIES.items() if other.is_uniform)
+    theirs = simulate(make_policy(uniform), model, horizon, RUNS, seed=14)
     gain = theirs.regret[:, -1] - ours.regret[:, -1]
     errors = float(gain.mean() / (gain.std(ddof=1) / math.sqrt(RUNS) + 1e-300))
     if cls.beats_uniform:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clickrank._core.defaults import DEFAULT_CLICK_MODEL
 from clickrank._core.extras import require
 from clickrank.cli.error_lines import file_error, reason_of
 from clickrank.cli.shared_options import AsJson, Threads, check_picture, comma_separated
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from clickrank.clickmodels import ClickModel
     from clickrank.policies import Policy
 
-PBM_EXAMPLE = {"attraction": [0.45, 0.35, 0.25, 0.15, 0.05], "examination": [0.9, 0.6, 0.3]}
+#: Parameters of the default click model, if none are given.
+EXAMPLE = {"attraction": [0.45, 0.35, 0.25, 0.15, 0.05], "examination": [0.9, 0.6, 0.3]}
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -31,7 +33,7 @@ def compare(
     policies: Annotated[
         str, typer.Option(help="Comma-separated names of policies, or 'all' that apply.")
     ] = "all",
-    model: Annotated[str, typer.Option(help="Name of the click model.")] = "pbm",
+    model: Annotated[str, typer.Option(help="Name of the click model.")] = (DEFAULT_CLICK_MODEL),
     attraction: Annotated[
         str | None, typer.Option(help="Attraction of each item, as in 0.4,0.3,0.2.")
     ] = None,
@@ -152,8 +154,8 @@ def _model(name: str, file: Path | None, parameters: dict[str, Any]) -> ClickMod
     if strange:
         rule = f"{_options(strange)} must not be given for the click model '{name}', which has"
         raise invalid("compare", f"{rule} {_options(known)}")
-    if name == "pbm" and not given:
-        given = PBM_EXAMPLE
+    if name == DEFAULT_CLICK_MODEL and not given:
+        given = EXAMPLE
     for key, required in known.items():
         if required and key not in parameters:
             hint = "Describe the model in a file and pass it with --model-file."

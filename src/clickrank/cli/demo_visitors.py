@@ -7,6 +7,7 @@ import time
 import numpy as np
 import typer
 
+from clickrank._core.defaults import DEFAULT_POLICY
 from clickrank.clickmodels import PBM
 from clickrank.service.client import Client, ServiceError
 from clickrank.service.schemas.answers import Impression
@@ -71,7 +72,9 @@ def run_demo(url: str) -> None:
 def create_ranker(client: Client) -> None:
     """Create the ranker of the demonstration, unless it exists already."""
     try:
-        client.create_ranker(NAME, ATTRACTION, len(EXAMINATION), policy="pb-mhb", window=WINDOW)
+        client.create_ranker(
+            NAME, ATTRACTION, len(EXAMINATION), policy=DEFAULT_POLICY, window=WINDOW
+        )
     except ServiceError as error:
         if error.code != "name_taken":  # a demo ranker of an earlier start may have been changed
             raise

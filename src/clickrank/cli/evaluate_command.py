@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clickrank._core.defaults import DEFAULT_CLICK_MODEL
 from clickrank.cli.log_commands import (
     FirstPosition,
     LogColumns,
@@ -79,7 +80,7 @@ def evaluate(
     ] = None,
     model: Annotated[
         str, typer.Option(help="Click model of the direct and doubly robust estimators.")
-    ] = "pbm",
+    ] = DEFAULT_CLICK_MODEL,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
     format: LogFormat = None,  # noqa: A002

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clickrank._core.defaults import DEFAULT_POLICY
 from clickrank._core.extras import require
 from clickrank._core.output_files import make_folder_of
 from clickrank.cli.command_group import CommandGroup
@@ -246,7 +247,7 @@ def export(
 
 
 def loadtest(
-    policy: Annotated[str, typer.Option(help="Policy of the ranker.")] = "pb-mhb",
+    policy: Annotated[str, typer.Option(help="Policy of the ranker.")] = DEFAULT_POLICY,
     items: Annotated[
         int, typer.Option(help="Number of items of a ranker.", min=1, max=100_000)
     ] = 20,

@@ -118,6 +118,7 @@ def compile_policy(name: str, models: Sequence[str]) -> Warmed:
     from clickrank.learning import ContextState
     from clickrank.policies import POLICIES, policy
     from clickrank.policies._shared.packed_states import first_state
+    from clickrank.policies.capabilities import HasScores
     from clickrank.simulation import simulate
 
     began = time.perf_counter()
@@ -125,7 +126,9 @@ def compile_policy(name: str, models: Sequence[str]) -> Warmed:
     cls = POLICIES[name]
     try:
         own = matched_model(cls, 4, 2)
-        extra: dict[str, Any] = {"scores": own.attraction} if _takes_scores(cls) else {}
+        extra: dict[str, Any] = {}
+        if issubclass(cls, HasScores):  # they have no default
+            extra = {cls.described_by: own.attraction}
         made = policy(name, model=own, horizon=100, **extra)
         known: dict[type, Policy] = {type(first_state(made, 4, own.n_positions)): made}
         for other in cls.assumes.click_models:  # some need statistics of another class
@@ -147,10 +150,3 @@ def compile_policy(name: str, models: Sequence[str]) -> Warmed:
     except ClickRankError as error:
         return Warmed(name, done, time.perf_counter() - began, str(error))
     return Warmed(name, done, time.perf_counter() - began)
-
-
-def _takes_scores(cls: type[Policy]) -> bool:
-    """Return whether a policy must be given scores of items."""
-    from clickrank.policies.capabilities import KnowsItems
-
-    return issubclass(cls, KnowsItems) and cls.described_by == "scores"

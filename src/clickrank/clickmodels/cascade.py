@@ -56,6 +56,7 @@ class Cascade(ClickModel):
     reward = "any click"
     is_a = ("cascade", "dcm", "dbn", "ubm")
     complexity = 1
+    examined_displays = "no click above"
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, n_positions: int) -> None:
         """Check the parameters and store read-only copies."""

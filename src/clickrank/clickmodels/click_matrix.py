@@ -48,6 +48,7 @@ class ClickMatrix(ClickModel):
     reward = "clicks"
     is_a = ("click-matrix",)
     reads_in_order = False
+    independent_positions = True
 
     def __init__(self, probabilities: ArrayLike) -> None:
         """Check the parameters and store a read-only copy."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import functools
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, ParamSpec, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,6 +58,16 @@ class ClickModel(abc.ABC):
     complexity: ClassVar[int] = 100
     #: Names of its special cases that its fit to a log can rule out.
     excludes: ClassVar[tuple[str, ...]] = ()
+    #: Whether a click depends on nothing at the other positions, so that displays and clicks by
+    #: position suffice to fit the model. Others are fitted to whole lists.
+    independent_positions: ClassVar[bool] = False
+    #: Which displays of a log were examined: "all", those with "no click above", or those at a
+    #: position with a probability, the parameter ``examination`` ("by position"). Empty if displays
+    #: do not say enough.
+    examined_displays: ClassVar[Literal["", "all", "no click above", "by position"]] = ""
+    #: Whether `clickrank.advice.diagnose` reports its position effects even if another model
+    #: predicts clicks better: they are the ones that people know and compare.
+    always_reported: ClassVar[bool] = False
     #: Names of click models that a policy may assume instead if it does not support this one, the
     #: closest first.
     stand_ins: ClassVar[tuple[str, ...]] = ()
@@ -83,6 +93,13 @@ class ClickModel(abc.ABC):
             f"{type(self).__name__}: clicks at the first positions depend on the items below, so "
             "that there is no model of the first positions alone."
         )
+
+    def shortened(self: M, n_positions: int) -> M:
+        """Return the model of a page that ends after the first positions: nothing is shown below.
+
+        It equals `first_positions`, unless clicks depend on the items below.
+        """
+        return self.first_positions(n_positions)
 
     def sample(
         self, ranking: ArrayLike, rng: np.random.Generator | int, n: int | None = None

@@ -58,6 +58,7 @@ class DCM(ClickModel):
     reward = "satisfaction"
     is_a = ("dcm",)
     complexity = 4
+    examined_displays = "no click above"
     excludes = ("cascade",)
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, satisfaction: ArrayLike) -> None:

@@ -39,6 +39,8 @@ class DCTR(ClickModel):
     reward = "clicks"
     is_a = ("dctr", "pbm", "ubm")
     complexity = 0
+    independent_positions = True
+    examined_displays = "all"
     reads_in_order = False
 
     def __init__(self, attraction: ArrayLike | LinearAttraction, n_positions: int) -> None:

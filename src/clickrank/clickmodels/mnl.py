@@ -69,6 +69,13 @@ class MNL(ClickModel):
         """Return the model whose item i is this model's item ``order[i]``."""
         return MNL(self.attraction[order], self.position_bias)
 
+    def shortened(self, n_positions: int) -> MNL:
+        """Return the model of a page that ends after the first positions.
+
+        Items below them are not shown, so that they do not compete.
+        """
+        return MNL(self.attraction, self.position_bias[: self._shorter(n_positions)])
+
 
 @inline_kernel
 def _shown_weight(params: MNLParams, ranking: Ints) -> float:

@@ -49,6 +49,9 @@ class PBM(ClickModel):
     reward = "clicks"
     is_a: ClassVar[tuple[str, ...]] = ("pbm", "ubm")
     complexity = 2
+    independent_positions = True
+    examined_displays = "by position"
+    always_reported = True
     excludes = ("dctr",)
     reads_in_order = False
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clickrank._core.arrays import Floats, Ints
+from clickrank._core.defaults import DEFAULT_CLICK_MODEL
 from clickrank.clickmodels import ClickModel
 from clickrank.evaluate.click_model_rewards import (
     ModelOrFit,
@@ -60,7 +61,7 @@ class CascadeDR(WeightingEstimator):
         See `clickrank.evaluate.WeightingEstimator`.
     """
 
-    model: ModelOrFit = "pbm"
+    model: ModelOrFit = DEFAULT_CLICK_MODEL
 
     name = "cascade-dr"
     assumes = "Holds if people read from the top down: a click depends on no item below."

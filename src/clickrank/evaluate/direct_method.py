@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from clickrank._core.arrays import Floats
+from clickrank._core.defaults import DEFAULT_CLICK_MODEL
 from clickrank._core.validate import check_int
 from clickrank.clickmodels import ClickModel
 from clickrank.errors import CannotEvaluate
@@ -67,7 +68,7 @@ class DirectMethod(Estimator):
     0.5
     """
 
-    model: ModelOrFit = "pbm"
+    model: ModelOrFit = DEFAULT_CLICK_MODEL
     refits: int = 20
 
     name = "direct"

@@ -8,7 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from clickrank._core.arrays import Floats
+from clickrank._core.defaults import DEFAULT_CLICK_MODEL
 from clickrank._core.validate import check_float
+from clickrank.clickmodels import CLICK_MODELS
 from clickrank.errors import CannotEvaluate, invalid, unknown
 from clickrank.evaluate.bootstrapped_replay import BootstrappedReplay
 from clickrank.evaluate.cascade_dr import CascadeDR
@@ -26,7 +29,7 @@ from clickrank.evaluate.replay import Replay
 from clickrank.evaluate.reward_interaction_ips import RewardInteractionIPS
 from clickrank.evaluate.usable_impressions import check_widths, has_lists, part
 from clickrank.evaluate.weighting import WeightingEstimator
-from clickrank.fit import fit
+from clickrank.fit import fit, fit_pbm
 from clickrank.logs import Counts, Impressions
 from clickrank.policies import POLICIES, Policy, policy
 from clickrank.rankings.distributions import RankingDistribution
@@ -139,7 +142,7 @@ class EvaluationSettings:
     seed: int = 0
     clip: float | None = None
     split: float = 0.5
-    model: str = "pbm"
+    model: str = DEFAULT_CLICK_MODEL
 
 
 def evaluate(
@@ -217,8 +220,11 @@ def fitted_policy(name: str, log: Impressions, split: float) -> Policy:
     """
     early = part(log, slice(0, max(round(len(log.rankings) * split), 1)))
     model = None
-    if "examination" in POLICIES[name].assumes.known:
-        model = fit("pbm", early.counts()).model()
+    assumes = POLICIES[name].assumes
+    if "examination" in assumes.known:
+        names = assumes.click_models or CLICK_MODELS
+        found = next(n for n in names if CLICK_MODELS[n].examined_displays == "by position")
+        model = fit(found, early.counts()).model()
     return policy(name, model=model, horizon=max(len(log.rankings), 1))
 
 
@@ -285,8 +291,11 @@ def check_estimator(name: str) -> None:
         )
 
 
-def examination(logs: Sequence[Impressions]) -> Any:
-    """Return the examination of each position, fitted to all queries together."""
+def examination(logs: Sequence[Impressions]) -> Floats:
+    """Return the examination of each position, fitted to all queries together.
+
+    `PositionBasedIPS`, which needs it, is defined on the position-based model.
+    """
     if not all(has_lists(one) for one in logs):
         raise CannotEvaluate("Examination is fitted to whole lists, but the log has none.")
     width = max(o.rankings.shape[1] for o in logs)
@@ -297,7 +306,7 @@ def examination(logs: Sequence[Impressions]) -> Any:
         rows.append(np.pad(shown, ((0, 0), (0, missing)), constant_values=-1))
         clicks.append(np.pad(one.clicks, ((0, 0), (0, missing))))
         first += len(one.items)
-    found: Any = fit("pbm", Counts.of_lists(np.vstack(rows), np.vstack(clicks)))
+    found = fit_pbm(Counts.of_lists(np.vstack(rows), np.vstack(clicks)))
     if np.unique(found.part).size > 1 or not (found.examination > 0.0).all():
         raise CannotEvaluate(
             "The log does not determine the examination of each position: no clicked items link "

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank.errors import MissingData, invalid
-from clickrank.experiments.figure_models import ModelInstance, build_model
+from clickrank.experiments.figure_models import ModelInstance, build_model, parameters_of
 from clickrank.experiments.model_sources import Judged
 from clickrank.priors import (
     JudgedQueries,
@@ -68,7 +68,7 @@ def instance(
     n_positions = min(judged.positions, math.ceil(grades.size / one_in))
     attraction = np.array(judged.attraction)[grades]
     parameters: dict[str, Any] = {"attraction": attraction, "n_positions": n_positions}
-    if judged.name == "dcm":
+    if "satisfaction" in parameters_of(judged.name):
         parameters = {"attraction": attraction, "satisfaction": [judged.satisfaction] * n_positions}
     temper: Any = "auto" if votes is None else votes / scores.shape[0]
     return ModelInstance(

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from clickrank._core.features import Features
-from clickrank.clickmodels import PBM
 from clickrank.errors import ClickRankError, InvalidValue, MissingData, MissingExtra, invalid
 from clickrank.experiments.claim_kinds import Parameters
 from clickrank.experiments.figure_models import ModelInstance, build_model, models_of
@@ -142,10 +141,10 @@ def _arrays(instances: dict[str, ModelInstance]) -> dict[str, NDArray[Any]]:
         arrays["grades"] = np.concatenate([one.grades for one in all_of if one.grades is not None])
     else:
         arrays["attraction"] = np.concatenate([one.model.attraction for one in all_of])
-        if isinstance(all_of[0].model, PBM):
-            arrays["examination"] = np.vstack([one.model.params.examination for one in all_of])
-        else:
+        if hasattr(all_of[0].model, "features"):
             arrays["features"] = np.vstack([one.model.features.values for one in all_of])
+        else:
+            arrays["examination"] = np.vstack([one.model.params.examination for one in all_of])
     return arrays
 
 
@@ -173,7 +172,8 @@ def _load(figure: Figure, file: Path) -> dict[str, ModelInstance]:
     if figure.model_set is not None:
         examined = arrays["examination"]
         for label, rows, examination in zip(facts["labels"], parts, examined, strict=True):
-            found[label] = ModelInstance(PBM(arrays["attraction"][rows], examination))
+            parameters = {"attraction": arrays["attraction"][rows], "examination": examination}
+            found[label] = ModelInstance(build_model(figure.model_set.name, parameters))
         return found
     assert figure.movielens is not None
     for label, rows in zip(facts["labels"], parts, strict=True):

@@ -1,6 +1,6 @@
 """TopRank with a log of clicks: for many items, whose pairs are not written to matrices.
 
-`clickrank.fast._shared.click_log` describes the log: one number per click, and a table of
+`clickrank.fast._shared.logged_pairs` describes the log: one number per click, and a table of
 n_items²/16 once fewer than a quarter of the items are in the first block; n_items²/4 in all at
 most. The rest is reserved, but not written to. When the log ends, or the catalogue has changed, all
 pairs are in the matrices, and it continues as `clickrank.fast.top_rank` does.
@@ -14,7 +14,7 @@ import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._core.arrays import Ints
-from clickrank.fast._shared.click_log import (
+from clickrank.fast._shared.logged_pairs import (
     FIRST,
     ITEM,
     LATEST,

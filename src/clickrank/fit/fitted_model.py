@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import xlog1py, xlogy
 
 from clickrank._core.arrays import Floats, Ints
-from clickrank.clickmodels import ClickModel
+from clickrank.clickmodels import CLICK_MODELS, ClickModel
 from clickrank.errors import DoesNotApply, invalid
 from clickrank.logs import Cells, Counts, Sessions
 from clickrank.logs.counts import NOTHING
@@ -90,6 +90,13 @@ class Fit(abc.ABC):
     def log_probabilities(self, sessions: Sessions) -> Floats:
         """Return the log-probability of the clicks on each list, all positions jointly."""
 
+    def unlinked_positions(self) -> NDArray[np.bool_]:
+        """Return which positions the log does not link to most others.
+
+        Their effects cannot be compared with those of the others.
+        """
+        return np.zeros(self.counts.n_positions, dtype=np.bool_)
+
     @property
     def position_effects(self) -> dict[str, tuple[Floats, Floats]]:
         """Estimates and standard errors of the position effects, by name."""
@@ -149,14 +156,25 @@ def likelihood_of_rates(clicked: Floats | Ints, missed: Floats | Ints, rates: Fl
     return float((xlogy(clicked, rates) + xlog1py(missed, -rates)).sum())
 
 
+def models_of_positions(joined_by: str) -> str:
+    """Return the names of the click models that need no whole lists, the simplest first.
+
+    >>> models_of_positions("or")
+    'dctr, pbm or click-matrix'
+    """
+    known = [cls for cls in CLICK_MODELS.values() if cls.independent_positions]
+    names = [cls.name for cls in sorted(known, key=lambda cls: cls.complexity)]
+    return f"{', '.join(names[:-1])} {joined_by} {names[-1]}"
+
+
 def lists_of(name: str, counts: Counts) -> Sessions:
     """Return the lists of a log; raise an error if it does not contain them."""
     if counts.sessions is None:
         raise DoesNotApply(
             f"{name}: this click model is fitted to whole lists with their clicks, because what "
             "people do at a position depends on the positions above. This log counts displays and "
-            "clicks by position only. Fit dctr, pbm or click-matrix, or give a log with an id for "
-            "each list."
+            f"clicks by position only. Fit {models_of_positions('or')}, or give a log with an id "
+            "for each list."
         )
     return counts.sessions
 

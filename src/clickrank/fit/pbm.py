@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+from numpy.typing import NDArray
 
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float, check_int
@@ -53,6 +54,14 @@ class PBMFit(RateFit):
         # The largest examination is 1 at any position, so that every two positions are compared.
         n = self.examination.size
         return 1.0 - self.examination, self.examination_error, n * (n - 1) // 2
+
+    def unlinked_positions(self) -> NDArray[np.bool_]:
+        """Return which positions are in a smaller group than the largest."""
+        if self.part.max(initial=-1) <= 0:
+            return super().unlinked_positions()
+        largest = int(np.argmax(np.bincount(self.part[self.part >= 0])))
+        found: NDArray[np.bool_] = (self.part >= 0) & (self.part != largest)
+        return found
 
     def model(self, query: str | None = None) -> PBM:
         """Return the click model of one query over its items, in the order of its pairs."""

@@ -28,6 +28,8 @@ from clickrank.numerics.pbm_likelihood import (
 _LONGEST = 3.0  # step of log κ
 #: A standard error of log κ or log θ above which the curvature is nothing but rounding.
 _UNINFORMATIVE = 1e4
+#: The smallest distance from 0 and 1 of a θ at which expectation maximisation starts.
+_EDGE = 1e-3
 
 
 class Curvature(NamedTuple):
@@ -157,9 +159,13 @@ class PBMProblem(CellLikelihood):
         return x, y, np.array(path), False
 
     def em(self, tolerance: float, most: int) -> tuple[Floats, Floats, Floats, bool]:
-        """Return what `newton` returns, found by steps of expectation maximisation alone."""
-        y = self._start()
-        x = self.best_x(y)
+        """Return what `newton` returns, found by steps of expectation maximisation alone.
+
+        A step never moves a θ or a κ away from 1, so that it starts with all of them below 1.
+        """
+        y = self._inside()
+        rates = self._by_pair(self.clicks) / self._by_pair(self.clicks + self.misses)
+        x = np.log(np.clip(rates, _EDGE, 1.0 - _EDGE))
         path, gain = [self.value(x, y)], np.inf
         for _ in range(most):
             theta, kappa = self.em_step(np.exp(x), np.exp(y))
@@ -231,6 +237,10 @@ class PBMProblem(CellLikelihood):
     def _start(self) -> Floats:
         shown = self._by_position(self.clicks + self.misses)
         return self._scaled(np.log(self.position_clicks / shown))
+
+    def _inside(self) -> Floats:
+        """Return y at which steps of expectation maximisation can move all that is estimated."""
+        return np.full(self.n_positions, np.log(0.5))
 
     def _scaled(self, y: Floats) -> Floats:
         return y - self._largest(y)

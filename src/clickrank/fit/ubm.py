@@ -223,6 +223,9 @@ class _Anchored(PBMProblem):
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         return self.anchor | ((y >= 0.0) & (slope > 0.0)), np.ones_like(self.anchor)
 
+    def _inside(self) -> Floats:
+        return np.where(self.anchor, 0.0, super()._inside())
+
     def _scaled(self, y: Floats) -> Floats:
         return np.minimum(y - self._largest(y), 0.0)
 

@@ -165,6 +165,12 @@ class HasFeatures(KnowsItems):
         return dataclasses.replace(self, features=features)
 
 
+class HasScores(KnowsItems):
+    """Has a setting ``scores``: scores of the items, for example by models trained offline."""
+
+    described_by = "scores"
+
+
 #: All abilities.
 ABILITIES: tuple[type, ...] = (
     HasMemo,

@@ -58,7 +58,7 @@ tell_apart(Request)
 tell_apart(Scores)
 
 
-class Kernels(NamedTuple):
+class PolicyKernels(NamedTuple):
     """The functions of one policy that are compiled, and the function that makes their cache."""
 
     rank: Callable[..., None] | None
@@ -77,14 +77,14 @@ class Kernels(NamedTuple):
         return self.score is not None or self.candidates
 
 
-_PLAIN: dict[type, Kernels] = {}  # keyed by the class of the state
-_FAST: dict[type, Kernels] = {}
-_BY_TYPES: dict[tuple[type, type | None], Kernels] = {}
+_PLAIN: dict[type, PolicyKernels] = {}  # keyed by the class of the state
+_FAST: dict[type, PolicyKernels] = {}
+_BY_TYPES: dict[tuple[type, type | None], PolicyKernels] = {}
 _STATES: dict[type[Policy], list[type]] = {}
 _SOURCES: dict[type[Policy], str | None] = {}
 
 
-def add_kernels(cls: type[Policy], state: type, kernels: Kernels, *, fast: bool) -> None:
+def add_kernels(cls: type[Policy], state: type, kernels: PolicyKernels, *, fast: bool) -> None:
     """Store the kernels of a policy for a class of states, where compiled code finds them."""
     if not fast:
         _STATES.setdefault(cls, []).append(state)
@@ -100,25 +100,25 @@ def _states_of(cls: type[Policy]) -> list[type]:
     return _STATES[cls]
 
 
-def kernels_of(policy: Policy, state: Any) -> Kernels:
+def kernels_of(policy: Policy, state: Any) -> PolicyKernels:
     """Return the kernels that a policy is run with."""
     _states_of(type(policy))
     plain = plain_kernels(state)
     return plain if policy.reference else _FAST.get(type(state), plain)
 
 
-def plain_kernels(state: Any) -> Kernels:
+def plain_kernels(state: Any) -> PolicyKernels:
     """Return the kernels that `register` was given, which for most are in the policy's own file."""
     return _PLAIN[type(state)]
 
 
-def plain_kernels_for(cls: type[Policy], state: type) -> Kernels:
+def plain_kernels_for(cls: type[Policy], state: type) -> PolicyKernels:
     """Return the plain kernels of a registered policy for states of a class."""
     _states_of(cls)
     return _PLAIN[state]
 
 
-def kernels_of_class(cls: type[Policy]) -> list[tuple[type, Kernels]]:
+def kernels_of_class(cls: type[Policy]) -> list[tuple[type, PolicyKernels]]:
     """Return all kernels of a policy, plain and fast, each with the class of the state."""
     tables = (_PLAIN, _FAST)
     return [(state, t[state]) for state in _states_of(cls) for t in tables if state in t]
@@ -135,7 +135,9 @@ def scores_items(policy: Policy | type[Policy]) -> bool:
     return all(_PLAIN[state].score is not None for state in _states_of(cls))
 
 
-def new_cache(kernels: Kernels, params: Any, state: Any, n_items: int, n_positions: int) -> Any:
+def new_cache(
+    kernels: PolicyKernels, params: Any, state: Any, n_items: int, n_positions: int
+) -> Any:
     """Return the cache of a state, computed from its statistics."""
     own = None if kernels.build is None else kernels.build(params, state)
     if kernels.score is None:

@@ -18,7 +18,7 @@ from clickrank._core.arrays import (
     origin_of,
 )
 from clickrank.errors import invalid
-from clickrank.policies.capabilities import ItemsComeAndGo, KnowsItems
+from clickrank.policies.capabilities import HasScores, ItemsComeAndGo
 from clickrank.policies.contract import Request
 from clickrank.policies.policy_spec import Assumes, Policy, check_items
 from clickrank.policies.registration import register
@@ -37,7 +37,7 @@ class Params(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ensemble(Policy, ItemsComeAndGo, KnowsItems):
+class Ensemble(Policy, ItemsComeAndGo, HasScores):
     """Ensemble shows the items with the largest mean scores in every round, and learns nothing.
 
     It is a baseline: a page whose ranking comes from models trained offline.
@@ -73,7 +73,6 @@ class Ensemble(Policy, ItemsComeAndGo, KnowsItems):
     name = "ensemble"
     assumes = Assumes(priors=True, positions="decreasing")
     by_item = ()
-    described_by = "scores"
 
     scores: Vector | Matrix
 

@@ -41,7 +41,7 @@ class State(NamedTuple):
     restarts: IntStatistic  # (1,), changes of the catalogue, modulo 16: distinguishes memos
 
 
-class Plan(NamedTuple):
+class PlannedViews(NamedTuple):
     """Views of the present phases for which no list was made yet: one deck per interval.
 
     An instance is an interval in a phase, as in the source.
@@ -178,15 +178,15 @@ class RecurRank(Policy, RecurRankItems):
         )
 
 
-def no_plan(params: Params, state: State) -> Plan:
+def no_plan(params: Params, state: State) -> PlannedViews:
     """Return empty decks; the next ranking fills them."""
-    return Plan(np.zeros_like(state.phase), np.zeros_like(state.order))
+    return PlannedViews(np.zeros_like(state.phase), np.zeros_like(state.order))
 
 
 def rank(
     params: Params,
     state: State,
-    cache: Plan,
+    cache: PlannedViews,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
@@ -218,7 +218,7 @@ def rank(
 
 
 def update(
-    params: Params, state: State, cache: Plan, ranking: Ints, memo: Ints, clicks: Ints
+    params: Params, state: State, cache: PlannedViews, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count what was measured; the last view that a phase needs ends it."""
     for first in begins(state.phase):
@@ -279,4 +279,4 @@ def views_needed(
     return needed
 
 
-register(RecurRank, State, rank, update, cache=Plan, build=no_plan)
+register(RecurRank, State, rank, update, cache=PlannedViews, build=no_plan)

@@ -10,7 +10,7 @@ from clickrank._compile.jit import tell_apart
 from clickrank._core.arrays import particle_fields, statistic_fields
 from clickrank.errors import invalid
 from clickrank.policies.capabilities import check_abilities
-from clickrank.policies.contract import Kernels, add_kernels, plain_kernels_for
+from clickrank.policies.contract import PolicyKernels, add_kernels, plain_kernels_for
 from clickrank.policies.policy_spec import POLICIES, Policy
 
 
@@ -57,7 +57,7 @@ def register(
     _check_cache(state, cache)
     POLICIES.add(cls.name, cls)
     tell_apart(state)
-    kernels = Kernels(rank, score, update, build, cache, lean, draw_ties)
+    kernels = PolicyKernels(rank, score, update, build, cache, lean, draw_ties)
     add_kernels(cls, state, kernels, fast=False)
 
 
@@ -94,7 +94,7 @@ def register_fast(
         rule = f"the fast cache must have the particle of the plain kernels ({', '.join(walks)})"
         raise invalid(cls.__name__, rule, particle_fields(cache))
     _check_cache(state, cache)
-    kernels = Kernels(
+    kernels = PolicyKernels(
         rank, score, update, build, cache, lean, plain.draw_ties, candidates, call_update
     )
     add_kernels(cls, state, kernels, fast=True)

@@ -29,7 +29,7 @@ class Params(NamedTuple):
     n_items: int
 
 
-class Deck(NamedTuple):
+class ShuffledItems(NamedTuple):
     """The order in which the last shuffle left the items; the next shuffle starts from it."""
 
     items: IntParticle  # (n_items,), a permutation
@@ -80,15 +80,15 @@ class Uniform(Policy, ItemsComeAndGo, ExactLists):
         return UniformLists(source.n_items, source.n_positions)
 
 
-def build(params: Params, state: State) -> Deck:
+def build(params: Params, state: State) -> ShuffledItems:
     """Return the items in the order of their numbers."""
-    return Deck(np.arange(params.n_items))
+    return ShuffledItems(np.arange(params.n_items))
 
 
 def rank(
     params: Params,
     state: State,
-    cache: Deck,
+    cache: ShuffledItems,
     request: Request,
     rng: np.random.Generator,
     ranking: Ints,
@@ -101,10 +101,10 @@ def rank(
 
 
 def update(
-    params: Params, state: State, cache: Deck, ranking: Ints, memo: Ints, clicks: Ints
+    params: Params, state: State, cache: ShuffledItems, ranking: Ints, memo: Ints, clicks: Ints
 ) -> None:
     """Count the round; clicks change nothing."""
     state.rounds[0] += 1
 
 
-register(Uniform, State, rank, update, cache=Deck, build=build)
+register(Uniform, State, rank, update, cache=ShuffledItems, build=build)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from clickrank._core.arrays import Floats, bounded_vector
 from clickrank._core.validate import check_float
+from clickrank.clickmodels import CLICK_MODELS
 from clickrank.errors import DoesNotApply, InvalidValue, invalid
 from clickrank.logs import Counts
 from clickrank.logs.cascade_examination import examined_displays
@@ -17,13 +17,11 @@ from clickrank.priors.history_prior import from_history
 from clickrank.stats.beta_prior import LARGEST_WEIGHT, Beta
 
 _OWNER = "from_log"
-#: The click models that can say which displays were examined.
-CLICK_MODELS = ("dctr", "cascade", "dcm", "pbm")
 
 
 def from_log(
     counts: Counts,
-    click_model: Literal["dctr", "cascade", "dcm", "pbm"],
+    click_model: str,
     *,
     query: str | None = None,
     items: Sequence[str] | None = None,
@@ -82,8 +80,9 @@ def from_log(
     Beta(alpha=(10.0, 3.0), beta=(30.0, 37.0))
     """
     one_query = _of_one_query(counts, query)
-    if click_model not in CLICK_MODELS:
-        raise invalid(_OWNER, f"click_model must be one of {', '.join(CLICK_MODELS)}", click_model)
+    if click_model not in models_with_examination():
+        rule = f"click_model must be one of {', '.join(models_with_examination())}"
+        raise invalid(_OWNER, rule, click_model)
     scale = check_float(_OWNER, "temper", temper, 0.0, 1.0)
     if scale == 0.0:
         raise invalid(_OWNER, "temper must be above 0", temper)
@@ -97,6 +96,16 @@ def from_log(
     if items is not None:
         clicks, misses = (_sorted_as(names, list(items), each) for each in (clicks, misses))
     return base.updated(scale * clicks, scale * misses)
+
+
+def models_with_examination() -> list[str]:
+    """Return the click models that can say which displays were examined.
+
+    >>> models_with_examination()
+    ['dctr', 'cascade', 'dcm', 'pbm']
+    """
+    ways = ("all", "no click above", "by position")
+    return [n for way in ways for n, cls in CLICK_MODELS.items() if cls.examined_displays == way]
 
 
 def _of_one_query(counts: Counts, query: str | None) -> Counts:
@@ -114,21 +123,24 @@ def _examinations(
     counts: Counts, click_model: str, examination: ArrayLike | None
 ) -> tuple[Floats, Floats]:
     """Return how often each item was examined, and how often it was then clicked."""
-    if click_model != "pbm" and examination is not None:
+    which = CLICK_MODELS[click_model].examined_displays
+    if which != "by position" and examination is not None:
         rule = f"examination must be left out with click_model={click_model!r}"
         raise invalid(_OWNER, rule, examination)
-    if click_model in ("cascade", "dcm"):
+    if which == "no click above":
         if counts.sessions is None:
+            known = [n for n in models_with_examination() if CLICK_MODELS[n].independent_positions]
+            others = " or ".join(repr(name) for name in known)
             raise DoesNotApply(
                 f"{_OWNER}: with click_model={click_model!r} the log must have lists, and this one "
-                "has only displays and clicks by position. Use 'pbm' or 'dctr', or a log with an "
-                "id for each list."
+                f"has only displays and clicks by position. Use {others}, or a log with an id for "
+                "each list."
             )
         return examined_displays(counts, counts.sessions)
     weight = np.ones(counts.n_positions)
-    if click_model == "pbm":
+    if which == "by position":
         if examination is None:
-            raise invalid(_OWNER, "examination must be given with click_model='pbm'")
+            raise invalid(_OWNER, f"examination must be given with click_model={click_model!r}")
         weight = bounded_vector(_OWNER, "examination", examination, 0.0, 1.0, open_low=True)
         if weight.size != counts.n_positions:
             rule = f"examination must have one entry per position ({counts.n_positions})"

@@ -39,11 +39,11 @@ WRONG = [
 class DefiningEngine(FakeEngine):
     """Checks new rankers as the engine does, but compiles no policies."""
 
-    async def create(self, new: requests.NewRanker) -> tuple[answers.Ranker, bool]:
+    async def create(self, new: requests.NewRanker) -> tuple[answers.RankerInfo, bool]:
         definitions.define(new)
         return e.RANKER, True
 
-    async def ranker(self, name: str) -> answers.Ranker:
+    async def ranker(self, name: str) -> answers.RankerInfo:
         if name == "unknown":
             raise unknown("policy", "grap", ["grab"])
         raise invalid("PBMUCB", "epsilon must be True, False or 'auto'", (None, True, "it's"))

@@ -21,7 +21,7 @@ from clickrank.service.client.calls import Call, CallMethod, Calls, new_id
 from clickrank.service.client.retries import Tries
 from clickrank.service.schemas import answers, fields, requests
 
-RANKER = answers.Ranker("shop", "pb-mhb", {}, 3, 0, 2, 1800, "live", 1, 0.0, 0.0, True, True)
+RANKER = answers.RankerInfo("shop", "pb-mhb", {}, 3, 0, 2, 1800, "live", 1, 0.0, 0.0, True, True)
 
 
 class Service:
@@ -445,8 +445,8 @@ def test_a_log_is_there_when_it_is_complete(client: Both, tmp_path: Path) -> Non
 
 def test_waits_double_and_vary_and_end() -> None:
     now = [0.0]
-    call = Call("GET", "/", answers.Ranker)
-    tries: Tries[answers.Ranker] = Tries(call, 5.0, 100, 30.0, lambda: now[0], lambda: 1.0)
+    call = Call("GET", "/", answers.RankerInfo)
+    tries: Tries[answers.RankerInfo] = Tries(call, 5.0, 100, 30.0, lambda: now[0], lambda: 1.0)
     waits: list[float] = []
 
     def keep_trying() -> None:

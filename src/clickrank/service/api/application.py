@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from clickrank._core.defaults import DEFAULT_POLICY
 from clickrank.learning import ContextState
 from clickrank.policies import policy
 from clickrank.service.api.asgi import (
@@ -38,7 +39,7 @@ from clickrank.service.api.handlers import PathValues
 from clickrank.service.api.metrics import Metrics, forget_dead_workers
 from clickrank.service.api.routes import ROUTES, Route
 from clickrank.service.runtime.refusals import Unavailable, quoted
-from clickrank.service.schemas.fields import DEFAULT_POLICY, Role
+from clickrank.service.schemas.fields import Role
 from clickrank.service.schemas.parameters import PATH_PARAMETERS
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clickrank._core.defaults import DEFAULT_POLICY
 from clickrank.service.schemas import answers
 
 _AT = 1_790_000_000.0
@@ -17,9 +18,9 @@ CLICKS = {"clicked": ["b"], "final": True}
 CLICK_BATCH = {"clicks": [{"id": _ID, "clicked": ["b"]}]}
 NEW_KEY = {"name": "shop-server", "role": "rank"}
 
-RANKER = answers.Ranker(
+RANKER = answers.RankerInfo(
     name="shop-front",
-    policy="pb-mhb",
+    policy=DEFAULT_POLICY,
     settings={},
     n_items=4,
     n_retired=0,

@@ -83,12 +83,12 @@ ROUTES = (
     ),
     Route(
         "POST", _R, h.create_ranker,
-        answers.Ranker, body=requests.NewRanker, limit=LARGE_BODY_LIMIT, example=e.NEW_RANKER,
+        answers.RankerInfo, body=requests.NewRanker, limit=LARGE_BODY_LIMIT, example=e.NEW_RANKER,
         answer_example=e.RANKER, statuses=(201, 200), refusals=(409,),
     ),
-    Route("GET", _ONE, h.show_ranker, answers.Ranker, answer_example=e.RANKER),
+    Route("GET", _ONE, h.show_ranker, answers.RankerInfo, answer_example=e.RANKER),
     Route(
-        "PATCH", _ONE, h.change_ranker, answers.Ranker, body=requests.RankerChange,
+        "PATCH", _ONE, h.change_ranker, answers.RankerInfo, body=requests.RankerChange,
         example=e.CHANGE, answer_example=e.RANKER, refusals=(409,),
     ),
     Route(
@@ -100,11 +100,11 @@ ROUTES = (
         query=q.NumberPage, answer_example=e.ITEM_PAGE,
     ),
     Route(
-        "POST", f"{_ONE}/items", h.add_items, answers.Ranker, body=requests.NewItems,
+        "POST", f"{_ONE}/items", h.add_items, answers.RankerInfo, body=requests.NewItems,
         limit=LARGE_BODY_LIMIT, example=e.NEW_ITEMS, answer_example=e.RANKER, refusals=(409,),
     ),
     Route(
-        "POST", f"{_ONE}/items/retire", h.retire_items, answers.Ranker,
+        "POST", f"{_ONE}/items/retire", h.retire_items, answers.RankerInfo,
         body=requests.RetiredItems, limit=LARGE_BODY_LIMIT, example=e.RETIRED_ITEMS,
         answer_example=e.RANKER, refusals=(409,),
     ),

@@ -97,10 +97,10 @@ class Calls:
     @staticmethod
     def create_ranker(
         name: str, items: Iterable[str], n_positions: int, **options: Unpack[RankerOptions]
-    ) -> Call[answers.Ranker]:
+    ) -> Call[answers.RankerInfo]:
         """Create a ranker. Creating the same ranker again changes nothing."""
         new = r.NewRanker(name, _ids("items", items), n_positions, **options)
-        return dataclasses.replace(_post("/v1/rankers", new, answers.Ranker), long=True)
+        return dataclasses.replace(_post("/v1/rankers", new, answers.RankerInfo), long=True)
 
     @CallMethod
     @staticmethod
@@ -110,16 +110,16 @@ class Calls:
 
     @CallMethod
     @staticmethod
-    def ranker(name: str) -> Call[answers.Ranker]:
+    def ranker(name: str) -> Call[answers.RankerInfo]:
         """Return a ranker and its settings."""
-        return _get(_ranker(name), answers.Ranker)
+        return _get(_ranker(name), answers.RankerInfo)
 
     @CallMethod
     @staticmethod
-    def change_ranker(name: str, **changes: Unpack[RankerChanges]) -> Call[answers.Ranker]:
+    def change_ranker(name: str, **changes: Unpack[RankerChanges]) -> Call[answers.RankerInfo]:
         """Change a ranker's window, mode, policy or settings; others keep their values."""
         body = msgspec.json.encode(r.RankerChange(**changes))
-        return Call("PATCH", _ranker(name), answers.Ranker, body, long="policy" in changes)
+        return Call("PATCH", _ranker(name), answers.RankerInfo, body, long="policy" in changes)
 
     @CallMethod
     @staticmethod
@@ -140,21 +140,21 @@ class Calls:
         items: Iterable[str],
         prior: r.Prior | None = None,
         features: Iterable[Iterable[float]] | None = None,
-    ) -> Call[answers.Ranker]:
+    ) -> Call[answers.RankerInfo]:
         """Add items, optionally with priors, or show retired items again.
 
         Items that are already active do not change.
         """
         rows = None if features is None else [list(row) for row in features]
         new = r.NewItems(_ids("items", items), prior, rows)
-        return _post(f"{_ranker(name)}/items", new, answers.Ranker)
+        return _post(f"{_ranker(name)}/items", new, answers.RankerInfo)
 
     @CallMethod
     @staticmethod
-    def retire_items(name: str, items: Iterable[str]) -> Call[answers.Ranker]:
+    def retire_items(name: str, items: Iterable[str]) -> Call[answers.RankerInfo]:
         """Retire items: they are not shown again, and their history is kept."""
         retired = r.RetiredItems(_ids("items", items))
-        return _post(f"{_ranker(name)}/items/retire", retired, answers.Ranker)
+        return _post(f"{_ranker(name)}/items/retire", retired, answers.RankerInfo)
 
     @CallMethod
     @staticmethod

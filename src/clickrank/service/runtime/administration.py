@@ -20,7 +20,7 @@ from clickrank.service.schemas.answers import (
     Key,
     Keys,
     MadeKey,
-    Ranker,
+    RankerInfo,
     RankerPage,
 )
 from clickrank.service.schemas.fields import Role
@@ -47,7 +47,7 @@ class Administration:
 
     # Rankers
 
-    async def create(self, new: NewRanker) -> tuple[Ranker, bool]:
+    async def create(self, new: NewRanker) -> tuple[RankerInfo, bool]:
         """Create a ranker; return False if an identical one already exists, which is no error."""
         definition = await self._store.compiling(functools.partial(definitions.define, new))
         window = new.window * 1_000_000
@@ -73,7 +73,7 @@ class Administration:
             raise Refused("name_taken", text, 409)
         return definitions.described(row), made
 
-    async def ranker(self, name: str) -> Ranker:
+    async def ranker(self, name: str) -> RankerInfo:
         """Return a ranker."""
         return definitions.described(await self._cache.row(name))
 
@@ -86,19 +86,19 @@ class Administration:
             [definitions.described(row) for row in rows], rows[-1].name if more else None
         )
 
-    async def change(self, name: str, change: RankerChange) -> Ranker:
+    async def change(self, name: str, change: RankerChange) -> RankerInfo:
         """Change window, mode, policy or settings."""
         return await self._change(
             name, lambda row: definitions.changed(row, change), {"set": change}
         )
 
-    async def add_items(self, name: str, new: NewItems) -> Ranker:
+    async def add_items(self, name: str, new: NewItems) -> RankerInfo:
         """Add items, or bring retired ones back."""
         return await self._change(
             name, lambda row: (row.window, definitions.with_items(row, new)), {"add": new}
         )
 
-    async def retire_items(self, name: str, retired: RetiredItems) -> Ranker:
+    async def retire_items(self, name: str, retired: RetiredItems) -> RankerInfo:
         """Retire items, which are then no longer shown."""
         return await self._change(
             name,
@@ -111,7 +111,7 @@ class Administration:
         name: str,
         change: Callable[[RankerRow], tuple[int, Definition]],
         note: dict[str, Any],
-    ) -> Ranker:
+    ) -> RankerInfo:
         # Tried before the transaction, because it may compile kernels while others wait to write.
         row = await self._cache.row(name)
         _, definition = await self._store.compiling(functools.partial(change, row))

@@ -19,7 +19,7 @@ from clickrank.policies import POLICIES, Policy, policy
 from clickrank.policies.capabilities import HasCautions
 from clickrank.policies.policy_spec import settings_of
 from clickrank.priors import from_ranking
-from clickrank.service.schemas.answers import Ranker
+from clickrank.service.schemas.answers import RankerInfo
 from clickrank.service.schemas.fields import MOST_ITEMS
 from clickrank.service.schemas.requests import (
     NewItems,
@@ -233,11 +233,11 @@ def _size(definition: Definition) -> float:
     return float(np.polyval(np.polyfit(small, sizes, len(small) - 1), n_items))
 
 
-def described(row: RankerRow) -> Ranker:
+def described(row: RankerRow) -> RankerInfo:
     """Return the description of a ranker for clients."""
     definition = row.definition
     n_retired = len(definition.retired)
-    return Ranker(
+    return RankerInfo(
         name=row.name,
         policy=definition.policy,
         settings=definition.settings,

@@ -23,7 +23,7 @@ class ErrorBody(msgspec.Struct):
     error: Problem
 
 
-class Ranker(msgspec.Struct):
+class RankerInfo(msgspec.Struct):
     """A ranker and its settings."""
 
     name: str
@@ -43,10 +43,14 @@ class Ranker(msgspec.Struct):
     warnings: list[str] = []  # about its policy with these settings
 
 
+# In OpenAPI it is still called "Ranker", as callers know it; in Python that is `clickrank.Ranker`.
+RankerInfo.__name__ = "Ranker"
+
+
 class RankerPage(msgspec.Struct):
     """Rankers, sorted by name. For the next page, send ``next`` as ``after``."""
 
-    rankers: list[Ranker]
+    rankers: list[RankerInfo]
     next: str | None = None
 
 

@@ -9,8 +9,6 @@ from msgspec import Meta
 MOST_ITEMS = 100_000
 MOST_POSITIONS = 100
 MOST_BATCH = 1_000
-#: The policy of a ranker whose creator names none.
-DEFAULT_POLICY = "pb-mhb"
 LONGEST_NAME = 100
 LONGEST_ITEM = 200
 LONGEST_CONTEXT = 200

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from clickrank._core.defaults import DEFAULT_POLICY
 from clickrank.service.schemas.fields import (
-    DEFAULT_POLICY,
     LONGEST_NAME,
     MOST_BATCH,
     MOST_ITEMS,

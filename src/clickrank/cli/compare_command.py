@@ -11,7 +11,7 @@ import typer
 from clickrank._core.extras import require
 from clickrank.cli.error_lines import file_error, reason_of
 from clickrank.cli.shared_options import AsJson, Threads, check_picture, comma_separated
-from clickrank.cli.terminal import INTERRUPTED, print_json
+from clickrank.cli.terminal import INTERRUPTED, print_json, print_text
 from clickrank.cli.terminal import console as terminal
 from clickrank.errors import InvalidValue, UnknownName, invalid
 
@@ -20,11 +20,6 @@ if TYPE_CHECKING:
     from clickrank.policies import Policy
 
 PBM_EXAMPLE = {"attraction": [0.45, 0.35, 0.25, 0.15, 0.05], "examination": [0.9, 0.6, 0.3]}
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command()(compare)
 
 
 def compare(
@@ -119,14 +114,11 @@ def compare(
         )
     else:
         console = terminal()
-        console.print(
-            f"{clicks!r}, {rounds:,} rounds, {count:,} runs, seed {seed}", highlight=False
-        )
+        about = f"{clicks!r}, {rounds:,} rounds, {count:,} runs, seed {seed}"
+        console.print(about, highlight=False)
         console.print(found.summary().table())
         for name, reason in skipped.items():
-            console.print(
-                f"without {name}: {reason}", highlight=False, markup=False, soft_wrap=True
-            )
+            print_text(console, f"without {name}: {reason}")
     if interrupted:
         typer.echo("clickrank: interrupted; the table shows the finished runs.", err=True)
         raise typer.Exit(INTERRUPTED)

@@ -40,13 +40,6 @@ DEFAULT_STORE = "sqlite:///clickrank.db"
 keys = typer.Typer(no_args_is_help=True, help="Create, list and revoke API keys of the service.")
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    for command in (serve, compact, verify, export, loadtest):
-        app.command()(command)
-    app.add_typer(keys, name="keys")
-
-
 def _check_installed() -> None:
     require("The service needs", "serve")
 

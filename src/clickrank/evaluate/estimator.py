@@ -71,6 +71,10 @@ class Estimator(abc.ABC):
         weight.
         """
 
+    def largest_reward(self, n_positions: int) -> float:
+        """Return the largest reward that a list can have."""
+        return float(n_positions) if self.reward == "clicks" else 1.0
+
 
 def rewards_of(log: Impressions, reward: Reward) -> Floats:
     """Return the reward of each position: its click, or whether it has the list's first click."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clickrank._core.validate import check_choice, check_float, check_int
 from clickrank.cli.log_commands import LogOptions, with_log_options
 from clickrank.cli.shared_options import AsJson, comma_separated
 from clickrank.cli.terminal import console as terminal
@@ -82,12 +83,10 @@ def evaluate(
     """
     if (policy is None) == (ranking is None):
         raise invalid("evaluate", "either --policy or --ranking must be given, and not both")
-    if reward not in ("clicks", "any-click"):
-        raise invalid("evaluate", "reward must be 'clicks' or 'any-click'", reward)
-    if propensities not in (None, "logged", "estimated", "uniform"):
-        rule = "propensities must be 'logged', 'estimated' or 'uniform'"
-        raise invalid("evaluate", rule, propensities)
-    from clickrank._core.validate import check_float, check_int
+    check_choice("evaluate", "reward", reward, ("clicks", "any-click"))
+    if propensities is not None:
+        sources = ("logged", "estimated", "uniform")
+        check_choice("evaluate", "propensities", propensities, sources)
     from clickrank.evaluate import evaluate as run
     from clickrank.evaluate.evaluation import ALL, EvaluationSettings, check_estimator
     from clickrank.fit import FITS

@@ -165,7 +165,12 @@ def test_compare_one_run_has_no_interval() -> None:
     assert json.loads(text.stdout)["policies"][0]["low"] is None
 
 
-def test_compare_all_says_why_a_policy_is_left_out() -> None:
+def test_compare_all_says_why_a_policy_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which policies are chosen; `clickrank.checks` plays every policy."""
+    result = Result("p", "m", np.array([1, 100]), np.ones((2, 2)), np.arange(2), 0, 1.0, wanted=2)
+    monkeypatch.setattr(
+        simulation, "compare", lambda chosen, *a, **o: Comparison(dict.fromkeys(chosen, result))
+    )
     model = ("--model", "cascade", "--attraction", "0.5,0.3", "--n-positions", "1")
     facts = json.loads(run("compare", *model, "--json", *SMALL).stdout)
     ran = {row["policy"] for row in facts["policies"]}

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
 from clickrank._core.defaults import DEFAULT_POLICY
+from clickrank.cli.app import app
 from clickrank.learning import ContextState
 from clickrank.service.api.application import Service
 from clickrank.service.api.handlers import show_readiness
@@ -57,9 +59,8 @@ def test_unknown_names() -> None:
         (("grab", "--model", "pmb"), "Did you mean 'pbm'?"),
         (("grab", "--processes", "0"), "--processes must be at least 1"),
     ):
-        command = [sys.executable, "-m", "clickrank", "warm", *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 2
+        done = CliRunner().invoke(app, ["warm", *arguments])
+        assert done.exit_code == 2
         assert text in done.stderr
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clickrank._core.rng import streams
+from clickrank.checks.kernel_checks import assert_same_rounds
+from clickrank.checks.playing import Log
 from clickrank.clickmodels import PBM, Cascade, ClickModel
 from clickrank.learning import Learner
 from clickrank.policies import policy
-from clickrank.policies._shared.packed_states import unpacked
 
 THETA = np.array([0.3, 0.2, 0.15, 0.15, 0.15, 0.1, 0.05, 0.05, 0.01, 0.01])  # θ^W
 KAPPA = np.array([1.0, 0.75, 0.6, 0.3, 0.1])
@@ -24,32 +24,15 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 
 def play(
     name: str, settings: dict[str, Any], model: ClickModel, rounds: int, delay: int, seed: int
-) -> tuple[Learner, list[Any]]:
-    """Compare fast and plain kernels round by round; feedback is ``delay`` rounds late.
-
-    Return the learner and all that was settled, as (ranking, memo, clicks).
-    """
+) -> tuple[Learner, Log]:
+    """Compare fast and plain kernels round by round; return the fast learner and its log."""
     spec = policy(name, model=model, horizon=rounds, **settings)
     learner, other = (
         Learner(each, model.n_items, model.n_positions)
         for each in (spec, dataclasses.replace(spec, reference=True))
     )
-    ours, theirs = streams(seed, 0), streams(seed, 0)
-    flying: list[Any] = []
-    settled = []
-    for t in range(rounds):
-        ranking, memo = learner.rank(ours.policy)
-        want, want_memo = other.rank(theirs.policy)
-        assert ranking.tolist() == want.tolist(), f"round {t}"
-        assert memo.tolist() == want_memo.tolist(), f"round {t}"
-        flying.append((ranking, memo, model.sample(ranking, ours.users)))
-        if len(flying) > delay:
-            settled.append(flying.pop(0))
-            learner.update(*settled[-1])
-            other.update(*settled[-1])
-    for field, array in unpacked(spec, learner.state)._asdict().items():
-        assert np.array_equal(array, getattr(other.state, field)), field
-    return learner, settled
+    what = "by the reference"
+    return learner, assert_same_rounds(learner, other, model, rounds, what, late=delay, seed=seed)
 
 
 @pytest.mark.parametrize("delay", [7, 50])
@@ -84,15 +67,4 @@ def test_lazy_equals_always_fresh(name: str, settings: dict[str, Any]) -> None:
     model = PBM(THETA, KAPPA)
     spec = policy(name, model=model, horizon=3000, **settings)
     lazy, fresh = (Learner(spec, 10, 5) for _ in range(2))
-    ours, theirs = streams(4, 0), streams(4, 0)
-    for t in range(3000):
-        fresh.drop_cache()
-        ranking, memo = lazy.rank(ours.policy)
-        want, want_memo = fresh.rank(theirs.policy)
-        assert ranking.tolist() == want.tolist(), f"round {t}"
-        assert memo.tolist() == want_memo.tolist(), f"round {t}"
-        clicks = model.sample(ranking, ours.users)
-        lazy.update(ranking, memo, clicks)
-        fresh.update(want, want_memo, clicks)
-    for field, array in lazy.statistics().items():
-        assert np.array_equal(array, fresh.statistics()[field]), field
+    assert_same_rounds(lazy, fresh, model, 3000, "without its cache", seed=4, drop=True)

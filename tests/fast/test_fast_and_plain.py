@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clickrank._core.rng import streams
-from clickrank.clickmodels import PBM, Cascade, ClickModel
+from clickrank.checks.kernel_checks import assert_same_rounds
+from clickrank.clickmodels import PBM, Cascade
 from clickrank.learning import Learner
 from clickrank.policies import POLICIES, Policy, policy
-from clickrank.policies._shared.packed_states import unpacked
 from clickrank.policies.contract import has_fast_kernels, kernels_of
 from clickrank.priors import Beta
 from tests.policies.test_same_rankings import SETTINGS, features_of, policy_for
@@ -59,7 +58,7 @@ def test_same_as_the_reference(name: str) -> None:
             )
             kernels = [kernels_of(each.policy, each.state) for each in (fast, plain)]
             assert kernels[0] is not kernels[1]
-            compare(fast, plain, users, ROUNDS, f"{label}, {settings}")
+            assert_same_rounds(fast, plain, users, ROUNDS, f"on {label}, {settings}")
 
 
 @pytest.mark.parametrize("model", ["001", "near one", "almost certain"])
@@ -69,7 +68,7 @@ def test_lazy_equals_always_fresh(name: str, model: str) -> None:
     users = {**MODELS, "almost certain": PBM([0.9999] * 5, [1.0, 1.0, 0.5])}[model]
     spec = policy(name, model=users)
     lazy, fresh = (Learner(spec, users.n_items, users.n_positions) for _ in range(2))
-    compare(lazy, fresh, users, 1500, model, drop=True)
+    assert_same_rounds(lazy, fresh, users, 1500, f"on {model}", drop=True)
 
 
 @pytest.mark.parametrize("name", ["bayes-ucb", "thompson"])
@@ -79,25 +78,4 @@ def test_lazy_equals_always_fresh_for_long(name: str) -> None:
     prior = Beta(np.linspace(0.1, 1.2, 30), 1.5)
     spec = policy(name, model=users, horizon=5000, prior=prior)
     lazy, fresh = (Learner(spec, users.n_items, users.n_positions) for _ in range(2))
-    compare(lazy, fresh, users, 5000, "pole at 0", drop=True)
-
-
-def compare(
-    one: Learner, two: Learner, users: ClickModel, rounds: int, what: str, drop: bool = False
-) -> None:
-    """Play the same rounds with both, of which the second may drop its cache before each."""
-    ours, theirs = streams(3, 0), streams(3, 0)
-    for t in range(rounds):
-        if drop:
-            two.drop_cache()
-        ranking, memo = one.rank(ours.policy)
-        want, want_memo = two.rank(theirs.policy)
-        assert ranking.tolist() == want.tolist(), f"{what}: round {t}"
-        assert memo.tolist() == want_memo.tolist(), f"{what}: round {t}"
-        clicks = users.sample(ranking, ours.users)
-        one.update(ranking, memo, clicks)
-        two.update(want, want_memo, clicks)
-    found, wanted = (unpacked(each.policy, each.state)._asdict() for each in (one, two))
-    assert set(found) == set(wanted), what
-    for field, array in found.items():
-        assert np.array_equal(array, wanted[field]), f"{what}: {field}"
+    assert_same_rounds(lazy, fresh, users, 5000, "with a pole at 0", drop=True)

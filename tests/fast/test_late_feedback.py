@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 import pytest
 
-from clickrank._core.rng import streams
+from clickrank.checks.kernel_checks import assert_same_rounds
 from clickrank.clickmodels import PBM
 from clickrank.learning import Learner
 from clickrank.policies import BatchRank, BubbleRank, Policy
@@ -33,18 +32,5 @@ def test_reference_with_late_feedback(spec: Policy, model: PBM, delay: int) -> N
         spec = BubbleRank(spec.horizon, [3, 1, 2, 0], spec.power)
     learner = Learner(spec, model.n_items, model.n_positions)
     plain = Learner(dataclasses.replace(spec, reference=True), model.n_items, model.n_positions)
-    ours, theirs = streams(3, delay), streams(3, delay)
-    flying: list[tuple[Any, Any, Any]] = []
-    lists = set()
-    for t in range(1500):
-        ranking, memo = learner.rank(ours.policy)
-        want, want_memo = plain.rank(theirs.policy)
-        assert ranking.tolist() == want.tolist(), f"round {t}"
-        assert memo.tolist() == want_memo.tolist(), f"round {t}"
-        flying.append((ranking, memo, model.sample(ranking, ours.users)))
-        if len(flying) > delay:
-            shown, kept, clicks = flying.pop(0)
-            learner.update(shown, kept, clicks)
-            plain.update(shown, kept, clicks)
-        lists.add(tuple(ranking.tolist()))
-    assert len(lists) > 2
+    log = assert_same_rounds(learner, plain, model, 1500, "by the reference", late=delay, seed=3)
+    assert len({tuple(ranking.tolist()) for ranking, _, _ in log}) > 2

@@ -3,27 +3,18 @@
 import dataclasses
 from typing import Any
 
-import numpy as np
 import pytest
 
 from clickrank._core.rng import streams
-from clickrank.clickmodels import Cascade, LinearAttraction
+from clickrank.checks.kernel_checks import assert_same_rounds
 from clickrank.learning import Learner
 from clickrank.policies import policy
+from tests.policies.test_ridge import users_of
 
 CASES: list[tuple[str, dict[str, Any]]] = [
     ("cascade-lin-ucb", {"width": 0.3, "sigma": 0.2}),
     ("cascade-lin-ts", {"sigma": 0.1}),
 ]
-
-
-def users_of(n_items: int, n_positions: int, seed: int) -> Cascade:
-    """Return users of many items, a third of which have the features of others."""
-    rng = np.random.default_rng(seed)
-    vectors = rng.normal(size=(n_items, 3))
-    vectors[: n_items // 3] = vectors[-(n_items // 3) :]
-    attraction = LinearAttraction.normalised(vectors, rng.normal(size=3))
-    return Cascade(LinearAttraction(attraction.features, attraction.weights / 2), n_positions)
 
 
 @pytest.mark.parametrize(("name", "settings"), CASES, ids=str)
@@ -59,14 +50,4 @@ def test_lazy_equals_always_fresh(name: str, settings: dict[str, Any]) -> None:
     users = users_of(200, 4, seed=2)
     spec = policy(name, model=users, horizon=2000, **settings)
     lazy, fresh = (Learner(spec, users.n_items, users.n_positions) for _ in range(2))
-    ours, theirs = streams(6, 0), streams(6, 0)
-    for t in range(2000):
-        fresh.drop_cache()
-        ranking, memo = lazy.rank(ours.policy)
-        want, _ = fresh.rank(theirs.policy)
-        assert ranking.tolist() == want.tolist(), f"round {t}"
-        clicks = users.sample(ranking, ours.users)
-        lazy.update(ranking, memo, clicks)
-        fresh.update(want, memo, clicks)
-    for field, array in lazy.statistics().items():
-        assert np.array_equal(array, fresh.statistics()[field]), field
+    assert_same_rounds(lazy, fresh, users, 2000, "without its cache", seed=6, drop=True)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from clickrank.cli.advice_commands import diagnose, read_counts, whatif
 from clickrank.cli.app import app
 from clickrank.cli.evaluate_command import evaluate
-from clickrank.cli.log_commands import read
+from clickrank.cli.log_commands import LogOptions, read
 from clickrank.errors import InvalidValue
 from clickrank.logs import Impressions, Log, impressions_from_rows, open_log
 from clickrank.logs.log_report import Malformed
@@ -155,7 +155,7 @@ def test_diagnose_reports_problems_of_the_selected_rows(
     for query, reported in (("often", True), ("rare", False)):
         gap = {**rows[0], "impression_id": "gap", "query": query, "position": 2}
         path = write(tmp_path / f"{query}.parquet", [*rows, gap])
-        counts = read_counts(([str(path)],), None, None, None, 1)
+        counts = read_counts(LogOptions(log=[str(path)], top_queries=1))
         assert counts.queries.tolist() == ["often"]
         assert ("'clickrank read' shows them" in capsys.readouterr().err) == reported
 

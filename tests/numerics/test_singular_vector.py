@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clickrank._core.arrays import Floats
-from clickrank._core.rng import streams
+from clickrank.checks.kernel_checks import assert_same_rounds
 from clickrank.clickmodels import PBM
 from clickrank.learning import Learner
 from clickrank.numerics.singular_vector import leading_vector
@@ -117,11 +117,4 @@ def test_the_start_of_the_fit_does_not_matter(exploration: float) -> None:
     """Dropping the cache before every ranking changes none: the fit is the same from any start."""
     users = PBM([0.5, 0.4, 0.4, 0.2, 0.1], [0.5, 1.0, 0.7])
     kept, fresh = (Learner(EpsilonGreedy(exploration), 5, 3) for _ in range(2))
-    ours, theirs = streams(4, 0), streams(4, 0)
-    for t in range(2000):
-        fresh.drop_cache()
-        ranking, memo = kept.rank(ours.policy)
-        assert ranking.tolist() == fresh.rank(theirs.policy)[0].tolist(), f"round {t}"
-        clicks = users.sample(ranking, ours.users)
-        kept.update(ranking, memo, clicks)
-        fresh.update(ranking, memo, clicks)
+    assert_same_rounds(kept, fresh, users, 2000, "from another start", seed=4, drop=True)

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from clickrank._core.arrays import Floats, Ints
-from clickrank._core.rng import streams
+from clickrank.checks.kernel_checks import assert_same_rounds
 from clickrank.clickmodels import MNL
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
@@ -153,19 +153,8 @@ def test_same_rankings_with_late_feedback(name: str, delay: int, batch: int) -> 
     users = MNL([0.9, 0.6, 0.5, 0.2], [0.4, 1.0, 0.7])
     learner = learner_of(name, users)
     plain = Learner(dataclasses.replace(learner.policy, reference=True), 4, 3)
-    ours, theirs = streams(3, 0), streams(3, 0)
-    flying = []
-    for t in range(1, 151):
-        ranking, memo = learner.rank(ours.policy)
-        want, want_memo = plain.rank(theirs.policy)
-        assert ranking.tolist() == want.tolist(), f"round {t}"
-        assert memo.tolist() == want_memo.tolist(), f"round {t}"
-        flying.append((ranking, memo, users.sample(ranking, ours.users)))
-        if t % batch == 0:
-            while len(flying) > delay:
-                ranking, memo, clicks = flying.pop(0)
-                learner.update(ranking, memo, clicks)
-                plain.update(ranking, memo, clicks)
+    what = "by the reference"
+    assert_same_rounds(learner, plain, users, 150, what, late=delay, batch=batch, seed=3)
 
 
 LISTS = [([2, 0], 0), ([2, 0], 2), ([1, 2], 1), ([1, 2], 1), ([1, 2], 2), ([2, 1], 2), ([0, 2], 2)]

@@ -11,16 +11,12 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank.clickmodels import PBM
 from clickrank.errors import DoesNotApply, InvalidValue
 from clickrank.learning import Learner
-from clickrank.policies import PBMHB, Policy, pb_mhb
+from clickrank.policies import PBMHB, pb_mhb
 from clickrank.policies._shared.particle import Particle, no_particle
-from clickrank.policies._shared.particle_start import start_metropolis
 from clickrank.simulation import simulate
 from clickrank.stats.beta_prior import Beta
+from tests.policies.test_particle_start import CLICKS, COUNTS, MISSES, start_mhb, statistics_of
 
-# Small counts, so that the posterior is wide and skew: an item without a click, one with few misses
-# where few people look (so that pseudo-view's maximum matters), and one with more of both.
-CLICKS = np.array([[0, 0], [1, 4], [3, 2]])
-MISSES = np.array([[3, 1], [1, 1], [4, 9]])
 STEPS, BATCHES = 1_000_000, 50
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -215,36 +211,6 @@ def test_any_position_may_be_looked_at_most(kappa: tuple[float, ...]) -> None:
         simulate(paper, model, 20_000, runs=8, seed=0)
     regret = simulate(paper, model, 20_000, runs=8, seed=0, allow_mismatch=True).regret[:, -1]
     assert regret.min() > 800.0
-
-
-def statistics_of(policy: Policy, clicks: Ints, misses: Ints) -> Learner:
-    """Return a learner restored from statistics alone."""
-    learner = Learner(policy, *clicks.shape)
-    state = learner.state
-    sums = {"item_clicks": clicks.sum(axis=1), "position_clicks": clicks.sum(axis=0)}
-    for name, array in {"clicks": clicks, "misses": misses, **sums}.items():
-        if name in state._fields:
-            getattr(state, name)[:] = array
-    state.rounds[0] = (clicks + misses).sum() // clicks.shape[1]
-    return learner
-
-
-@kernel
-def start_mhb(
-    params: pb_mhb.Params, state: pb_mhb.State, particle: Particle, rng: np.random.Generator
-) -> None:
-    start_metropolis(params, state, particle, rng)
-
-
-COUNTS = {
-    "few": (CLICKS, MISSES),
-    "one round": (np.array([[1, 0], [0, 0], [0, 0]]), np.array([[0, 0], [0, 1], [0, 0]])),
-    "no click": (np.zeros((3, 2), dtype=np.int64), MISSES),
-    "many": (
-        np.array([[300_000, 12, 3], [40, 150_000, 2], [1, 30, 60_000], [2, 3, 5]]),
-        np.array([[700_000, 30, 50], [140, 600_000, 20], [30, 130, 440_000], [200, 300, 900]]),
-    ),
-}
 
 
 def test_a_particle_that_hardly_moves_is_still_random() -> None:

@@ -13,6 +13,7 @@ from clickrank._compile.jit import interpreted
 from clickrank._core.arrays import Floats, Ints
 from clickrank._core.features import Features
 from clickrank._core.rng import streams
+from clickrank.checks.kernel_checks import assert_same_rounds
 from clickrank.clickmodels import PBM, LinearAttraction
 from clickrank.errors import InvalidValue
 from clickrank.learning import Learner
@@ -51,20 +52,9 @@ def test_fast_and_plain(kind: str, delay: int, batch: int, options: dict[str, An
     spec = cr.policy("recurrank", model=users, failure=1.0, **options)
     fast = Learner(spec, users.n_items, 3)
     plain = Learner(dataclasses.replace(spec, reference=True), users.n_items, 3)
-    ours, theirs = streams(3, 0), streams(3, 0)
-    flying = []
-    for t in range(1, 1500):
-        ranking, memo = fast.rank(ours.policy)
-        other, same = plain.rank(theirs.policy)
-        assert (ranking.tolist(), memo.tolist()) == (other.tolist(), same.tolist()), f"round {t}"
-        flying.append((ranking, memo, users.sample(ranking, ours.users)))
-        while t % batch == 0 and len(flying) > delay:
-            late = flying.pop(0)
-            fast.update(*late)
-            plain.update(*late)
+    what = "by the reference"
+    assert_same_rounds(fast, plain, users, 1500, what, late=delay, batch=batch, seed=3)
     assert fast.state.phase[0] >= 3
-    for one, two in zip(fast.state, plain.state, strict=True):
-        assert one.tolist() == two.tolist()
 
 
 def design_of(learner: Learner) -> tuple[Ints, Ints]:

@@ -216,7 +216,7 @@ def test_sizes_beside_the_file(tmp_path: Path) -> None:
         load_letor(path, query_sizes=[2, 2])
     with pytest.raises(InvalidValue, match=r"query_sizes\[1\] must be at least 1, got 0"):
         load_letor(path, query_sizes=[2, 0])
-    with pytest.raises(InvalidValue, match="query_sizes must be a vector of whole numbers"):
+    with pytest.raises(InvalidValue, match="query_sizes must be a non-empty vector of whole"):
         load_letor(path, query_sizes=[2.5])
     with pytest.raises(InvalidValue, match=r"bad\.query, line 2: .* got 'x'"):
         load_letor(path, query_sizes=written(tmp_path / "bad.query", b"2\nx\n"))

@@ -28,6 +28,7 @@ from clickrank.simulation.simulate_queries import LostSlice, QueryFailed
 from clickrank.simulation.simulate_runs import Job, plan_of
 from clickrank.simulation.slices import WaitingRuns, play_slice
 from clickrank.simulation.worker_pools import Pool, active_pool
+from tests.simulation.test_simulate_runs import PRESS_CTRL_C
 
 rng = np.random.default_rng(4)
 # Of different sizes.
@@ -392,24 +393,6 @@ def test_a_killed_process_is_completed_by_the_next(tmp_path: Path) -> None:
 
 
 PRESSED = """
-import os, signal, threading, time
-import clickrank as cr
-from clickrank.simulation import simulate_runs as run
-signal.signal(signal.SIGINT, signal.default_int_handler)  # nohup would have it ignored
-model = cr.clickmodels.PBM([0.45, 0.35, 0.25, 0.15, 0.05], [0.9, 0.6, 0.3])
-cr.simulate("uniform", model, 10)  # compiled before the clock starts
-pressed, ended, play = [], threading.Event(), run.Job.play
-def play_and_say(*arguments, **options):
-    played = play(*arguments, **options)
-    if "horizon" not in options:  # else it was compiled only
-        ended.set()
-    return played
-run.Job.play = play_and_say
-def press():
-    ended.wait()
-    pressed.append(time.process_time())
-    os.kill(os.getpid(), signal.SIGINT)
-threading.Thread(target=press).start()
 results = cr.simulate_many("uniform", [model] * 1000, 1_000_000, runs=10, seed=0)
 waited = time.process_time() - pressed[0]
 assert waited < run.default_threads() * 1.0, waited
@@ -421,7 +404,7 @@ print("stopped")
 
 def test_ctrl_c_returns_what_is_finished_within_a_second() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PRESSED], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", PRESS_CTRL_C + PRESSED], capture_output=True, text=True, timeout=300
     )
     assert done.stdout == "stopped\n", done.stderr
     assert "PartialResults: simulate_many was interrupted: " in done.stderr

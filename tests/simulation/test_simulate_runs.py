@@ -160,7 +160,7 @@ def test_delay_equals_a_queue_in_python() -> None:
 
 #: Waits until a run has ended before it presses Ctrl-C. Processor time does not depend on what
 #: else the machine does: a second on each thread is more than a second.
-INTERRUPTED = """
+PRESS_CTRL_C = """
 import os, signal, threading, time
 import numpy as np
 import clickrank as cr
@@ -180,6 +180,8 @@ def press():
     pressed.append(time.process_time())
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=press).start()
+"""
+INTERRUPTED = """
 result = cr.simulate("uniform", model, 1_000_000, runs=10_000, seed=0, threads=2)
 waited = time.process_time() - pressed[0]
 assert waited < 2 * 1.0, waited
@@ -192,7 +194,10 @@ print("stopped")
 
 def test_ctrl_c_returns_the_finished_runs_within_a_second() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", PRESS_CTRL_C + INTERRUPTED],
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     assert done.stdout == "stopped\n", done.stderr
 

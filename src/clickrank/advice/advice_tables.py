@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from clickrank.advice.diagnosis import Diagnosis
 from clickrank.advice.held_out_scores import Score
 from clickrank.advice.whatif_analysis import GroupOutcome, WhatIf
-from clickrank.reports.text_tables import TextTable
+from clickrank.reports.text_tables import TextTable, each_once
 
 
 def score_table(found: Diagnosis) -> TextTable:
@@ -152,10 +152,8 @@ def without(reasons: dict[str, str]) -> list[str]:
     >>> without({"dcm": "fit_dcm: no lists", "dbn": "fit_dbn: no lists"})
     ['without dcm, dbn: no lists']
     """
-    names: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        names.setdefault(reason.removeprefix(f"fit_{name}: "), []).append(name)
-    return [f"without {', '.join(each)}: {reason}" for reason, each in names.items()]
+    bare = {name: [reason.removeprefix(f"fit_{name}: ")] for name, reason in reasons.items()}
+    return [f"without {sentence}" for sentence in each_once(bare)]
 
 
 def _number(value: float, digits: int = 4) -> str:

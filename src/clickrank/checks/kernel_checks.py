@@ -8,8 +8,10 @@ from collections import deque
 import numpy as np
 
 from clickrank._compile.jit import interpreted
+from clickrank._core.arrays import Ints
 from clickrank._core.rng import streams
-from clickrank.checks.playing import HORIZON, Make, learner_for, matched_model
+from clickrank.checks.playing import HORIZON, Log, Make, learner_for, matched_model
+from clickrank.clickmodels import ClickModel
 from clickrank.learning import Learner
 from clickrank.policies import Policy
 from clickrank.policies._shared.packed_states import unpacked
@@ -55,31 +57,41 @@ def check_same_as_reference(cls: type[Policy], make: Make) -> None:
             Learner(dataclasses.replace(policy, reference=reference), 6, model.n_positions)
             for reference in (False, True)
         )
-        _compare(cls, fast, plain, late, rounds, "the reference")
+        assert_same_rounds(fast, plain, model, rounds, "by the reference", late=late)
 
 
 def check_dropped_cache(cls: type[Policy], make: Make) -> None:
     """Dropping the cache before every round changes no ranking."""
     for late in (0, LATE):
-        one, _ = learner_for(cls, make)
+        one, model = learner_for(cls, make)
         two = Learner(one.policy, one.n_items, one.n_positions)
         if one.cache is None:
             return
-        _compare(cls, one, two, late, LATE_ROUNDS, "without its cache", drop=True)
+        what = "without its cache"
+        assert_same_rounds(one, two, model, LATE_ROUNDS, what, late=late, drop=True)
 
 
-def _compare(
-    cls: type[Policy],
+def assert_same_rounds(
     one: Learner,
     two: Learner,
-    late: int,
+    users: ClickModel,
     rounds: int,
     what: str,
+    *,
+    late: int = 0,
+    batch: int = 1,
+    seed: int = 20,
     drop: bool = False,
-) -> None:
-    model = matched_model(cls, one.n_items, one.n_positions)
-    ours, theirs = streams(20, 0), streams(20, 0)
-    flying: deque[tuple[np.ndarray, np.ndarray, np.ndarray]] = deque()
+) -> Log:
+    """Raise unless two learners show the same lists to the same users; return what they learned.
+
+    Feedback is ``late`` rounds late and handed over once in ``batch`` rounds. With ``drop`` the
+    second loses its cache before every list.
+    """
+    name = type(one.policy).__name__
+    ours, theirs = streams(seed, 0), streams(seed, 0)
+    flying: deque[tuple[Ints, Ints, Ints]] = deque()
+    log: Log = []
     for t in range(rounds):
         if drop:
             two.drop_cache()
@@ -87,15 +99,16 @@ def _compare(
         other, other_memo = two.rank(theirs.policy)
         same = np.array_equal(ranking, other) and np.array_equal(memo, other_memo)
         assert same, (
-            f"{cls.__name__}: round {t} shows {ranking.tolist()} and {other.tolist()} {what} "
+            f"{name}: round {t} shows {ranking.tolist()} and {other.tolist()} {what} "
             f"(memos {memo.tolist()}, {other_memo.tolist()})"
         )
-        flying.append((ranking, memo, model.sample(ranking, ours.users)))
-        while len(flying) > late:
-            settled = flying.popleft()
-            one.update(*settled)
-            two.update(*settled)
+        flying.append((ranking, memo, users.sample(ranking, ours.users)))
+        while (t + 1) % batch == 0 and len(flying) > late:
+            log.append(flying.popleft())
+            one.update(*log[-1])
+            two.update(*log[-1])
     states = [unpacked(learner.policy, learner.state)._asdict() for learner in (one, two)]
-    for name, array in states[0].items():
-        same = np.array_equal(array, states[1][name])
-        assert same, f"{cls.__name__}: the statistic {name} is another one {what}"
+    for field, array in states[0].items():
+        same = np.array_equal(array, states[1][field])
+        assert same, f"{name}: the statistic {field} is another one {what}"
+    return log

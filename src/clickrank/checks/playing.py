@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clickrank._compile.callbacks import Held
-from clickrank._core.arrays import Ints
+from clickrank._core.arrays import Floats, Ints
 from clickrank._core.rng import streams
 from clickrank.checks.click_model_checks import example_parameters
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
@@ -131,3 +131,13 @@ def assert_same(one: dict[str, NDArray[Any]], two: dict[str, NDArray[Any]], mess
     """Compare arrays by name."""
     for name, array in one.items():
         assert np.array_equal(array, two[name]), f"{message} {name!r}"
+
+
+def assert_same_views(one: Floats, two: Floats, errors: float, rule: str) -> None:
+    """Raise if the mean views of two samples, (runs, items, positions), differ by many errors."""
+    difference = np.abs(one.mean(axis=0) - two.mean(axis=0))
+    error = np.sqrt((one.var(axis=0, ddof=1) + two.var(axis=0, ddof=1)) / len(one))
+    worst = float((difference - errors * error).max())
+    assert worst <= 1e-9, (
+        f"{rule}; mean views by item and position differ by {difference.round(2).tolist()}"
+    )

@@ -6,27 +6,13 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clickrank.cli.log_commands import (
-    FirstPosition,
-    LogColumns,
-    LogEngine,
-    LogFiles,
-    LogFormat,
-    LogMemory,
-    LogStrict,
-    MinDisplays,
-    MinItems,
-    Positions,
-    TopQueries,
-    check_log_options,
-    open_given,
-)
+from clickrank.cli.log_commands import LogOptions, with_log_options
 from clickrank.cli.shared_options import AsJson, Threads, check_picture, comma_separated
-from clickrank.cli.terminal import INTERRUPTED, print_json
+from clickrank.cli.terminal import INTERRUPTED, print_json, print_text
 from clickrank.cli.terminal import console as terminal
 from clickrank.errors import InvalidValue, invalid
 
@@ -50,22 +36,9 @@ TestShare = Annotated[
 Seed = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)]
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
-    app.command()(diagnose)
-    app.command()(whatif)
-
-
+@with_log_options
 def diagnose(
-    log: LogFiles,
-    format: LogFormat = None,  # noqa: A002
-    column: LogColumns = None,
-    strict: LogStrict = False,
-    first_position: FirstPosition = None,
-    positions: Positions = None,
-    min_displays: MinDisplays = None,
-    min_items: MinItems = None,
-    top_queries: TopQueries = None,
+    options: LogOptions,
     models: Models = None,
     test_share: TestShare = 0.25,
     seed: Seed = 0,
@@ -78,8 +51,6 @@ def diagnose(
     out: Annotated[
         Path | None, typer.Option(help="Write a report into this HTML file, and make its folder.")
     ] = None,
-    engine: LogEngine = "duckdb",
-    memory: LogMemory = "2GB",
     as_json: AsJson = False,
 ) -> None:
     """Show how people click in a log: the best click model, position effects, and what is unknown.
@@ -89,20 +60,19 @@ def diagnose(
     _check_files("diagnose", plot, out)
     names = _model_names("diagnose", models)
     pictures = ["plots"] if plot is not None or out is not None else []
-    check_log_options("diagnose", column, engine, *pictures)
+    options.check("diagnose", *pictures)
     from clickrank.advice.advice_figures import perplexity_figure
     from clickrank.advice.advice_report import diagnosis_page
     from clickrank.advice.advice_tables import effect_table, perplexity_table, score_table, without
     from clickrank.advice.diagnosis import diagnose as run
     from clickrank.reports.html_pages import write_page
 
-    given = (log, format, column, strict, first_position, engine, memory)
-    counts = read_counts(given, positions, min_displays, min_items, top_queries)
+    counts = read_counts(options)
     found = run(counts, models=names, test_share=test_share, seed=seed, say=_say)
     if plot is not None:
         perplexity_figure(found).savefig(plot)
     if out is not None:
-        write_page(out, diagnosis_page(found, ", ".join(log), _command()))
+        write_page(out, diagnosis_page(found, ", ".join(options.log), _command()))
     if as_json:
         print_json(found.facts())
         return
@@ -122,15 +92,9 @@ def diagnose(
         _print_all(console, "", [f"Report: {out}"])
 
 
+@with_log_options
 def whatif(
-    log: LogFiles,
-    format: LogFormat = None,  # noqa: A002
-    column: LogColumns = None,
-    strict: LogStrict = False,
-    first_position: FirstPosition = None,
-    min_displays: MinDisplays = None,
-    min_items: MinItems = None,
-    top_queries: TopQueries = None,
+    options: LogOptions,
     policies: Annotated[
         str,
         typer.Option(
@@ -167,8 +131,6 @@ def whatif(
         ),
     ] = None,
     threads: Threads = None,
-    engine: LogEngine = "duckdb",
-    memory: LogMemory = "2GB",
     as_json: AsJson = False,
 ) -> None:
     """Show what each policy would have earned, compared with today's order, and which one to use.
@@ -197,18 +159,17 @@ def whatif(
         folder=out / "results",
         patience=PATIENCE if chosen is None else None,
     )
-    check_log_options("whatif", column, engine, "plots")  # before the simulations, which take long
+    options.check("whatif", "plots")  # before the simulations, which take long
     if out.is_file():
         raise InvalidValue(f"whatif: --out must be a folder, and {out} is a file.")
     out.mkdir(parents=True, exist_ok=True)
     protocol = Protocol(queries, top_items, positions, min_shown, resamples)
-    given = (log, format, column, strict, first_position, engine, memory)
-    counts = read_counts(given, None, min_displays, min_items, top_queries)
+    counts = read_counts(options)
     found = run(
         counts, policies=chosen, models=names, protocol=protocol, plan=plan,
         test_share=test_share, say=_say,
     )  # fmt: skip
-    path = write_page(out / "index.html", whatif_page(found, ", ".join(log), _command()))
+    path = write_page(out / "index.html", whatif_page(found, ", ".join(options.log), _command()))
     if plot is not None and found.outcomes[0].played.earnings:
         whatif_figure(found.outcomes[0], plan.horizon).savefig(plot)
     if as_json:
@@ -230,23 +191,11 @@ def whatif(
         raise typer.Exit(INTERRUPTED)
 
 
-def read_counts(
-    given: tuple[Any, ...],
-    positions: int | None,
-    min_displays: int | None,
-    min_items: int | None,
-    top_queries: int | None,
-) -> Counts:
+def read_counts(options: LogOptions) -> Counts:
     """Count the log that the options name; report malformed lines on the error stream."""
-    with open_given(*given) as opened:
-        filters: dict[str, Any] = {
-            "positions": positions,
-            "min_displays": min_displays,
-            "min_items": min_items,
-            "top_queries": top_queries,
-        }
-        counts = opened.counts(**filters)
-        problems = opened.report_of(**filters).problems
+    with options.open() as opened:
+        counts = opened.counts(**options.filters())
+        problems = opened.report_of(**options.filters()).problems
     if problems:
         _say("Some lines are malformed or unusual; 'clickrank read' shows them.")
     return counts
@@ -267,12 +216,12 @@ def _check_files(owner: str, plot: Path | None, out: Path | None) -> None:
 
 
 def _say(text: str) -> None:
-    terminal(stderr=True, width=150).print(text, highlight=False, markup=False, soft_wrap=True)
+    print_text(terminal(stderr=True, width=150), text)
 
 
 def _print_table(console: Console, table: TextTable) -> None:
     if table.rows:
-        console.print(table.caption, style="bold", highlight=False, markup=False, soft_wrap=True)
+        print_text(console, table.caption, style="bold")
         console.print(table.rich())
 
 
@@ -280,7 +229,7 @@ def _print_all(console: Console, title: str, sentences: Sequence[str]) -> None:
     if title and sentences:
         console.print(title, style="bold")
     for sentence in sentences:
-        console.print(f"  {sentence}" if title else sentence, highlight=False, markup=False)
+        print_text(console, f"  {sentence}" if title else sentence, wrap=True)
 
 
 def _command() -> str:

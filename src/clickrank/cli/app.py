@@ -9,19 +9,17 @@ from typing import Annotated, Any
 
 import typer
 
-from clickrank.cli import (
-    advice_commands,
-    compare_command,
-    evaluate_command,
-    list_commands,
-    log_commands,
-    reproduce_command,
-    service_commands,
-    warm_command,
-)
+from clickrank.cli.advice_commands import diagnose, whatif
 from clickrank.cli.command_group import CommandGroup
+from clickrank.cli.compare_command import compare
 from clickrank.cli.error_lines import error_line, value_line
+from clickrank.cli.evaluate_command import evaluate
+from clickrank.cli.list_commands import models, policies
+from clickrank.cli.log_commands import read
+from clickrank.cli.reproduce_command import reproduce
+from clickrank.cli.service_commands import compact, export, keys, loadtest, serve, verify
 from clickrank.cli.terminal import CLOSED_PIPE, INTERRUPTED
+from clickrank.cli.warm_command import warm
 from clickrank.errors import ClickRankError
 
 FAILED = 2
@@ -97,14 +95,8 @@ def main(
     """Learn from clicks which items to show and in which order."""
 
 
-for group in (
-    list_commands,
-    compare_command,
-    reproduce_command,
-    log_commands,
-    advice_commands,
-    evaluate_command,
-    warm_command,
-    service_commands,
-):
-    group.add_commands(app)
+for command in (policies, models, compare, reproduce, read, diagnose, whatif, evaluate, warm):
+    app.command()(command)
+for command in (serve, compact, verify, export, loadtest):
+    app.command()(command)
+app.add_typer(keys, name="keys")

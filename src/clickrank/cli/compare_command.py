@@ -12,7 +12,7 @@ from clickrank._core.defaults import DEFAULT_CLICK_MODEL
 from clickrank._core.extras import require
 from clickrank.cli.error_lines import file_error, reason_of
 from clickrank.cli.shared_options import AsJson, Threads, check_picture, comma_separated
-from clickrank.cli.terminal import INTERRUPTED, print_json
+from clickrank.cli.terminal import INTERRUPTED, print_json, print_text
 from clickrank.cli.terminal import console as terminal
 from clickrank.errors import InvalidValue, UnknownName, invalid
 
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 
 #: Parameters of the default click model, if none are given.
 EXAMPLE = {"attraction": [0.45, 0.35, 0.25, 0.15, 0.05], "examination": [0.9, 0.6, 0.3]}
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command()(compare)
 
 
 def compare(
@@ -124,14 +119,11 @@ def compare(
         )
     else:
         console = terminal()
-        console.print(
-            f"{clicks!r}, {rounds:,} rounds, {count:,} runs, seed {seed}", highlight=False
-        )
+        about = f"{clicks!r}, {rounds:,} rounds, {count:,} runs, seed {seed}"
+        console.print(about, highlight=False)
         console.print(found.summary().table())
         for name, reason in skipped.items():
-            console.print(
-                f"without {name}: {reason}", highlight=False, markup=False, soft_wrap=True
-            )
+            print_text(console, f"without {name}: {reason}")
     if interrupted:
         typer.echo("clickrank: interrupted; the table shows the finished runs.", err=True)
         raise typer.Exit(INTERRUPTED)

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from clickrank._core.defaults import DEFAULT_CLICK_MODEL
-from clickrank.cli.log_commands import (
-    FirstPosition,
-    LogColumns,
-    LogEngine,
-    LogFiles,
-    LogFormat,
-    LogMemory,
-    LogStrict,
-    MinDisplays,
-    MinItems,
-    Positions,
-    check_log_options,
-    open_given,
-)
+from clickrank._core.validate import check_choice, check_float, check_int
+from clickrank.cli.log_commands import LogOptions, with_log_options
 from clickrank.cli.shared_options import AsJson, comma_separated
 from clickrank.cli.terminal import console as terminal
-from clickrank.cli.terminal import print_json
+from clickrank.cli.terminal import print_json, print_text
 from clickrank.errors import CannotEvaluate, invalid, unknown
 
 if TYPE_CHECKING:
@@ -37,13 +26,9 @@ CANNOT_TELL = 3
 QUERIES = 10
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command()(evaluate)
-
-
+@with_log_options
 def evaluate(
-    log: LogFiles,
+    options: LogOptions,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -83,13 +68,6 @@ def evaluate(
     ] = DEFAULT_CLICK_MODEL,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    format: LogFormat = None,  # noqa: A002
-    column: LogColumns = None,
-    strict: LogStrict = False,
-    first_position: FirstPosition = None,
-    positions: Positions = None,
-    min_displays: MinDisplays = None,
-    min_items: MinItems = None,
     top_queries: Annotated[
         int | None,
         typer.Option(
@@ -98,8 +76,6 @@ def evaluate(
             show_default=f"{QUERIES}, or those of --query",
         ),
     ] = None,
-    engine: LogEngine = "duckdb",
-    memory: LogMemory = "2GB",
     as_json: AsJson = False,
 ) -> None:
     """Estimate what a policy or a fixed ranking would have earned, from the log of another.
@@ -108,12 +84,10 @@ def evaluate(
     """
     if (policy is None) == (ranking is None):
         raise invalid("evaluate", "either --policy or --ranking must be given, and not both")
-    if reward not in ("clicks", "any-click"):
-        raise invalid("evaluate", "reward must be 'clicks' or 'any-click'", reward)
-    if propensities not in (None, "logged", "estimated", "uniform"):
-        rule = "propensities must be 'logged', 'estimated' or 'uniform'"
-        raise invalid("evaluate", rule, propensities)
-    from clickrank._core.validate import check_float, check_int
+    check_choice("evaluate", "reward", reward, ("clicks", "any-click"))
+    if propensities is not None:
+        sources = ("logged", "estimated", "uniform")
+        check_choice("evaluate", "propensities", propensities, sources)
     from clickrank.evaluate import evaluate as run
     from clickrank.evaluate.evaluation import ALL, EvaluationSettings, check_estimator
     from clickrank.fit import FITS
@@ -129,15 +103,9 @@ def evaluate(
     names = ALL if estimator.strip() == "all" else tuple(comma_separated(estimator))
     for name in names:
         check_estimator(name)
-    check_log_options("evaluate", column, engine)
-    with open_given(log, format, column, strict, first_position, engine, memory) as opened:
-        filters: dict[str, Any] = {
-            "positions": positions,
-            "min_displays": min_displays,
-            "min_items": min_items,
-            "top_queries": top_queries,
-        }
-        every = _lists(opened, query or None, filters)
+    options.check("evaluate")
+    with options.open() as opened:
+        every = _lists(opened, query or None, {**options.filters(), "top_queries": top_queries})
     width = max(one.rankings.shape[1] for one in every)
     logs = [one for one in every if one.rankings.shape[1] == width]
     if len(logs) < len(every):
@@ -236,55 +204,30 @@ def _check_list(names: list[str], log: Impressions, n_queries: int) -> None:
 
 
 def _show(about: str, result: Evaluation, settings: EvaluationSettings) -> None:
-    from rich.table import Table
+    from clickrank.reports.text_tables import TextTable, each_once
 
     console = terminal()
     what = "clicks per list" if settings.reward == "clicks" else "lists with a click"
     learned = f", after learning from {result.learned_from:,}" if result.learned_from else ""
-    console.print(
+    caption = (
         f"{about}: {what} over {result.n:,} impressions{learned}; propensities "
-        f"{settings.propensities}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
+        f"{settings.propensities}"
     )
-    table = Table()
-    for head in (
-        "estimator",
-        "value",
-        f"{100 * settings.level:g} % interval",
-        "interval at any n",
-        "effective n",
-    ):
-        table.add_column(head, justify="left" if head == "estimator" else "right")
-    table.add_row(
-        "the log itself", f"{result.logged:.4g}", _text(result.logged_interval), "", str(result.n)
-    )
+    interval = f"{100 * settings.level:g} % interval"
+    heads = ("estimator", "value", interval, "interval at any n", "effective n")
+    logged = f"{result.logged:.4g}", _text(result.logged_interval)
+    rows = [("the log itself", *logged, "", str(result.n))]
     for name, found in result.estimates.items():
-        size = (
-            "" if found.effective_size != found.effective_size else f"{found.effective_size:,.0f}"
-        )
-        table.add_row(
-            name, f"{found.value:.4g}", _text(found.interval), _text(found.bernstein), size
-        )
-    console.print(table)
-
-    def say(text: str) -> None:
-        console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-    for sentence in result.verdict:
-        say(sentence)
-    notes: dict[str, list[str]] = {}
-    for name, found in result.estimates.items():
-        for note in found.notes:
-            notes.setdefault(note, []).append(name)
-    for note, names in notes.items():
-        say(f"{', '.join(names)}: {note}")
-    reasons: dict[str, list[str]] = {}
-    for name, reason in result.refused.items():
-        reasons.setdefault(reason, []).append(name)
-    for reason, names in reasons.items():
-        say(f"without {', '.join(names)}: {reason}")
+        size = "" if math.isnan(found.effective_size) else f"{found.effective_size:,.0f}"
+        value = f"{found.value:.4g}", _text(found.interval)
+        rows.append((name, *value, _text(found.bernstein), size))
+    print_text(console, caption)
+    console.print(TextTable(caption, heads, rows).rich())
+    notes = {name: found.notes for name, found in result.estimates.items()}
+    reasons = {name: [reason] for name, reason in result.refused.items()}
+    said = (*result.verdict, *each_once(notes), *(f"without {s}" for s in each_once(reasons)))
+    for sentence in said:
+        print_text(console, sentence)
 
 
 def _text(interval: Any) -> str:

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import typer
-
 from clickrank.cli.shared_options import AsJson
-from clickrank.cli.terminal import console, print_json, print_table
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the commands to the application."""
-    app.command()(policies)
-    app.command()(models)
+from clickrank.cli.terminal import console, print_json, print_table, print_text
 
 
 def policies(as_json: AsJson = False) -> None:
     """List the policies with their assumptions and parameters."""
     from clickrank.reports.descriptions import policy_entries
+    from clickrank.reports.text_tables import each_once
 
     entries = policy_entries()
     if as_json:
@@ -24,12 +17,8 @@ def policies(as_json: AsJson = False) -> None:
         return
     rows = [(e.name, e.summary, e.assumes.text(), e.parameters_text()) for e in entries]
     print_table(("policy", "what it does", "assumes", "parameters"), rows)
-    concerned: dict[str, list[str]] = {}
-    for entry in entries:
-        for caution in entry.cautions:
-            concerned.setdefault(caution, []).append(entry.name)
-    for caution, names in concerned.items():
-        console().print(f"{', '.join(names)}: {caution}", highlight=False, markup=False)
+    for caution in each_once({entry.name: entry.cautions for entry in entries}):
+        print_text(console(), caution, wrap=True)
 
 
 def models(as_json: AsJson = False) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,18 +10,13 @@ import typer
 
 from clickrank._core.extras import require
 from clickrank.cli.shared_options import AsJson, Threads
-from clickrank.cli.terminal import INTERRUPTED, print_json, print_table
+from clickrank.cli.terminal import INTERRUPTED, print_json, print_table, print_text
 from clickrank.cli.terminal import console as terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from clickrank.experiments.reproduction import Reproduction
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command()(reproduce)
 
 
 def reproduce(
@@ -79,13 +75,9 @@ def reproduce(
         found = estimate(chosen, scale, out)
         console.print(found.table())
         for note in found.notes:
-            console.print(note, highlight=False, markup=False)
+            print_text(console, note, wrap=True)
         return
-    errors = terminal(stderr=True)
-
-    def say(text: str) -> None:
-        errors.print(text, highlight=False, markup=False, soft_wrap=True)
-
+    say = functools.partial(print_text, terminal(stderr=True))
     require("reproduce needs", "plots")
     out.mkdir(parents=True, exist_ok=True)  # or fail now, not after the first curve
     done = run(target, scale=scale, out=out, threads=threads, say=say, data=data)
@@ -105,4 +97,4 @@ def _print_reproduction(console: Console, done: Reproduction) -> None:
         if outcome.results:
             console.print(Comparison(outcome.results).summary().table())
     console.print(done.claims_table())
-    console.print(f"Report: {done.report}", highlight=False, markup=False, soft_wrap=True)
+    print_text(console, f"Report: {done.report}")

@@ -47,13 +47,6 @@ keys = typer.Typer(
 )
 
 
-def add_commands(app: typer.Typer) -> None:
-    """Add these commands to the command line."""
-    for command in (serve, compact, verify, export, loadtest):
-        app.command()(command)
-    app.add_typer(keys, name="keys")
-
-
 def _check_installed() -> None:
     require("The service needs", "serve")
 

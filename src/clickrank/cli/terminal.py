@@ -30,6 +30,11 @@ def print_json(value: object) -> None:
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
+def print_text(console: Console, text: str, *, wrap: bool = False, style: str = "") -> None:
+    """Print a text as it is: nothing in it is markup, and numbers are not coloured."""
+    console.print(text, style=style, highlight=False, markup=False, soft_wrap=not wrap)
+
+
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table. The first column, which holds names, is never wrapped."""
     from rich.markup import escape

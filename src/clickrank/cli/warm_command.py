@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from clickrank.cli.shared_options import AsJson
-from clickrank.cli.terminal import console, print_json
+from clickrank.cli.terminal import console, print_json, print_text
 from clickrank.errors import invalid
 
 if TYPE_CHECKING:
@@ -25,11 +25,6 @@ class Warmed(NamedTuple):
     models: list[str]  # click models for which its simulation is compiled
     seconds: float
     problem: str = ""
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the command to the application."""
-    app.command()(warm)
 
 
 def warm(
@@ -65,7 +60,7 @@ def warm(
             if not as_json:
                 on = f", also on {', '.join(one.models)}" if one.models else ""
                 text = one.problem or f"ready in {one.seconds:.1f} s{on}"
-                console().print(f"{one.policy}: {text}", highlight=False, markup=False)
+                print_text(console(), f"{one.policy}: {text}", wrap=True)
     if as_json:
         print_json([one._asdict() for one in found])
     if any(one.problem for one in found):

@@ -20,8 +20,6 @@ from clickrank.evaluate.click_model_rewards import (
     model_of,
 )
 from clickrank.evaluate.estimator import rewards_of
-from clickrank.evaluate.log_propensities import known_policy
-from clickrank.evaluate.reward_interaction_ips import largest_prefix_weights
 from clickrank.evaluate.usable_impressions import part
 from clickrank.evaluate.weighted_terms import WeightedTerms
 from clickrank.evaluate.weighting import WeightingEstimator, ratio
@@ -73,10 +71,7 @@ class CascadeDR(WeightingEstimator):
         lists = target.as_mixture(self.seed)
         logged = self.propensities_in(log).prefixes()
         uncut = ratio(lists.prefix_probabilities(log.rankings), logged)
-        possible, drawn = None, False
-        logging = known_policy(log, self.propensities)
-        if logging is not None:
-            possible, drawn = largest_prefix_weights(lists, logging, self.seed)
+        possible, drawn = self.prefix_bounds(log, lists)
         bound = np.append(1.0, self.bound(uncut, possible))
         n, width = log.rankings.shape
         with_item, before_item = np.empty((n, width)), np.empty((n, width))

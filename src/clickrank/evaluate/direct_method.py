@@ -110,8 +110,7 @@ class DirectMethod(Estimator):
             error = math.sqrt(float(share**2 @ errors**2))
             half = student_quantile(self.refits, self.level) * error
             interval = Interval(value - half, value + half)
-            most = float(max(o.rankings.shape[1] for o in logs))
-            most = most if self.reward == "clicks" else 1.0
+            most = self.largest_reward(max(one.rankings.shape[1] for one in logs))
             interval = widened_if_few(interval, value, with_clicks, size, most, self.level)
             gain_interval = difference_interval(value, interval, own, self.level)
             notes += few_clicks_notes(with_clicks)

@@ -10,8 +10,7 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from clickrank._core.arrays import Floats
-from clickrank._core.validate import check_float, check_int
-from clickrank.errors import invalid
+from clickrank._core.validate import check_choice, check_float, check_int
 from clickrank.evaluate.estimate import Estimate
 from clickrank.logs import Impressions
 from clickrank.rankings.distributions import RankingDistribution
@@ -57,8 +56,7 @@ class Estimator(abc.ABC):
     def __post_init__(self) -> None:
         """Check the settings."""
         owner = type(self).__name__
-        if self.reward not in ("clicks", "any click"):
-            raise invalid(owner, "reward must be 'clicks' or 'any click'", self.reward)
+        check_choice(owner, "reward", self.reward, ("clicks", "any click"))
         check_float(owner, "level", self.level, 0.5, 1.0 - 1e-9)
         check_int(owner, "repeats", self.repeats, 2)
         check_int(owner, "seed", self.seed, 0)
@@ -70,6 +68,10 @@ class Estimator(abc.ABC):
         For several queries, give one log and one target per query. Every impression has the same
         weight.
         """
+
+    def largest_reward(self, n_positions: int) -> float:
+        """Return the largest reward that a list can have."""
+        return float(n_positions) if self.reward == "clicks" else 1.0
 
 
 def rewards_of(log: Impressions, reward: Reward) -> Floats:

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from clickrank.evaluate.estimator import rewards_of
-from clickrank.evaluate.log_propensities import known_policy
 from clickrank.evaluate.weighted_terms import WeightedTerms
 from clickrank.evaluate.weighting import WeightingEstimator, ratio
 from clickrank.logs import Impressions
@@ -40,6 +37,7 @@ class ListIPS(WeightingEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from clickrank.evaluate import Mixture, UniformLists
     >>> shown, clicks = np.array([[0, 1], [1, 0]] * 50), np.array([[1, 0], [0, 0]] * 50)
     >>> log = Impressions(np.array(["a", "b"]), shown, clicks)
@@ -58,14 +56,8 @@ class ListIPS(WeightingEstimator):
         uncut = ratio(target.prefix_probabilities(log.rankings)[:, -1:], logged)
         weights = self.cut(uncut)
         rewards = rewards_of(log, self.reward).sum(axis=1, keepdims=True)
-        most = float(log.rankings.shape[1]) if self.reward == "clicks" else 1.0
-        possible, drawn = None, False
-        logging = known_policy(log, self.propensities)
-        if logging is not None:
-            lists = target.as_mixture(self.seed)
-            ours = target.prefix_probabilities(lists.rankings)[:, -1]
-            theirs = logging.prefix_probabilities(lists.rankings)[:, -1]
-            possible, drawn = np.array([ratio(ours, theirs).max()]), not lists.exact
-        bound = self.bound(uncut, possible)
+        most = self.largest_reward(log.rankings.shape[1])
+        possible, drawn = self.prefix_bounds(log, target)
+        bound = self.bound(uncut, None if possible is None else possible[-1:])
         high = float(bound.sum()) * most
         return WeightedTerms(weights * rewards, weights, uncut, 0.0, high, most, drawn=drawn)

@@ -81,7 +81,7 @@ class PseudoInverse(WeightingEstimator):
         uncut = weights_of(log.rankings)
         weights = self.cut(uncut)
         rewards = rewards_of(log, self.reward).sum(axis=1, keepdims=True)
-        most = float(log.rankings.shape[1]) if self.reward == "clicks" else 1.0
+        most = self.largest_reward(log.rankings.shape[1])
         possible = weights_of(logging.rankings[logging.probabilities > 0.0])
         bound = self.bound(uncut, possible.max(axis=0))
         low = min(0.0, float(possible.min()) * most)

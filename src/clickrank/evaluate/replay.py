@@ -112,7 +112,7 @@ class Replay(Estimator):
     ) -> Estimate:
         """Return the estimate, from the rewards of the impressions kept and of all impressions."""
         with_clicks = int((rewards > 0.0).sum())
-        most = self.most(pairs)
+        most = self.largest_reward(max(one.rankings.shape[1] for one, _ in pairs))
         interval = widened_if_few(interval, value, with_clicks, rewards.size, most, self.level)
         return Estimate(
             estimator=self.name,
@@ -170,10 +170,6 @@ class Replay(Estimator):
     def rng(self) -> np.random.Generator:
         """Return a generator other than the one that may have made a log with the same seed."""
         return np.random.default_rng([self.seed, 11])
-
-    def most(self, pairs: Sequence[tuple[Impressions, RankingDistribution | Policy]]) -> float:
-        """Return the largest reward that a list can have."""
-        return float(max(o.rankings.shape[1] for o, _ in pairs)) if self.reward == "clicks" else 1.0
 
     def kept(
         self,

@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from clickrank._core.arrays import Floats
 from clickrank.evaluate.estimator import rewards_of
-from clickrank.evaluate.log_propensities import known_policy
 from clickrank.evaluate.weighted_terms import WeightedTerms
 from clickrank.evaluate.weighting import WeightingEstimator, ratio
 from clickrank.logs import Impressions
@@ -51,22 +47,9 @@ class RewardInteractionIPS(WeightingEstimator):
         logged = self.propensities_in(log).prefixes()
         uncut = ratio(target.prefix_probabilities(log.rankings), logged)
         weights = self.cut(uncut)
-        possible, drawn = None, False
-        logging = known_policy(log, self.propensities)
-        if logging is not None:
-            possible, drawn = largest_prefix_weights(target, logging, self.seed)
+        possible, drawn = self.prefix_bounds(log, target)
         bound = self.bound(uncut, possible)
         # With the reward "any click", only one position of a list has a reward.
         high = float(bound.sum() if self.reward == "clicks" else bound.max())
         values = weights * rewards_of(log, self.reward)
         return WeightedTerms(values, weights, uncut, 0.0, high, drawn=drawn)
-
-
-def largest_prefix_weights(
-    target: RankingDistribution, logging: RankingDistribution, seed: int
-) -> tuple[Floats, bool]:
-    """Return the largest weight of a prefix by position, and whether only draws were compared."""
-    found = target.as_mixture(seed)
-    lists = found.rankings
-    ours, theirs = target.prefix_probabilities(lists), logging.prefix_probabilities(lists)
-    return np.asarray(ratio(ours, theirs).max(axis=0)), not found.exact

@@ -22,7 +22,12 @@ from clickrank.evaluate.estimator import (
     rewards_of,
 )
 from clickrank.evaluate.few_clicks import few_clicks_notes, widened_if_few
-from clickrank.evaluate.log_propensities import LogPropensities, Source, propensities_of
+from clickrank.evaluate.log_propensities import (
+    LogPropensities,
+    Source,
+    known_policy,
+    propensities_of,
+)
 from clickrank.evaluate.usable_impressions import check_random, check_widths, pairs_of, usable
 from clickrank.evaluate.weighted_terms import WeightedTerms, joined
 from clickrank.logs import Impressions
@@ -109,7 +114,7 @@ class WeightingEstimator(Estimator):
         interval, gain_interval = bootstrap_intervals(
             columns, statistic, self.level, self.repeats, self.seed
         )
-        most = float(earned[0].shape[1]) if self.reward == "clicks" else 1.0
+        most = self.largest_reward(earned[0].shape[1])
         wide = widened_if_few(interval, value, terms.with_clicks, size, most, self.level)
         if wide != interval:
             gain_interval = Interval(
@@ -211,6 +216,21 @@ class WeightingEstimator(Estimator):
         if given is not None:
             return np.full(weights.shape[1], given)
         return weights.max(axis=0) if possible is None else possible
+
+    def prefix_bounds(
+        self, log: Impressions, target: RankingDistribution
+    ) -> tuple[Floats | None, bool]:
+        """Return the largest weight of a prefix by position, and whether only draws were compared.
+
+        None stands for weights that are not known, because the log's policy is not.
+        """
+        logging = known_policy(log, self.propensities)
+        if logging is None:
+            return None, False
+        found = target.as_mixture(self.seed)
+        lists = found.rankings
+        ours, theirs = target.prefix_probabilities(lists), logging.prefix_probabilities(lists)
+        return np.asarray(ratio(ours, theirs).max(axis=0)), not found.exact
 
     @property
     def counts(self) -> bool:

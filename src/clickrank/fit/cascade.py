@@ -10,10 +10,9 @@ from clickrank._core.arrays import Floats, Ints
 from clickrank._core.validate import check_float
 from clickrank.clickmodels import Cascade
 from clickrank.fit.dctr import likelihood_of, rates_of
-from clickrank.fit.fitted_model import Clicks, Fit, at_edge, by_rows, lists_of
-from clickrank.logs import Counts, Sessions
+from clickrank.fit.fitted_model import Clicks, Fit, at_edge, lists_of, of_clicks
+from clickrank.logs import Counts
 from clickrank.logs.cascade_examination import examined_displays, no_click_above
-from clickrank.logs.counts import NOTHING
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,26 +29,15 @@ class CascadeFit(Fit):
         pairs, n_positions = self._pairs(query)
         return Cascade(self.attraction[pairs], n_positions)
 
-    def click_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the probability of a click at each position of each list."""
+    def _click_rates(self, items: Ints) -> Floats:
+        attraction = self._attraction_of(items)
+        return attraction * reached(attraction)
 
-        def of_lists(items: Ints, _: Clicks) -> Floats:
-            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
-            return attraction * reached(attraction)
-
-        return by_rows(sessions, np.empty(sessions.items.shape), of_lists)
-
-    def log_probabilities(self, sessions: Sessions) -> Floats:
+    def _log_likelihoods(self, items: Ints, clicks: Clicks) -> Floats:
         """Return the log-probability of the clicks; minus infinity for more than one click."""
-
-        def of_lists(items: Ints, clicks: Clicks) -> Floats:
-            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
-            with np.errstate(divide="ignore"):
-                log = np.log(np.where(clicks > 0, attraction, 1.0 - attraction))
-            total = np.where(no_click_above(clicks), log, 0.0).sum(axis=1)
-            return np.where(clicks.sum(axis=1) > 1, -np.inf, total)
-
-        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+        log = of_clicks(self._attraction_of(items), clicks)
+        total = np.where(no_click_above(clicks), log, 0.0).sum(axis=1)
+        return np.where(clicks.sum(axis=1) > 1, -np.inf, total)
 
 
 def fit_cascade(counts: Counts, *, shrinkage: float = 0.0) -> CascadeFit:

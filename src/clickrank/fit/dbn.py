@@ -12,9 +12,8 @@ from clickrank.clickmodels import DBN
 from clickrank.fit.dbn_problem import DBNProblem
 from clickrank.fit.dcm_problem import last_click
 from clickrank.fit.em import maximise
-from clickrank.fit.fitted_model import Clicks, Fit, at_edge, by_rows, edge_error, lists_of
-from clickrank.logs import Counts, Sessions
-from clickrank.logs.counts import NOTHING
+from clickrank.fit.fitted_model import Clicks, Fit, at_edge, edge_error, lists_of
+from clickrank.logs import Counts
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,42 +47,30 @@ class DBNFit(Fit):
         attraction, satisfaction = self.attraction[pairs], self.satisfaction[pairs]
         return DBN(attraction, satisfaction, n_positions, self.continuation)
 
-    def click_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the probability of a click at each position of each list."""
+    def _click_rates(self, items: Ints) -> Floats:
+        attraction = self._attraction_of(items)
+        stay = self.continuation * (1.0 - attraction * self.satisfaction[items])
+        examined = np.ones_like(stay)
+        np.cumprod(stay[:, :-1], axis=1, out=examined[:, 1:])
+        return examined * attraction
 
-        def of_lists(items: Ints, _: Clicks) -> Floats:
-            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
-            stay = self.continuation * (1.0 - attraction * self.satisfaction[items])
-            examined = np.ones_like(stay)
-            np.cumprod(stay[:, :-1], axis=1, out=examined[:, 1:])
-            return examined * attraction
-
-        return by_rows(sessions, np.empty(sessions.items.shape), of_lists)
-
-    def log_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the log-probability of the clicks on each list."""
-        stay = self.continuation
-
-        def of_lists(items: Ints, clicks: Clicks) -> Floats:
-            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
-            satisfaction = self.satisfaction[items]
-            last = last_click(clicks)
-            quiet = np.ones(items.shape[0])  # probability of no click from position k on
-            for k in range(items.shape[1] - 1, 0, -1):
-                silent = 1.0 - stay + stay * (1.0 - attraction[:, k]) * quiet
-                quiet = np.where(k > last, silent, quiet)
-            rows = np.arange(items.shape[0])
-            satisfied = np.where(last < 0, 0.0, satisfaction[rows, last])
-            quiet = satisfied + (1.0 - satisfied) * quiet
-            went_on = np.arange(items.shape[1]) < last[:, None]
-            seen = np.arange(items.shape[1]) <= np.maximum(last, 0)[:, None]
-            certain = np.where(clicks > 0, attraction, 1.0 - attraction)
-            certain *= np.where(went_on, stay * np.where(clicks > 0, 1.0 - satisfaction, 1.0), 1.0)
-            with np.errstate(divide="ignore"):
-                total: Floats = np.log(np.where(seen, certain, 1.0)).sum(axis=1) + np.log(quiet)
-            return total
-
-        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+    def _log_likelihoods(self, items: Ints, clicks: Clicks) -> Floats:
+        attraction, satisfaction = self._attraction_of(items), self.satisfaction[items]
+        stay, last = self.continuation, last_click(clicks)
+        quiet = np.ones(items.shape[0])  # probability of no click from position k on
+        for k in range(items.shape[1] - 1, 0, -1):
+            silent = 1.0 - stay + stay * (1.0 - attraction[:, k]) * quiet
+            quiet = np.where(k > last, silent, quiet)
+        rows = np.arange(items.shape[0])
+        satisfied = np.where(last < 0, 0.0, satisfaction[rows, last])
+        quiet = satisfied + (1.0 - satisfied) * quiet
+        went_on = np.arange(items.shape[1]) < last[:, None]
+        seen = np.arange(items.shape[1]) <= np.maximum(last, 0)[:, None]
+        certain = np.where(clicks > 0, attraction, 1.0 - attraction)
+        certain *= np.where(went_on, stay * np.where(clicks > 0, 1.0 - satisfaction, 1.0), 1.0)
+        with np.errstate(divide="ignore"):
+            total: Floats = np.log(np.where(seen, certain, 1.0)).sum(axis=1) + np.log(quiet)
+        return total
 
 
 def fit_dbn(

@@ -12,9 +12,8 @@ from clickrank._core.validate import check_float, check_int
 from clickrank.clickmodels import DCM
 from clickrank.fit.cascade import reached
 from clickrank.fit.dcm_problem import DCMProblem, last_click
-from clickrank.fit.fitted_model import Clicks, Fit, at_edge, by_rows, lists_of
-from clickrank.logs import Counts, Sessions
-from clickrank.logs.counts import NOTHING
+from clickrank.fit.fitted_model import Clicks, Fit, at_edge, lists_of, of_clicks
+from clickrank.logs import Counts
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -42,36 +41,24 @@ class DCMFit(Fit):
         pairs, n_positions = self._pairs(query)
         return DCM(self.attraction[pairs], self.satisfaction[:n_positions])
 
-    def click_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the probability of a click at each position of each list."""
-        satisfaction = self.satisfaction[: sessions.items.shape[1]]
+    def _click_rates(self, items: Ints) -> Floats:
+        attraction = self._attraction_of(items)
+        return attraction * reached(self.satisfaction[: items.shape[1]] * attraction)
 
-        def of_lists(items: Ints, _: Clicks) -> Floats:
-            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
-            return attraction * reached(satisfaction * attraction)
-
-        return by_rows(sessions, np.empty(sessions.items.shape), of_lists)
-
-    def log_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the log-probability of the clicks on each list."""
-        satisfaction = self.satisfaction[: sessions.items.shape[1]]
-
-        def of_lists(items: Ints, clicks: Clicks) -> Floats:
-            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
-            last = last_click(clicks)
-            after = np.arange(items.shape[1]) > last[:, None]
-            none = last < 0
-            unattractive = np.where(after, 1.0 - attraction, 1.0).prod(axis=1)
-            satisfied = np.where(none, 0.0, satisfaction[last])
-            with np.errstate(divide="ignore"):
-                log = np.log(np.where(clicks > 0, attraction, 1.0 - attraction))
-                went_on = (clicks > 0) & (np.arange(items.shape[1]) < last[:, None])
-                log = np.where(after, 0.0, log) + np.log(np.where(went_on, 1.0 - satisfaction, 1.0))
-                end = np.log(satisfied + (1.0 - satisfied) * unattractive)
-            total: Floats = log.sum(axis=1) + end
-            return total
-
-        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+    def _log_likelihoods(self, items: Ints, clicks: Clicks) -> Floats:
+        attraction = self._attraction_of(items)
+        satisfaction = self.satisfaction[: items.shape[1]]
+        last = last_click(clicks)
+        after = np.arange(items.shape[1]) > last[:, None]
+        unattractive = np.where(after, 1.0 - attraction, 1.0).prod(axis=1)
+        satisfied = np.where(last < 0, 0.0, satisfaction[last])
+        went_on = (clicks > 0) & (np.arange(items.shape[1]) < last[:, None])
+        with np.errstate(divide="ignore"):
+            stayed = np.log(np.where(went_on, 1.0 - satisfaction, 1.0))
+            end = np.log(satisfied + (1.0 - satisfied) * unattractive)
+        log = np.where(after, 0.0, of_clicks(attraction, clicks)) + stayed
+        total: Floats = log.sum(axis=1) + end
+        return total
 
 
 def fit_dcm(

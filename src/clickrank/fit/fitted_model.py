@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -78,17 +78,36 @@ class Fit(abc.ABC):
         The query may be omitted if the log has only one.
         """
 
-    @abc.abstractmethod
     def click_probabilities(self, sessions: Sessions) -> Floats:
         """Return the probability of a click at each position of each list, ignoring its clicks.
 
         Lists hold pairs of ``counts``; they need not be those that were fitted. The probability is
         0 where a list has no item.
         """
+        found = np.empty(sessions.items.shape)
+        for rows in _chunks(found):
+            found[rows] = self._click_rates(sessions.items[rows].astype(np.int64))
+        return found
 
-    @abc.abstractmethod
     def log_probabilities(self, sessions: Sessions) -> Floats:
         """Return the log-probability of the clicks on each list, all positions jointly."""
+        found = np.empty(sessions.items.shape[0])
+        for rows in _chunks(found):
+            items, clicks = sessions.items[rows].astype(np.int64), sessions.clicks[rows]
+            found[rows] = self._log_likelihoods(items, clicks)
+        return found
+
+    @abc.abstractmethod
+    def _click_rates(self, items: Ints) -> Floats:
+        """Return the probability of a click at each position of each list; 0 without an item."""
+
+    @abc.abstractmethod
+    def _log_likelihoods(self, items: Ints, clicks: Clicks) -> Floats:
+        """Return the log-probability of the clicks on each list."""
+
+    def _attraction_of(self, items: Ints) -> Floats:
+        """Return the attraction of the items of lists; 0 where a list has no item."""
+        return np.where(items == NOTHING, 0.0, self.attraction[items])
 
     def unlinked_positions(self) -> NDArray[np.bool_]:
         """Return which positions the log does not link to most others.
@@ -125,23 +144,12 @@ class RateFit(Fit):
     def _rates(self, items: Ints) -> Floats:
         """Return the click probabilities of lists; any number where a list has no item."""
 
-    def click_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the probability of a click at each position of each list."""
+    def _click_rates(self, items: Ints) -> Floats:
+        return np.where(items == NOTHING, 0.0, self._rates(items))
 
-        def of_lists(items: Ints, _: Clicks) -> Floats:
-            return np.where(items == NOTHING, 0.0, self._rates(items))
-
-        return by_rows(sessions, np.empty(sessions.items.shape), of_lists)
-
-    def log_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the log-probability of the clicks on each list."""
-
-        def of_lists(items: Ints, clicks: Clicks) -> Floats:
-            rates = np.where(items == NOTHING, 0.0, self._rates(items))
-            total: Floats = of_clicks(rates, clicks).sum(axis=1)
-            return total
-
-        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+    def _log_likelihoods(self, items: Ints, clicks: Clicks) -> Floats:
+        total: Floats = of_clicks(self._click_rates(items), clicks).sum(axis=1)
+        return total
 
 
 def of_clicks(rates: Floats, clicks: Clicks) -> Floats:
@@ -191,12 +199,9 @@ def cells_of(name: str, counts: Counts) -> Cells:
     return cells
 
 
-def by_rows(sessions: Sessions, out: Floats, compute: Callable[[Ints, Clicks], Floats]) -> Floats:
-    """Fill ``out`` with a function of items and clicks, some lists at a time."""
-    for first in range(0, out.shape[0], _ROWS):
-        rows = slice(first, first + _ROWS)
-        out[rows] = compute(sessions.items[rows].astype(np.int64), sessions.clicks[rows])
-    return out
+def _chunks(rows: Floats) -> Iterator[slice]:
+    """Return slices that divide an array into parts of `_ROWS` rows."""
+    return (slice(first, first + _ROWS) for first in range(0, rows.shape[0], _ROWS))
 
 
 def add_up(where: NDArray[np.integer[Any]], values: Floats | Ints, size: int) -> Floats:
@@ -233,6 +238,30 @@ def edge_error(shown: Floats, clicked: Floats) -> Floats:
     rate = (np.minimum(clicked, shown) + 0.5) / (shown + 1.0)
     error: Floats = np.sqrt(rate * (1.0 - rate) / (shown + 1.0))
     return error
+
+
+def of_positions(part: Ints, effect: str, short: str) -> list[str]:
+    """Return sentences on position effects that the log does not determine.
+
+    ``part`` is the group of linked positions of each position, -1 if it has no click.
+    """
+    sentences = [
+        f"Clicks determine products of attraction and {effect} only: the largest {short} is set to "
+        "1."
+    ]
+    n_parts = int(part.max(initial=-1)) + 1
+    if n_parts > 1:
+        groups = (np.flatnonzero(part == number) + 1 for number in range(n_parts))
+        listed = "; ".join(", ".join(map(str, group)) for group in groups)
+        sentences.append(
+            f"No clicked pair was shown at positions of different groups, so that {short} can be "
+            f"compared only within a group, where the largest is 1: positions {listed}."
+        )
+    silent = np.flatnonzero(part < 0) + 1
+    if silent.size:
+        listed = ", ".join(map(str, silent))
+        sentences.append(f"No click at position {listed}: {short} 0, at the edge.")
+    return sentences
 
 
 def at_edge(attraction: Floats, shown: Floats) -> list[str]:

@@ -15,12 +15,10 @@ from clickrank.fit.fitted_model import (
     Clicks,
     Fit,
     at_edge,
-    by_rows,
     lists_of,
 )
 from clickrank.fit.mnl_problem import MNLProblem
-from clickrank.logs import Counts, Sessions
-from clickrank.logs.counts import NOTHING
+from clickrank.logs import Counts
 
 #: Ways to use lists with several clicks.
 SEVERAL = ("share", "first", "leave out")
@@ -50,31 +48,21 @@ class MNLFit(Fit):
         bias = np.maximum(self.position_bias[:n_positions], _LEAST_BIAS)
         return MNL(self.attraction[pairs], bias)
 
-    def click_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the probability of a click at each position of each list."""
+    def _click_rates(self, items: Ints) -> Floats:
+        weights = self._weights(items)
+        shares: Floats = weights / (1.0 + weights.sum(axis=1, keepdims=True))
+        return shares
 
-        def of_lists(items: Ints, _: Clicks) -> Floats:
-            weights = self._weights(items)
-            shares: Floats = weights / (1.0 + weights.sum(axis=1, keepdims=True))
-            return shares
-
-        return by_rows(sessions, np.empty(sessions.items.shape), of_lists)
-
-    def log_probabilities(self, sessions: Sessions) -> Floats:
+    def _log_likelihoods(self, items: Ints, clicks: Clicks) -> Floats:
         """Return the log-probability of the clicks; minus infinity for more than one click."""
-
-        def of_lists(items: Ints, clicks: Clicks) -> Floats:
-            weights, n = self._weights(items), clicks.sum(axis=1)
-            chosen = np.where(n > 0, (weights * clicks).sum(axis=1), 1.0)
-            with np.errstate(divide="ignore"):
-                total = np.log(chosen) - np.log1p(weights.sum(axis=1))
-            return np.where(n > 1, -np.inf, total)
-
-        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+        weights, n = self._weights(items), clicks.sum(axis=1)
+        chosen = np.where(n > 0, (weights * clicks).sum(axis=1), 1.0)
+        with np.errstate(divide="ignore"):
+            total = np.log(chosen) - np.log1p(weights.sum(axis=1))
+        return np.where(n > 1, -np.inf, total)
 
     def _weights(self, items: Ints) -> Floats:
-        bias = self.position_bias[: items.shape[1]]
-        return np.where(items == NOTHING, 0.0, self.attraction[items] * bias)
+        return self._attraction_of(items) * self.position_bias[: items.shape[1]]
 
 
 def fit_mnl(

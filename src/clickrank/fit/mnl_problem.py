@@ -15,7 +15,13 @@ from scipy.special import xlogy
 from clickrank._compile.jit import kernel_for
 from clickrank._core.arrays import Floats, Ints
 from clickrank.fit.bordered import Blocks
-from clickrank.fit.fitted_model import add_up, edge_error, linked_positions, typical_rate
+from clickrank.fit.fitted_model import (
+    add_up,
+    edge_error,
+    linked_positions,
+    of_positions,
+    typical_rate,
+)
 from clickrank.logs import Counts, Sessions
 
 _ROUNDS = 20  # alternations between α and λ in a step
@@ -115,22 +121,7 @@ class MNLProblem:
 
     def sentences(self) -> list[str]:
         """Return sentences on what the log does not determine, and on several clicks."""
-        found = [
-            "Clicks determine products of attraction and position bias only: the largest bias is "
-            "set to 1."
-        ]
-        n_parts = int(self.part.max(initial=-1)) + 1
-        if n_parts > 1:
-            groups = (np.flatnonzero(self.part == part) + 1 for part in range(n_parts))
-            listed = "; ".join(", ".join(map(str, group)) for group in groups)
-            found.append(
-                "No clicked pair was shown at positions of different groups, so that bias can be "
-                f"compared only within a group, where the largest is 1: positions {listed}."
-            )
-        silent = np.flatnonzero(self.position_clicks == 0) + 1
-        if silent.size:
-            listed = ", ".join(map(str, silent))
-            found.append(f"No click at position {listed}: bias 0, at the edge.")
+        found = of_positions(self.part, "position bias", "bias")
         if self.several_lists:
             what = {
                 "share": "their clicks were treated as equal parts of one choice",

@@ -18,6 +18,7 @@ from clickrank.fit.fitted_model import (
     cells_of,
     edge_error,
     likelihood_of_rates,
+    of_positions,
     typical_rate,
 )
 from clickrank.fit.pbm_problem import PBMProblem
@@ -170,7 +171,7 @@ def fit_pbm(
         likelihood_of_rates(cells.clicked, misses, rates),
         path,
         converged,
-        (*_of_positions(part), *at_edge(attraction, looks)),
+        (*of_positions(part, "examination", "examination"), *at_edge(attraction, looks)),
         examination,
         examination_error,
         part,
@@ -218,24 +219,3 @@ def _typical(cells: Cells, n_columns: int, usual: Floats) -> Floats:
     return (add_up(cells.position, cells.clicked / (cells.shown + 1.0), n_columns) + usual) / (
         weight + 1.0
     )
-
-
-def _of_positions(part: Ints) -> list[str]:
-    """Return sentences on position effects that the log does not determine."""
-    sentences = [
-        "Clicks determine products of attraction and examination only: the largest examination is "
-        "set to 1."
-    ]
-    n_parts = int(part.max(initial=-1)) + 1
-    if n_parts > 1:
-        groups = (np.flatnonzero(part == number) + 1 for number in range(n_parts))
-        listed = "; ".join(", ".join(map(str, group)) for group in groups)
-        sentences.append(
-            "No clicked pair was shown at positions of different groups, so that examination can "
-            f"be compared only within a group, where the largest is 1: positions {listed}."
-        )
-    silent = np.flatnonzero(part < 0) + 1
-    if silent.size:
-        listed = ", ".join(map(str, silent))
-        sentences.append(f"No click at position {listed}: examination 0, at the edge.")
-    return sentences

@@ -21,7 +21,6 @@ from clickrank.fit.fitted_model import (
     Fit,
     add_up,
     at_edge,
-    by_rows,
     edge_error,
     likelihood_of_rates,
     lists_of,
@@ -31,7 +30,7 @@ from clickrank.fit.fitted_model import (
 from clickrank.fit.pbm import SOLVERS, shrunk
 from clickrank.fit.pbm_problem import PBMProblem
 from clickrank.logs import Counts, Sessions
-from clickrank.logs.counts import NOTHING, Cells
+from clickrank.logs.counts import Cells
 
 #: Size of the table in which cells are counted; more pairs than fit are counted in several passes.
 LARGEST_TABLE = 1 << 24
@@ -76,32 +75,22 @@ class UBMFit(Fit):
         pairs, n = self._pairs(query)
         return UBM(self.attraction[pairs], self.examination_after[:n, :n])
 
-    def click_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the probability of a click at each position of each list."""
+    def _click_rates(self, items: Ints) -> Floats:
+        attraction = self._attraction_of(items)
+        clicked = np.zeros_like(attraction)
+        for last in range(items.shape[1]):  # see `clickmodels.ubm_search.expected_clicks`
+            left = clicked[:, last - 1].copy() if last else np.ones(items.shape[0])
+            for k in range(last, items.shape[1]):
+                p = self.examination_after[k, last] * attraction[:, k]
+                clicked[:, k] += left * p
+                left *= 1.0 - p
+        return clicked
 
-        def of_lists(items: Ints, _: Clicks) -> Floats:
-            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
-            clicked = np.zeros_like(attraction)
-            for last in range(items.shape[1]):  # see `clickmodels.ubm_search.expected_clicks`
-                left = clicked[:, last - 1].copy() if last else np.ones(items.shape[0])
-                for k in range(last, items.shape[1]):
-                    p = self.examination_after[k, last] * attraction[:, k]
-                    clicked[:, k] += left * p
-                    left *= 1.0 - p
-            return clicked
-
-        return by_rows(sessions, np.empty(sessions.items.shape), of_lists)
-
-    def log_probabilities(self, sessions: Sessions) -> Floats:
-        """Return the log-probability of the clicks on each list."""
-
-        def of_lists(items: Ints, clicks: Clicks) -> Floats:
-            attraction = np.where(items == NOTHING, 0.0, self.attraction[items])
-            examined = self.examination_after[np.arange(items.shape[1]), last_above(clicks)]
-            total: Floats = of_clicks(attraction * examined, clicks).sum(axis=1)
-            return total
-
-        return by_rows(sessions, np.empty(sessions.items.shape[0]), of_lists)
+    def _log_likelihoods(self, items: Ints, clicks: Clicks) -> Floats:
+        examined = self.examination_after[np.arange(items.shape[1]), last_above(clicks)]
+        rates = self._attraction_of(items) * examined
+        total: Floats = of_clicks(rates, clicks).sum(axis=1)
+        return total
 
 
 def fit_ubm(

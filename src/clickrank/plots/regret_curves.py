@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from clickrank._core.arrays import Floats, Ints
+from clickrank._core.validate import check_choice
 from clickrank.errors import invalid
 from clickrank.plots.figure_style import End, label_ends, look, new_axes, note
 
@@ -96,8 +97,7 @@ def regret_figure(
 
 
 def _possible(scale: AxisScale, values: Sequence[Floats | Ints]) -> AxisScale:
-    if scale not in ("log", "linear"):
-        raise invalid("regret_figure", "scale must be 'log' or 'linear'", scale)
+    check_choice("regret_figure", "scale", scale, ("log", "linear"))
     return scale if any((v > 0).any() for v in values) else "linear"
 
 

@@ -68,11 +68,11 @@ class JudgedQueries(Mapping[int, JudgedQuery]):
         """Check that the arrays fit together; they are copied only if their types must change."""
         owner = "JudgedQueries"
         self.features: Features = features_of(owner, "features", features)
-        self.grades: Ints = _check_int_vector(owner, "grades", grades, 0)
-        counts = _check_int_vector(owner, "sizes", sizes, 1)
+        self.grades: Ints = check_int_vector(owner, "grades", grades, 0)
+        counts = check_int_vector(owner, "sizes", sizes, 1)
         self.offsets: Ints = np.concatenate(([0], np.cumsum(counts)))
         numbers = np.arange(counts.size) if qids is None else qids
-        self.qids: Ints = _check_int_vector(owner, "qids", numbers, 0)
+        self.qids: Ints = check_int_vector(owner, "qids", numbers, 0)
         rows = (self.features.shape[0], self.grades.size, int(self.offsets[-1]))
         if len(set(rows)) != 1:
             rule = "features, grades and sizes must have the same number of documents"
@@ -138,7 +138,7 @@ class JudgedQueries(Mapping[int, JudgedQuery]):
 
     def take(self, places: ArrayLike) -> JudgedQueries:
         """Return a copy of the queries at these indices, which count from 0."""
-        chosen = _check_int_vector("JudgedQueries", "places", places, 0)
+        chosen = check_int_vector("JudgedQueries", "places", places, 0)
         if int(chosen.max()) >= len(self):
             rule = f"places must be between 0 and {len(self) - 1}"
             raise invalid("JudgedQueries", rule, int(chosen.max()))
@@ -177,7 +177,8 @@ def _rows(features: Features, rows: slice) -> Features:
     return csr_matrix(parts, shape=(rows.stop - rows.start, features.shape[1]), copy=False)
 
 
-def _check_int_vector(owner: str, name: str, values: ArrayLike, low: int) -> Ints:
+def check_int_vector(owner: str, name: str, values: ArrayLike, low: int) -> Ints:
+    """Return a non-empty vector of integers of at least ``low``, or raise."""
     array = np.asarray(values)
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
         raise invalid(owner, f"{name} must be a non-empty vector of whole numbers", values)

@@ -25,7 +25,7 @@ from clickrank._core.validate import check_int
 from clickrank.errors import InvalidValue, invalid
 from clickrank.priors import letor_lines
 from clickrank.priors.feature_rows import DenseRows, SparseRows
-from clickrank.priors.judgements import JudgedQueries, JudgedQuery
+from clickrank.priors.judgements import JudgedQueries, JudgedQuery, check_int_vector
 
 #: The number of bytes that are parsed at once.
 BLOCK = 1 << 20
@@ -283,15 +283,7 @@ def _texts(path: Path) -> Iterator[NDArray[np.uint8]]:
 def _sizes_of(given: PathLike | ArrayLike) -> Ints:
     """Return query sizes from numbers, or from a file with one number per line."""
     if not isinstance(given, (str, os.PathLike)):
-        values = np.asarray(given)
-        if values.ndim != 1 or values.size == 0 or values.dtype.kind not in "iu":
-            raise invalid("letor", "query_sizes must be a vector of whole numbers", given)
-        good = values >= 1
-        if not good.all():
-            where = int(np.argmin(good))
-            rule = f"query_sizes[{where}] must be at least 1"
-            raise invalid("letor", rule, int(values[where]))
-        return values.astype(np.int64)
+        return check_int_vector("letor", "query_sizes", given, 1)
     sizes = []
     with open_decompressed(given) as stream:
         for number, line in enumerate(stream, 1):

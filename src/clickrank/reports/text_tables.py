@@ -1,8 +1,8 @@
-"""Tables of text: one class for the terminal and for HTML pages."""
+"""Tables and lists of text, for the terminal and for HTML pages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -41,3 +41,16 @@ class TextTable(NamedTuple):
         for row in self.rows:
             table.add_row(*(escape(cell) for cell in row))
         return table
+
+
+def each_once(sentences: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return each sentence once, after all names that have it.
+
+    >>> each_once({"pbm": ["No clicks."], "dcm": ["No clicks."]})
+    ['pbm, dcm: No clicks.']
+    """
+    names: dict[str, list[str]] = {}
+    for name, own in sentences.items():
+        for sentence in own:
+            names.setdefault(sentence, []).append(name)
+    return [f"{', '.join(having)}: {sentence}" for sentence, having in names.items()]

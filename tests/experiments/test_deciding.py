@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from clickrank.experiments import code_stamp, deciding, list_experiments
+from clickrank.experiments import code_stamp, deciding, list_experiments, run_archive
 from clickrank.experiments.code_stamp import stamp_of
-from clickrank.experiments.deciding import FigureProgress, decide, is_stale, results_in
+from clickrank.experiments.deciding import FigureProgress, decide, results_in
 from clickrank.experiments.figure_runs import plan_runs
 from clickrank.experiments.figure_spec import Experiment
 from clickrank.experiments.run_archive import ArchivedRun, RunArchive
@@ -141,20 +141,35 @@ def test_ctrl_c_and_a_budget_keep_the_finished_runs(
         assert np.array_equal(results_in(runs, kept)[curve].regret, result.regret)
 
 
-def test_runs_of_other_code_are_stale_and_played_again(tiny: Experiment, tmp_path: Path) -> None:
+def test_runs_of_other_code_are_stale_and_played_again(
+    tiny: Experiment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     archive = RunArchive(tmp_path / "runs")
     runs = plan_runs(tiny, tmp_path)
     (strand,) = runs.curves["uniform"]
     wrong = ArchivedRun(np.full(strand.plan.checkpoints.size, 1e9), 1.0)
+    monkeypatch.setattr(run_archive, "stamp_of", lambda policy, model: "other code")
     for run in range(10):
-        archive.add(tiny.name, strand, run, wrong, "other code")
+        archive.add(tiny.name, strand, run, wrong)
     archive.save(tiny.name)
+    monkeypatch.undo()
     archive = RunArchive(tmp_path / "runs")
-    assert is_stale(strand, archive)
+    assert archive.is_stale(strand.key)
+    assert RunArchive(tmp_path / "more", archive).is_stale(strand.key)
     decide([tiny], archive, tmp_path)
-    assert not is_stale(strand, RunArchive(tmp_path / "runs"))
-    found = results_in(runs, RunArchive(tmp_path / "runs"))["uniform"]
-    assert found.regret.max() < 100
+    again = RunArchive(tmp_path / "runs")
+    assert not again.is_stale(strand.key)
+    assert results_in(runs, again)["uniform"].regret.max() < 100
+
+
+def test_runs_of_a_base_archive_are_used_and_stay_there(tiny: Experiment, tmp_path: Path) -> None:
+    base = RunArchive(tmp_path / "base")
+    decide([tiny], base, tmp_path)
+    said: list[str] = []
+    above = RunArchive(tmp_path / "above", base)
+    decide([tiny], above, tmp_path, say=said.append)
+    assert said == []
+    assert not (tmp_path / "above").exists()
 
 
 def test_a_longer_run_has_the_numbers_of_a_shorter_one(tiny: Experiment, tmp_path: Path) -> None:
@@ -202,7 +217,7 @@ def test_a_stamp_does_not_see_words_but_sees_numbers(
 ) -> None:
     """Comments, docstrings, annotations and names of files leave the stamp as it is."""
     (strand,) = plan_runs(tiny, tmp_path).curves["uniform"]
-    before = stamp_of(strand.policy, strand.model)
+    before = stamp_of(type(strand.policy), type(strand.model))
     source = Path(code_stamp.__file__).parents[1] / "policies" / "uniform.py"
     text = source.read_text()
 
@@ -213,7 +228,7 @@ def test_a_stamp_does_not_see_words_but_sees_numbers(
         plain = code_stamp.file_of
         monkeypatch.setattr(code_stamp, "file_of", lambda m: copy if m == module else plain(m))
         code_stamp.forget()
-        found = stamp_of(strand.policy, strand.model)
+        found = stamp_of(type(strand.policy), type(strand.model))
         monkeypatch.undo()
         code_stamp.forget()
         return found

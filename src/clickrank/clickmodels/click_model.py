@@ -180,6 +180,7 @@ class ClickModel(abc.ABC):
 
 
 CLICK_MODELS: Registry[ClickModel] = Registry("click model")
+_PARAMS: dict[type[ClickModel], type] = {}
 _KERNELS: dict[type, Kernels] = {}
 _SOURCES: dict[type, str | None] = {}
 
@@ -188,13 +189,14 @@ def register(cls: type[ClickModel], params: type, kernels: Kernels) -> None:
     """Register a click model by its name, and its kernels for compiled code."""
     tell_apart(params)
     CLICK_MODELS.add(cls.name, cls)
+    _PARAMS[cls] = params
     _KERNELS[params] = kernels
     _SOURCES[params] = source_key(cls)
 
 
-def kernels_of(model: ClickModel) -> Kernels:
-    """Return the functions of the model that are compiled."""
-    return _KERNELS[type(model.params)]
+def kernels_of(cls: type[ClickModel]) -> tuple[type, Kernels]:
+    """Return the class of a model's parameters, and its functions that are compiled."""
+    return _PARAMS[cls], _KERNELS[_PARAMS[cls]]
 
 
 def source_of(model: ClickModel) -> str | None:

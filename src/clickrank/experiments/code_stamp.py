@@ -47,9 +47,10 @@ class Definition(NamedTuple):
     name: str
 
 
-def stamp_of(policy: Policy, model: ClickModel) -> str:
+def stamp_of(policy: type[Policy], model: type[ClickModel]) -> str:
     """Return the hash of the code that decides the numbers of a policy on a click model."""
-    roots = (*_policy_roots(type(policy)), type(model.params), *kernels_of(model), *_ENGINE)
+    params, kernels = kernels_of(model)
+    roots = (*_policy_roots(policy), params, *kernels, *_ENGINE)
     return _stamp(tuple(dict.fromkeys(place for root in roots for place in _place(root))))
 
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from clickrank._core.progress import Say
 from clickrank.experiments.claim_kinds import AnyClaim, curves_of
-from clickrank.experiments.code_stamp import stamp_of
 from clickrank.experiments.figure_runs import FigureRuns, Strand, plan_runs
 from clickrank.experiments.figure_spec import Experiment
 from clickrank.experiments.run_archive import ArchivedRun, RunArchive
@@ -52,8 +51,9 @@ class FigureProgress:
         self.runs: FigureRuns = plan_runs(experiment, cache)
         self.archive = archive
         self._cache = cache
-        stale = [s.key for s in self._strands() if is_stale(s, archive)]
-        archive.remove(stale)
+        stale = {s.key for s in self._strands() if archive.is_stale(s.key)}
+        for key in stale:
+            archive.remove(key)
         self.stale = bool(stale)
         self.outcome: ExperimentOutcome = self.judge()
 
@@ -189,9 +189,8 @@ def play(units: list[Unit], threads: int, deadline: float, archive: RunArchive, 
             if played is None:
                 complete = False
                 continue
-            code = stamp_of(unit.strand.policy, unit.strand.model)
             run = ArchivedRun(played.regret, played.seconds)
-            archive.add(name, unit.strand, unit.run, run, code)
+            archive.add(name, unit.strand, unit.run, run)
 
     waiting = iter(units)
     with ThreadPoolExecutor(threads) as pool:
@@ -248,9 +247,3 @@ def results_in(runs: FigureRuns, archive: RunArchive) -> dict[str, Result]:
                 wanted=whole,
             )
     return found
-
-
-def is_stale(strand: Strand, archive: RunArchive) -> bool:
-    """Return whether the archive has runs of a strand that other code has made."""
-    archived = archive.facts_of(strand)
-    return any(one.code != stamp_of(strand.policy, strand.model) for one in archived)

@@ -6,7 +6,6 @@ in whichever figure it was first needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,10 +13,13 @@ import msgspec
 import numpy as np
 
 from clickrank._core.arrays import Floats, Ints
+from clickrank.clickmodels import CLICK_MODELS
+from clickrank.experiments.code_stamp import stamp_of
 from clickrank.experiments.figure_runs import Strand
+from clickrank.policies import POLICIES
 from clickrank.simulation.simulation_result import read_file, write_file
 
-#: The archive that is shipped with the package.
+#: The folder of the archive that is shipped with the package.
 SHIPPED = Path(__file__).parent / "results"
 
 
@@ -31,16 +33,27 @@ class ArchivedRun(NamedTuple):
 class StrandFacts(msgspec.Struct, frozen=True):
     """What the archive says about a strand, so that people can read it.
 
-    ``code`` is the hash of the code that made the runs: see `clickrank.experiments.code_stamp`.
+    Policies and click models are described, and given by their registered names. ``code`` is the
+    hash of the code that made the runs: see `clickrank.experiments.code_stamp`.
     """
 
     key: str
     curve: str
     label: str
     policy: str
+    policy_name: str
     model: str
+    model_name: str
     seed: int
     code: str
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether other code has made the runs than would make them today."""
+        known = self.policy_name in POLICIES and self.model_name in CLICK_MODELS
+        return not known or self.code != stamp_of(
+            POLICIES[self.policy_name], CLICK_MODELS[self.model_name]
+        )
 
 
 class ArchivedStrand:
@@ -64,18 +77,18 @@ class ArchivedStrand:
 
 
 class RunArchive:
-    """All archived runs of a folder, read on first use."""
+    """All archived runs of a folder; those of another archive can be used too, and stay there."""
 
-    def __init__(self, folder: Path = SHIPPED) -> None:
-        """Use the files of a folder, which need not exist."""
+    def __init__(self, folder: Path, base: RunArchive | None = None) -> None:
+        """Read the files of a folder, which need not exist."""
         self.folder = folder
         self._files: dict[str, dict[str, ArchivedStrand]] = {}
         self._by_key: dict[str, list[ArchivedStrand]] = {}
+        if base is not None:
+            self._by_key = {key: list(strands) for key, strands in base._by_key.items()}
         for path in sorted(folder.glob("*/*.npz")):
-            name = f"{path.parent.name}/{path.stem}"
-            self._files[name] = {}
             for strand in _read(path):
-                self._keep(name, strand)
+                self._keep(f"{path.parent.name}/{path.stem}", strand)
 
     def _keep(self, name: str, strand: ArchivedStrand) -> None:
         self._files.setdefault(name, {})[strand.facts.key] = strand
@@ -89,35 +102,38 @@ class RunArchive:
                 return found
         return None
 
-    def facts_of(self, strand: Strand) -> list[StrandFacts]:
-        """Return what is archived about a strand."""
-        return [archived.facts for archived in self._by_key.get(strand.key, ())]
+    def is_stale(self, key: str) -> bool:
+        """Return whether other code has made some of the archived runs of a strand."""
+        return any(archived.facts.is_stale for archived in self._by_key.get(key, ()))
 
-    def add(self, name: str, strand: Strand, run: int, played: ArchivedRun, code: str) -> None:
-        """Add a run to the file of an experiment; `save` writes it."""
+    def add(self, name: str, strand: Strand, run: int, played: ArchivedRun) -> None:
+        """Add a run, made by today's code, to the file of an experiment; `save` writes it."""
         archived = self._files.get(name, {}).get(strand.key)
-        checkpoints = strand.plan.checkpoints
-        if archived is None or archived.facts.code != code:
+        if archived is None or not np.array_equal(archived.checkpoints, strand.plan.checkpoints):
             facts = StrandFacts(
                 key=strand.key,
                 curve=strand.curve,
                 label=strand.label,
                 policy=repr(strand.policy),
+                policy_name=strand.policy.name,
                 model=repr(strand.model),
+                model_name=strand.model.name,
                 seed=strand.plan.seed,
-                code=code,
+                code=stamp_of(type(strand.policy), type(strand.model)),
             )
-            self.remove([strand.key])
-            archived = ArchivedStrand(facts, checkpoints)
+            archived = ArchivedStrand(facts, strand.plan.checkpoints)
             self._keep(name, archived)
         archived.runs[run] = played
 
-    def remove(self, keys: Iterable[str]) -> None:
-        """Forget all runs of some strands."""
-        for key in keys:
-            self._by_key.pop(key, None)
-            for strands in self._files.values():
-                strands.pop(key, None)
+    def remove(self, key: str) -> None:
+        """Forget all runs of a strand."""
+        self._by_key.pop(key, None)
+        for strands in self._files.values():
+            strands.pop(key, None)
+
+    def strands_of(self, name: str) -> list[ArchivedStrand]:
+        """Return the strands in the file of an experiment."""
+        return list(self._files.get(name, {}).values())
 
     def save(self, name: str) -> None:
         """Write the file of an experiment."""

@@ -16,7 +16,7 @@ from clickrank.cli.error_lines import error_line, value_line
 from clickrank.cli.evaluate_command import evaluate
 from clickrank.cli.list_commands import models, policies
 from clickrank.cli.log_commands import read
-from clickrank.cli.reproduce_command import reproduce
+from clickrank.cli.reproduce_command import reproduce, verdicts
 from clickrank.cli.service_commands import compact, export, keys, loadtest, serve, verify
 from clickrank.cli.terminal import CLOSED_PIPE, INTERRUPTED
 from clickrank.cli.warm_command import warm
@@ -95,7 +95,18 @@ def main(
     """Learn from clicks which items to show and in which order."""
 
 
-for command in (policies, models, compare, reproduce, read, diagnose, whatif, evaluate, warm):
+for command in (
+    policies,
+    models,
+    compare,
+    reproduce,
+    verdicts,
+    read,
+    diagnose,
+    whatif,
+    evaluate,
+    warm,
+):
     app.command()(command)
 for command in (serve, compact, verify, export, loadtest):
     app.command()(command)

@@ -194,6 +194,12 @@ def register(cls: type[ClickModel], params: type, kernels: Kernels) -> None:
     _SOURCES[params] = source_key(cls)
 
 
+def register_special_case(cls: type[ClickModel], general: type[ClickModel]) -> None:
+    """Register a click model that uses the parameters and the kernels of a more general one."""
+    CLICK_MODELS.add(cls.name, cls)
+    _PARAMS[cls] = _PARAMS[general]
+
+
 def kernels_of(cls: type[ClickModel]) -> tuple[type, Kernels]:
     """Return the class of a model's parameters, and its functions that are compiled."""
     return _PARAMS[cls], _KERNELS[_PARAMS[cls]]

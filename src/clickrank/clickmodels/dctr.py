@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from clickrank._core.arrays import Floats, Ints, frozen
 from clickrank.clickmodels.attraction import LinearAttraction
-from clickrank.clickmodels.click_model import CLICK_MODELS, ClickModel
-from clickrank.clickmodels.pbm import PBMParams, same_after_any_click
+from clickrank.clickmodels.click_model import ClickModel, register_special_case
+from clickrank.clickmodels.pbm import PBM, PBMParams, same_after_any_click
 
 
 class DCTR(ClickModel):
@@ -68,5 +68,4 @@ class DCTR(ClickModel):
         return DCTR(self.attraction, self._shorter(n_positions))
 
 
-# Compiled code finds the kernels of the PBM by the class of ``params``.
-CLICK_MODELS.add(DCTR.name, DCTR)
+register_special_case(DCTR, PBM)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from clickrank._core.progress import Say
+from clickrank.errors import MissingData, MissingExtra
 from clickrank.experiments.claim_kinds import AnyClaim, curves_of
 from clickrank.experiments.figure_runs import FigureRuns, Strand, plan_runs
 from clickrank.experiments.figure_spec import Experiment
@@ -141,8 +142,7 @@ def decide(
         Called with one line of text for each pass.
     """
     deadline = time.monotonic() + budget
-    # Figures that measure computation time say nothing about regret.
-    figures = [FigureProgress(e, archive, cache) for e in experiments if not e.figure.timed]
+    figures = list(_figures(experiments, archive, cache, say))
     while time.monotonic() < deadline:
         waiting = [(*f.open_claims()[0], f) for f in figures if f.open_claims()]
         if not waiting:
@@ -164,6 +164,18 @@ def decide(
             if other is figure or set(_keys(other)) & {u.strand.key for u in units}:
                 other.judge()
         say(f"{name}: {_counts(figure.outcome)}")
+
+
+def _figures(
+    experiments: list[Experiment], archive: RunArchive, cache: Path, say: Say
+) -> Iterator[FigureProgress]:
+    """Yield the figures whose data exist. Those on computation time say nothing about regret."""
+    for experiment in experiments:
+        try:
+            if not experiment.figure.timed:
+                yield FigureProgress(experiment, archive, cache)
+        except (MissingExtra, MissingData) as error:
+            say(f"{experiment.name} is skipped: {error}")
 
 
 def _keys(figure: FigureProgress) -> Iterator[str]:

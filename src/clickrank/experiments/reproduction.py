@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -12,9 +13,12 @@ from clickrank._core.extras import require
 from clickrank._core.progress import Say
 from clickrank.errors import MissingData, MissingExtra, invalid
 from clickrank.experiments.cross_figure_claims import judged_across
+from clickrank.experiments.decided_outcomes import outcomes_in
+from clickrank.experiments.deciding import decide
 from clickrank.experiments.figure_spec import Experiment, Figure, Scale
 from clickrank.experiments.paper_files import list_experiments, select
 from clickrank.experiments.reproduction_report import claim_facts, write_report
+from clickrank.experiments.run_archive import SHIPPED, RunArchive
 from clickrank.experiments.runner import CellRuns, ExperimentOutcome, collect, missing_runs, run
 from clickrank.experiments.simulation_plan import AnyCell, cells, folder_of, pair
 from clickrank.experiments.user_datasets import remember, remembered, with_data
@@ -56,6 +60,7 @@ def reproduce(
     say: Say = lambda text: None,
     experiments: list[Experiment] | None = None,
     data: str | Path | None = None,
+    budget: float | None = None,
 ) -> Reproduction:
     """Run the missing simulations of experiments; write ``OUT/index.html`` and ``OUT/claims.json``.
 
@@ -69,7 +74,7 @@ def reproduce(
         A paper, as in ``lagree-2016``, or a figure, as in ``lagree-2016/figure-1a``; by default
         all experiments.
     scale
-        "quick", "paper", or a `Scale`.
+        "quick"; "decide", which adds runs until the claims are decided; "paper"; or a `Scale`.
     out
         The folder for the results and the report.
     threads, progress
@@ -82,11 +87,17 @@ def reproduce(
         Data for the experiments that need some: a folder with judged queries, such as a fold of
         MSLR-WEB30K, a folder with the ratings of MovieLens, or the log of KDD Cup 2012 or its
         folder. Experiments that use other data, or none, are run without it.
+    budget
+        The number of seconds after which scale "decide" stops adding runs; by default no limit.
     """
     require("reproduce needs", "plots")  # before the simulations, which take long
     out = Path(out)
     known = list_experiments() if experiments is None else experiments
     chosen = with_data(select(target, known), data)
+    if budget is not None and scale != "decide":
+        raise invalid("reproduce", "budget needs the scale 'decide'", scale)
+    if scale == "decide":
+        return _decided(chosen, known, out, math.inf if budget is None else budget, threads, say)
     plan = {}
     missing: Exception | None = None
     for e in chosen:
@@ -116,6 +127,32 @@ def reproduce(
     shown = [o for o in outcomes if o.experiment in chosen or o.results]
     report = write_report(out, shown, scale if isinstance(scale, str) else "custom")
     return Reproduction([o for o in shown if o.experiment in chosen], report, interrupted)
+
+
+def _decided(
+    chosen: list[Experiment],
+    known: list[Experiment],
+    out: Path,
+    budget: float,
+    threads: int | None,
+    say: Say,
+) -> Reproduction:
+    """Add runs to those that are shipped, until the claims are decided; write the report."""
+    archive = RunArchive(out / "runs", RunArchive(SHIPPED))
+    cache = out / "results"
+    interrupted = False
+    try:
+        decide(chosen, archive, cache, budget=budget, threads=threads, say=say)
+    except KeyboardInterrupt:
+        interrupted = True
+        say("Interrupted. Finished runs are saved; the same command goes on.")
+    papers = {e.paper_id for e in chosen}
+    others = [e for e in known if e.paper_id in papers and e.name not in {c.name for c in chosen}]
+    # Claims on several figures need the other figures of their paper.
+    outcomes = outcomes_in([*chosen, *others], archive, cache, known, say)
+    shown = [o for o in outcomes if o.experiment in chosen]
+    report = write_report(out, shown, "decide")
+    return Reproduction(shown, report, interrupted)
 
 
 def _in_report(
@@ -157,7 +194,7 @@ def scale_of(experiment: Experiment, scale: str | Scale) -> Scale:
     for name, found in experiment.figure.scale.items():
         if name == scale:
             return found
-    raise invalid("reproduce", "scale must be 'quick' or 'paper'", scale)
+    raise invalid("reproduce", "scale must be 'quick', 'decide' or 'paper'", scale)
 
 
 def _run(

@@ -157,7 +157,7 @@ def _facts(outcome: ExperimentOutcome, scale: str, out: Path) -> dict[str, str]:
     policies = (f"{spec.curve}: {spec.name} {_given(spec)}".strip() for spec in figure.policies)
     return {
         "command": shlex.join(command),
-        "scale": f"{scale}: {_amount(outcome)}",
+        "scale": f"{scale}: {_amount(outcome, scale)}",
         "seed": str(figure.seed),
         "models": ", ".join(_described(outcome)),
         "policies": ", ".join(policies),
@@ -174,8 +174,11 @@ def _given(spec: PolicySpec) -> str:
     return " and ".join(given)
 
 
-def _amount(outcome: ExperimentOutcome) -> str:
+def _amount(outcome: ExperimentOutcome, name: str) -> str:
     scale, figure = outcome.scale, outcome.experiment.figure
+    if name == "decide":
+        size = outcome.evidence.pass_size
+        return f"at most {scale.runs:,} passes of {size:,} runs, of {scale.horizon:,} rounds each"
     runs = f"{scale.runs:,} runs of {scale.horizon:,} rounds"
     if scale.runs == 1:
         runs = f"one run of {scale.horizon:,} rounds"

@@ -184,3 +184,13 @@ def _read(path: Path) -> list[ArchivedStrand]:
             strand.runs[int(arrays["run"][row])] = run
         found.append(strand)
     return found
+
+
+def stale_experiments(folder: Path) -> set[str]:
+    """Return the experiments of a folder with runs that other code has made than today's."""
+    archive = RunArchive(folder)
+    return {
+        name
+        for name in archive.experiments
+        if any(strand.facts.is_stale for strand in archive.strands_of(name))
+    }

@@ -1,0 +1,56 @@
+"""Decide the claims of the papers: adds runs to the shipped results, and writes the verdicts.
+
+    nice -n 19 .venv/bin/python benchmarks/decide.py [PAPER[/FIGURE]] [--budget 2h] [--threads 1]
+
+It may be interrupted at any time, and goes on where it stopped. Results whose code has changed are
+played again first. What it writes belongs into a commit: the runs in
+``src/clickrank/experiments/results``, and ``verdicts.json`` there. With ``--verdicts`` it plays
+nothing, and only judges the runs again.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from clickrank.cli.reproduce_command import seconds_of
+from clickrank.experiments import list_experiments
+from clickrank.experiments.decided_outcomes import outcomes_in, write_verdicts
+from clickrank.experiments.deciding import decide
+from clickrank.experiments.paper_files import select
+from clickrank.experiments.run_archive import SHIPPED, RunArchive
+from clickrank.experiments.shipped_verdicts import count_outcomes, load_verdicts
+
+
+def main() -> None:
+    """Read the arguments, add runs, and write the verdicts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", nargs="?")
+    parser.add_argument("--budget", default="2h")
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--verdicts", action="store_true")
+    parser.add_argument("--cache", type=Path, default=Path("report/results"))
+    given = parser.parse_args()
+    known = list_experiments()
+    archive = RunArchive(SHIPPED)
+
+    def say(text: str) -> None:
+        print(text, flush=True)
+
+    try:
+        if not given.verdicts:
+            decide(
+                select(given.target, known),
+                archive,
+                given.cache,
+                budget=seconds_of(given.budget),
+                threads=given.threads,
+                say=say,
+            )
+    finally:
+        write_verdicts(outcomes_in(known, archive, given.cache, known, say))
+        say(str(count_outcomes(load_verdicts())))
+
+
+if __name__ == "__main__":
+    main()

@@ -84,6 +84,31 @@ def test_a_closed_pipe_ends_a_command_quietly(line: str) -> None:
     assert ended.returncode == 141  # 128 + SIGPIPE, as of any tool in a shell
 
 
+@pytest.mark.parametrize(
+    ("failure", "printed"),
+    [
+        ("raise BrokenPipeError(32, 'Broken pipe')", "clickrank: Broken pipe."),
+        (
+            "try:\n    raise BrokenPipeError(32, 'x')\nexcept OSError as e:\n"
+            "    raise ClickRankError('The service cannot be reached.') from e",
+            "clickrank: The service cannot be reached.",
+        ),
+    ],
+)
+def test_another_broken_pipe_is_an_error_like_others(failure: str, printed: str) -> None:
+    """A worker's pipe or a socket is not the output: the command has failed."""
+    code = (
+        "import sys\nfrom clickrank.cli.app import app\n"
+        "from clickrank.errors import ClickRankError\n"
+        f"@app.command()\ndef fail() -> None:\n    exec({failure!r})\n"
+        "sys.argv = ['clickrank', 'fail']\napp()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr.strip()) == (2, printed)
+
+
 def test_every_assumption_is_listed() -> None:
     """A policy that assumes one thing more is listed with other words, whatever the thing is."""
     nothing = Assumes()

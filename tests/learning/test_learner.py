@@ -138,3 +138,21 @@ def test_another_state_must_fit() -> None:
         with pytest.raises(InvalidValue, match=rule):
             own.state = wrong
     own.state = cr.Learner(cr.policy("toprank", horizon=100), n_items=4, n_positions=2).state
+
+
+@pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "MT19937", "SFC64", "Philox"])
+def test_any_generator_is_restored(kind: str) -> None:
+    """A learner goes on with the generator that it had, of whatever kind."""
+    bits = getattr(np.random, kind)
+    learner = cr.Learner(cr.policies.Uniform(), n_items=20, n_positions=5)
+    learner.rng = np.random.Generator(bits(3))
+    learner.rank()
+    other = cr.Learner(cr.policies.Uniform(), n_items=20, n_positions=5)
+    if kind != "PCG64":
+        with pytest.raises(InvalidValue, match=f"rng must be a {kind}, .* got 'PCG64'"):
+            other.restore(learner.arrays())
+    other.rng = np.random.Generator(bits(4))
+    other.restore(learner.arrays())
+    assert [other.rank()[0].tolist() for _ in range(5)] == [
+        learner.rank()[0].tolist() for _ in range(5)
+    ]

@@ -73,7 +73,7 @@ def test_damaged_bytes_are_refused() -> None:
 )
 def test_bytes_of_something_else_are_refused(content: Any) -> None:
     body = content if isinstance(content, bytes) else msgspec.msgpack.encode(content)
-    with pytest.raises(InvalidValue, match="must be those that `pack` returned"):
+    with pytest.raises(InvalidValue, match=r"must (be those that `pack` returned|hold numbers)"):
         unpack(zlib.crc32(body).to_bytes(4, "little") + body)
 
 

@@ -5,6 +5,8 @@ Each command imports what it needs when it runs, so that help is printed at once
 
 from __future__ import annotations
 
+import select
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -45,9 +47,10 @@ class _Group(CommandGroup):
             return super().main(*args, **kwargs)
         except SystemExit as end:  # Typer and Rich silence the output, and exit with 1
             error: BaseException | None = end
-            while error is not None and not isinstance(error, BrokenPipeError):
+            # An error that `invoke` has printed ends in Exit, whatever it was caused by.
+            while error is not None and not isinstance(error, (BrokenPipeError, typer.Exit)):
                 error = error.__context__
-            if error is None:
+            if not isinstance(error, BrokenPipeError):
                 raise
             raise SystemExit(CLOSED_PIPE) from None
 
@@ -55,9 +58,9 @@ class _Group(CommandGroup):
         """Run a command."""
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:
-            raise  # to `main`
         except (ClickRankError, OSError) as error:  # OSError: a file cannot be read or written
+            if isinstance(error, BrokenPipeError) and _output_is_closed():
+                raise  # to `main`
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
             typer.echo(f"clickrank: {error_line(command, error)}", err=True)
             raise typer.Exit(FAILED) from error
@@ -70,6 +73,17 @@ class _Group(CommandGroup):
         except KeyboardInterrupt:
             typer.echo("clickrank: interrupted.", err=True)
             raise typer.Exit(INTERRUPTED) from None
+
+
+def _output_is_closed() -> bool:
+    """Return whether nobody reads the output any more; another pipe may be broken instead."""
+    try:
+        sys.stdout.flush()
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+    except (OSError, ValueError):
+        return True
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 app = typer.Typer(

@@ -200,7 +200,7 @@ def register_special_case(cls: type[ClickModel], general: type[ClickModel]) -> N
     _PARAMS[cls] = _PARAMS[general]
 
 
-def kernels_of(cls: type[ClickModel]) -> tuple[type, Kernels]:
+def model_kernels(cls: type[ClickModel]) -> tuple[type, Kernels]:
     """Return the class of a model's parameters, and its functions that are compiled."""
     return _PARAMS[cls], _KERNELS[_PARAMS[cls]]
 

@@ -223,7 +223,8 @@ def fitted_policy(name: str, log: Impressions, split: float) -> Policy:
     assumes = POLICIES[name].assumes
     if "examination" in assumes.known:
         names = assumes.click_models or CLICK_MODELS
-        found = next(n for n in names if CLICK_MODELS[n].examined_displays == "by position")
+        by_position = (n for n in names if CLICK_MODELS[n].examined_displays == "by position")
+        found = next(by_position, DEFAULT_CLICK_MODEL)
         model = fit(found, early.counts()).model()
     return policy(name, model=model, horizon=max(len(log.rankings), 1))
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from clickrank._core import rng
 from clickrank.clickmodels import ClickModel
-from clickrank.clickmodels.click_model import kernels_of
+from clickrank.clickmodels.click_model import model_kernels
 from clickrank.learning import rounds
 from clickrank.policies import Policy
 from clickrank.policies.contract import kernels_of_class
@@ -40,7 +40,7 @@ _ROOMS = tuple(
 )  # fmt: skip
 
 
-class Definition(NamedTuple):
+class TopLevelName(NamedTuple):
     """A name that a module defines at its top level."""
 
     module: str
@@ -49,15 +49,15 @@ class Definition(NamedTuple):
 
 def stamp_of(policy: type[Policy], model: type[ClickModel]) -> str:
     """Return the hash of the code that decides the numbers of a policy on a click model."""
-    params, kernels = kernels_of(model)
+    params, kernels = model_kernels(model)
     roots = (*_policy_roots(policy), params, *kernels, *_ENGINE)
     return _stamp(tuple(dict.fromkeys(place for root in roots for place in _place(root))))
 
 
 @functools.cache
-def _stamp(roots: tuple[Definition, ...]) -> str:
+def _stamp(roots: tuple[TopLevelName, ...]) -> str:
     waiting = list(roots)
-    seen: set[Definition] = set()
+    seen: set[TopLevelName] = set()
     texts = set()
     while waiting:
         place = waiting.pop()
@@ -87,16 +87,16 @@ def _policy_roots(policy: type[Policy]) -> Iterator[object]:
         yield from (part for part in kernels if callable(part))
 
 
-def _place(value: Any) -> Iterator[Definition]:
+def _place(value: Any) -> Iterator[TopLevelName]:
     """Yield where a function, kernel or class of clickrank is defined."""
     plain = getattr(value, "py_func", value)
     module = getattr(plain, "__module__", "") or ""
     if module.startswith("clickrank."):
         # Classes of states are renamed for the compiler, so that only their qualified name is left.
-        yield Definition(module, plain.__qualname__.partition(".")[0])
+        yield TopLevelName(module, plain.__qualname__.partition(".")[0])
 
 
-Parsed = dict[str, tuple[str, tuple[Definition, ...]]]
+Parsed = dict[str, tuple[str, tuple[TopLevelName, ...]]]
 
 
 @functools.cache
@@ -115,7 +115,7 @@ def _parsed(module: str) -> Parsed:
     for name, parts in nodes.items():
         plain = [_without_words(part) for part in parts]
         read = {n.id for part in plain for n in ast.walk(part) if isinstance(n, ast.Name)}
-        inside = {Definition(module, other) for other in read & nodes.keys()}
+        inside = {TopLevelName(module, other) for other in read & nodes.keys()}
         outside = {imported[other] for other in read & imported.keys()}
         text = "\n".join(ast.unparse(part) for part in plain)
         found[name] = (text, tuple(sorted(inside | outside)))
@@ -131,12 +131,12 @@ def file_of(module: str) -> Path | None:
     return None if spec is None or spec.origin is None else Path(spec.origin)
 
 
-def _imports(tree: ast.Module) -> Iterator[tuple[str, Definition]]:
+def _imports(tree: ast.Module) -> Iterator[tuple[str, TopLevelName]]:
     """Yield the names that a module takes from other modules of clickrank."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("clickrank"):
             for alias in node.names:
-                yield alias.asname or alias.name, Definition(str(node.module), alias.name)
+                yield alias.asname or alias.name, TopLevelName(str(node.module), alias.name)
 
 
 def _names(node: ast.stmt) -> list[str]:

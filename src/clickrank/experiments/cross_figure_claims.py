@@ -82,4 +82,5 @@ def _counted(
         f"here: {here.outcome}, {here.measured}; of {count} panels it holds in {totals['holds']} "
         f"and is undecided in {open_ones}; required: {asked}"
     )
-    return ClaimVerdict(decision, text, any(v.so_far for v in verdicts) or len(verdicts) < count)
+    so_far = any(v.so_far for v in verdicts) or len(verdicts) < count
+    return ClaimVerdict(decision, text, so_far, here.comparisons)

@@ -28,7 +28,7 @@ from clickrank.experiments.shipped_verdicts import (
     ShippedVerdict,
     sources_hash,
 )
-from clickrank.experiments.verdicts import Comparison
+from clickrank.experiments.verdicts import ClaimComparison
 
 
 def outcomes_in(
@@ -90,7 +90,7 @@ def shipped(outcome: ExperimentOutcome) -> list[ShippedVerdict]:
     return found
 
 
-def _interval(comparison: Comparison) -> ShippedInterval:
+def _interval(comparison: ClaimComparison) -> ShippedInterval:
     numbers = [_finite(x) for x in (*comparison.found, *comparison.limits)]
     return ShippedInterval(list(comparison.curves), *numbers)
 
@@ -99,7 +99,7 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-class Verified(NamedTuple):
+class ReplayedRun(NamedTuple):
     """A run that was played again, and whether its regret is the same, bit for bit."""
 
     experiment: str
@@ -111,7 +111,7 @@ class Verified(NamedTuple):
 
 def verify_runs(
     archive: RunArchive, experiments: list[Experiment], cache: Path, count: int, seed: int
-) -> list[Verified]:
+) -> list[ReplayedRun]:
     """Play some archived runs again, chosen at random, and compare them bit for bit.
 
     The numbers may differ on another kind of processor, or with another version of the mathematical
@@ -131,13 +131,13 @@ def verify_runs(
         strand = _strand(known[name], facts.key, cache)
         again = None
         if strand is not None:
-            unit = Unit(facts.curve, strand, run)
+            unit = Unit(name, strand, run)
             again = play_unit(unit, threading.Event())
         before = None if strand is None else archived.at(strand.plan.checkpoints, run)
         same = (
             again is not None and before is not None and np.array_equal(again.regret, before.regret)
         )
-        found.append(Verified(name, facts.curve, facts.label, run, same))
+        found.append(ReplayedRun(name, facts.curve, facts.label, run, same))
     return found
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,8 @@ import numpy as np
 
 from clickrank._core.progress import Say
 from clickrank.errors import MissingData, MissingExtra
-from clickrank.experiments.claim_kinds import AnyClaim, curves_of
+from clickrank.experiments.claim_kinds import AnyClaim, PanelRatio, curves_of
+from clickrank.experiments.cross_figure_claims import judged_across
 from clickrank.experiments.figure_runs import FigureRuns, Strand, plan_runs
 from clickrank.experiments.figure_spec import Experiment
 from clickrank.experiments.run_archive import ArchivedRun, RunArchive
@@ -36,9 +37,9 @@ SECONDS_PER_ROUND = 1e-6
 
 
 class Unit(NamedTuple):
-    """One run that is to be played, and its curve."""
+    """One run that is to be played, and the experiment whose file it belongs to."""
 
-    curve: str
+    experiment: str
     strand: Strand
     run: int
 
@@ -72,30 +73,37 @@ class FigureProgress:
         result = self.outcome.results.get(curve)
         return 0 if result is None else result.runs // self.runs.pass_size
 
-    def open_claims(self) -> list[tuple[float, list[str]]]:
-        """Return the predicted cost of deciding each open claim, and the curves that it needs.
-
-        Claims all of whose curves have reached the cap are left out.
-        """
+    def open_claims(self, others: Mapping[str, FigureProgress]) -> list[OpenClaim]:
+        """Return the open claims that more runs may decide, with the predicted cost of each."""
         found = []
         for claim, verdict in self.outcome.verdicts:
             if verdict.outcome != "undecided":
                 continue
-            curves = [c for c in self._waiting(claim, verdict) if self.passes(c) < self.runs.passes]
-            if curves:
+            needs = [n for n in self._needs(claim, verdict, others) if n.passes < n.most_passes]
+            if needs:
                 needed = max(verdict.needed_passes, FIRST_PASSES)
-                cost = sum(max(needed - self.passes(c), 1) * self._seconds(c) for c in curves)
-                found.append((0.0 if self.stale else cost, curves))
-        return sorted(found)
+                cost = sum(max(needed - n.passes, 1) * n.seconds for n in needs)
+                found.append(OpenClaim(0.0 if self.stale else cost, needs))
+        return found
 
-    def _waiting(self, claim: AnyClaim, verdict: ClaimVerdict) -> list[str]:
+    def _needs(
+        self, claim: AnyClaim, verdict: ClaimVerdict, others: Mapping[str, FigureProgress]
+    ) -> list[Need]:
         """Return the curves of which more runs may decide a claim."""
-        curves = {c for comparison in verdict.open_comparisons for c in comparison.curves}
-        evidence = self.outcome.evidence
-        named = [c for policy in curves_of(claim) for c in evidence.along(policy)]
-        return [c for c in self.runs.curves if c in (curves or set(named) or self.runs.curves)]
+        if isinstance(claim, PanelRatio):  # the same policy in two figures, run by run
+            there = others.get(f"{self.experiment.paper_id}/{claim.over}", self)
+            pair = [Need(figure, claim.policy) for figure in (self, there)]
+            fewest = min(need.passes for need in pair)
+            return [need for need in pair if need.passes == fewest]
+        waiting = {c for comparison in verdict.open_comparisons for c in comparison.curves}
+        if verdict.comparisons and not waiting:  # decided here; the claim counts several figures
+            return []
+        if not waiting:
+            evidence = self.outcome.evidence
+            waiting = {c for policy in curves_of(claim) for c in evidence.along(policy)}
+        return [Need(self, c) for c in self.runs.curves if c in (waiting or self.runs.curves)]
 
-    def _seconds(self, curve: str) -> float:
+    def seconds(self, curve: str) -> float:
         """Return the processor time of one pass of a curve."""
         result = self.outcome.results.get(curve)
         if result is not None and result.runs:
@@ -103,16 +111,43 @@ class FigureProgress:
         rounds = int(self.runs.curves[curve][0].plan.checkpoints[-1])
         return self.runs.pass_size * rounds * SECONDS_PER_ROUND
 
-    def next_units(self, curves: list[str]) -> list[Unit]:
-        """Return the missing runs of the next pass of some curves."""
+    def next_units(self, curve: str) -> list[Unit]:
+        """Return the missing runs of the next pass of a curve."""
         found = []
-        for curve in curves:
-            strands = self.runs.curves[curve]
-            for place in self.runs.runs_of_pass(self.passes(curve)):
-                strand = strands[place.strand]
-                if self.archive.find(strand, place.run) is None:
-                    found.append(Unit(curve, strand, place.run))
+        for place in self.runs.runs_of_pass(self.passes(curve)):
+            strand = self.runs.curves[curve][place.strand]
+            if self.archive.find(strand, place.run) is None:
+                found.append(Unit(self.experiment.name, strand, place.run))
         return found
+
+
+class Need(NamedTuple):
+    """A curve of a figure of which another pass may decide a claim."""
+
+    figure: FigureProgress
+    curve: str
+
+    @property
+    def passes(self) -> int:
+        """The number of complete passes of the curve."""
+        return self.figure.passes(self.curve)
+
+    @property
+    def most_passes(self) -> int:
+        """The number of passes after which the figure is given up."""
+        return self.figure.runs.passes
+
+    @property
+    def seconds(self) -> float:
+        """The processor time of one pass of the curve."""
+        return self.figure.seconds(self.curve)
+
+
+class OpenClaim(NamedTuple):
+    """A claim that is not decided: what it would probably cost, and the curves that it needs."""
+
+    cost: float
+    needs: list[Need]
 
 
 def decide(
@@ -142,28 +177,41 @@ def decide(
         Called with one line of text for each pass.
     """
     deadline = time.monotonic() + budget
-    figures = list(_figures(experiments, archive, cache, say))
+    figures = {f.experiment.name: f for f in _figures(experiments, archive, cache, say)}
+    _judge_across(figures, experiments)
     while time.monotonic() < deadline:
-        waiting = [(*f.open_claims()[0], f) for f in figures if f.open_claims()]
+        waiting = [claim for f in figures.values() for claim in f.open_claims(figures)]
         if not waiting:
             return
-        _, curves, figure = min(waiting, key=lambda entry: entry[0])
-        units = figure.next_units(curves)
-        name = figure.experiment.name
-        numbers = sorted({figure.passes(curve) + 1 for curve in curves})
-        said = f"{name}: pass {'-'.join(map(str, numbers[:: max(len(numbers) - 1, 1)]))}"
-        say(f"{said} of {len(curves)} curves, {len(units)} runs")
+        needs = min(waiting, key=lambda claim: claim.cost).needs
+        units = [unit for need in needs for unit in need.figure.next_units(need.curve)]
+        names = list(dict.fromkeys(need.figure.experiment.name for need in needs))
+        numbers = sorted({need.passes + 1 for need in needs})
+        passes = "-".join(str(number) for number in dict.fromkeys((numbers[0], numbers[-1])))
+        say(f"{', '.join(names)}: pass {passes} of {len(needs)} curves, {len(units)} runs")
         try:
-            whole = play(units, threads or default_threads(), deadline, archive, name)
+            whole = play(units, threads or default_threads(), deadline, archive)
         finally:
-            archive.save(name)
+            for name in names:
+                archive.save(name)
         if not whole:
             return
-        figure.stale = False
-        for other in figures:  # figures share runs
-            if other is figure or set(_keys(other)) & {u.strand.key for u in units}:
-                other.judge()
-        say(f"{name}: {_counts(figure.outcome)}")
+        keys = {unit.strand.key for unit in units}
+        for name, figure in figures.items():
+            if name in names or keys & set(_keys(figure)):  # figures share runs
+                figure.judge()
+        for name in names:
+            figures[name].stale = False
+        _judge_across(figures, experiments)
+        for name in names:
+            say(f"{name}: {_counts(figures[name].outcome)}")
+
+
+def _judge_across(figures: dict[str, FigureProgress], experiments: list[Experiment]) -> None:
+    """Judge the claims that are about several figures."""
+    outcomes = judged_across([figure.outcome for figure in figures.values()], experiments)
+    for figure, outcome in zip(figures.values(), outcomes, strict=True):
+        figure.outcome = outcome
 
 
 def _figures(
@@ -187,7 +235,7 @@ def _counts(outcome: ExperimentOutcome) -> str:
     return ", ".join(f"{outcomes.count(o)} {o}" for o in ("holds", "fails", "undecided"))
 
 
-def play(units: list[Unit], threads: int, deadline: float, archive: RunArchive, name: str) -> bool:
+def play(units: list[Unit], threads: int, deadline: float, archive: RunArchive) -> bool:
     """Play runs and add them to the archive; return whether all of them were played."""
     stop = threading.Event()
     flying: dict[Future[Played | None], Unit] = {}
@@ -202,7 +250,7 @@ def play(units: list[Unit], threads: int, deadline: float, archive: RunArchive, 
                 complete = False
                 continue
             run = ArchivedRun(played.regret, played.seconds)
-            archive.add(name, unit.strand, unit.run, run)
+            archive.add(unit.experiment, unit.strand, unit.run, run)
 
     waiting = iter(units)
     with ThreadPoolExecutor(threads) as pool:

@@ -6,8 +6,8 @@ from clickrank.experiments.claim_evidence import Evidence, paired
 from clickrank.experiments.claim_kinds import AnyRatio, NearBest, PanelRatio, Rank, Spread
 from clickrank.experiments.verdicts import (
     ABOVE_ZERO,
+    ClaimComparison,
     ClaimVerdict,
-    Comparison,
     Decision,
     all_decided,
     allowed_text,
@@ -109,7 +109,7 @@ def spread(claim: Spread, evidence: Evidence) -> ClaimVerdict:
     pairs = len(grid) * (len(grid) - 1) // 2
     best = min(grid, key=lambda curve: float(evidence.final(curve).mean()))
     outcomes, texts = [], []
-    waiting: list[Comparison] = []
+    waiting: list[ClaimComparison] = []
     for axis in (0, 1):
         line = [c for c in grid if c != best and grid[c][1 - axis] == grid[best][1 - axis]]
         if not line:

@@ -95,7 +95,7 @@ def reproduce(
     known = list_experiments() if experiments is None else experiments
     chosen = with_data(select(target, known), data)
     if budget is not None and scale != "decide":
-        raise invalid("reproduce", "budget needs the scale 'decide'", scale)
+        raise invalid("reproduce", "scale must be 'decide' if a budget is given", scale)
     if scale == "decide":
         return _decided(chosen, known, out, math.inf if budget is None else budget, threads, say)
     plan = {}

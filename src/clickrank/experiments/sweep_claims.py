@@ -8,8 +8,8 @@ import math
 from clickrank.experiments.claim_evidence import Evidence
 from clickrank.experiments.claim_kinds import BoundFollows, BoundRatio, Falls, Level
 from clickrank.experiments.verdicts import (
+    ClaimComparison,
     ClaimVerdict,
-    Comparison,
     all_decided,
     allowed_text,
     compare_curves,
@@ -101,7 +101,7 @@ def bound_follows(claim: BoundFollows, evidence: Evidence) -> ClaimVerdict:
     return all_decided(found, f"{'; '.join(texts)}; {allowed_text(claim)}")
 
 
-def _bound_over(upper: float, regret: Comparison) -> MeanInterval[float]:
+def _bound_over(upper: float, regret: ClaimComparison) -> MeanInterval[float]:
     """Return a constant divided by a regret, with its interval."""
     mean, low, high = regret.found
     return MeanInterval(*(upper / x if x > 0 else math.inf for x in (mean, high, low)))

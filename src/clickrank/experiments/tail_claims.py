@@ -9,8 +9,8 @@ import numpy as np
 from clickrank.experiments.claim_evidence import Evidence, last_half_rates
 from clickrank.experiments.claim_kinds import Tail, TailOrder
 from clickrank.experiments.verdicts import (
+    ClaimComparison,
     ClaimVerdict,
-    Comparison,
     all_decided,
     allowed_text,
     interval_text,
@@ -58,11 +58,11 @@ def _share(
     count: int,
     n: int,
     limits: tuple[float, float],
-) -> Comparison:
+) -> ClaimComparison:
     """Compare a share of n runs with limits; the passes that it would need are estimated."""
     level = shared_level(evidence, 1)
     found = share_sequence(count, n, level)
     passes = min(evidence.passes(curve) for curve in curves)
     by_pass = max(n / max(passes, 1), 1e-9)
     deviation = math.sqrt((count + 0.5) * (n - count + 0.5)) / (n + 1)
-    return Comparison(curves, found, limits, passes, deviation / math.sqrt(by_pass), level)
+    return ClaimComparison(curves, found, limits, passes, deviation / math.sqrt(by_pass), level)

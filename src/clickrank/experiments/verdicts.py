@@ -23,7 +23,7 @@ ABOVE_ZERO = (np.nextafter(0.0, 1.0).item(), math.inf)
 MOST_PASSES = 1_000_000
 
 
-class Comparison(NamedTuple):
+class ClaimComparison(NamedTuple):
     """A number with its confidence sequence, compared with the limits that a claim allows.
 
     Parameters
@@ -66,11 +66,14 @@ class Comparison(NamedTuple):
     def needed_passes(self) -> int:
         """The number of passes that would decide, if mean and spread stayed as they are.
 
-        It is `MOST_PASSES` if the mean lies on a limit.
+        It is `MOST_PASSES` if the mean lies on a limit. Before the spread is known, it is the
+        number of passes from which on the interval is finite.
         """
         n = max(self.passes + 1, 4)
         while n < MOST_PASSES:
-            if standard_errors(n, self.level) * self.spread / math.sqrt(n) < self.distance:
+            reach = standard_errors(n, self.level)
+            unknown = math.isnan(self.spread) and reach < math.inf
+            if unknown or reach * self.spread / math.sqrt(n) < self.distance:
                 return n
             n = math.ceil(1.1 * n)
         return MOST_PASSES
@@ -85,7 +88,7 @@ class ClaimVerdict(NamedTuple):
     outcome: Literal["holds", "fails", "undecided", "history"]
     measured: str
     so_far: bool = False
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[ClaimComparison, ...] = ()
 
     @property
     def words(self) -> str:
@@ -93,14 +96,14 @@ class ClaimVerdict(NamedTuple):
         return f"{self.outcome} so far" if self.so_far else self.outcome
 
     @property
-    def open_comparisons(self) -> list[Comparison]:
+    def open_comparisons(self) -> list[ClaimComparison]:
         """The comparisons that would have to be decided for a verdict."""
         if self.outcome != "undecided":
             return []
         return [found for found in self.comparisons if found.decision == "undecided"]
 
     @property
-    def closest(self) -> Comparison | None:
+    def closest(self) -> ClaimComparison | None:
         """The comparison that has come closest to another verdict, measured by its interval."""
         agreeing = [found for found in self.comparisons if found.decision == self.outcome]
         return min(agreeing, key=lambda found: found.margin, default=None)
@@ -117,15 +120,16 @@ def compare_mean(
     runs: Floats,
     limits: tuple[float, float],
     comparisons: int = 1,
-) -> Comparison:
+) -> ClaimComparison:
     """Compare the mean of one value per run with limits, as one of several comparisons."""
     values = evidence.by_pass(runs)
     level = shared_level(evidence, comparisons)
     if values.size < 2:
-        return _unknown(curves, values, limits, level)
+        mean = float(values.mean()) if values.size else math.nan
+        return _unknown(curves, mean, limits, values.size, level)
     found = mean_sequence(values, level)
     spread = float(values.std(ddof=1))
-    return Comparison(tuple(curves), found, limits, values.size, spread, level)
+    return ClaimComparison(tuple(curves), found, limits, values.size, spread, level)
 
 
 def compare_ratio(
@@ -135,15 +139,16 @@ def compare_ratio(
     below: Floats,
     limits: tuple[float, float],
     comparisons: int = 1,
-) -> Comparison:
+) -> ClaimComparison:
     """Compare the ratio of two means with limits, given paired values per run."""
     a, b = evidence.by_pass(above), evidence.by_pass(below)
     level = shared_level(evidence, comparisons)
     if a.size < 2 or b.mean() <= 0:
-        return _unknown(curves, a, limits, level)
+        ratio = float(a.mean() / b.mean()) if b.size and b.mean() > 0 else math.nan
+        return _unknown(curves, ratio, limits, a.size, level)
     found = ratio_sequence(a, b, level)
     spread = float((a - found.mean * b).std(ddof=1) / b.mean())
-    return Comparison(tuple(curves), found, limits, a.size, spread, level)
+    return ClaimComparison(tuple(curves), found, limits, a.size, spread, level)
 
 
 def compare_curves(
@@ -151,18 +156,18 @@ def compare_curves(
     curves: tuple[str, str],
     limits: tuple[float, float],
     comparisons: int = 1,
-) -> Comparison:
+) -> ClaimComparison:
     """Compare the regret of one curve at the end, divided by that of another, with limits."""
     a, b = paired(evidence.results[curves[0]], evidence.results[curves[1]])
     return compare_ratio(evidence, curves, a, b, limits, comparisons)
 
 
 def _unknown(
-    curves: Sequence[str], values: Floats, limits: tuple[float, float], level: float
-) -> Comparison:
-    """Return a comparison that nothing is known about, since there are no two values."""
-    found = MeanInterval(float(values.mean()) if values.size else math.nan, -math.inf, math.inf)
-    return Comparison(tuple(curves), found, limits, values.size, math.nan, level)
+    curves: Sequence[str], mean: float, limits: tuple[float, float], passes: int, level: float
+) -> ClaimComparison:
+    """Return a comparison whose interval is not known, since there are no two values."""
+    found = MeanInterval(mean, -math.inf, math.inf)
+    return ClaimComparison(tuple(curves), found, limits, passes, math.nan, level)
 
 
 def shared_level(evidence: Evidence, comparisons: int) -> float:
@@ -170,7 +175,7 @@ def shared_level(evidence: Evidence, comparisons: int) -> float:
     return 1.0 - (1.0 - evidence.level) / max(comparisons, 1)
 
 
-def all_decided(comparisons: Sequence[Comparison], text: str) -> ClaimVerdict:
+def all_decided(comparisons: Sequence[ClaimComparison], text: str) -> ClaimVerdict:
     """Return the verdict on a claim that requires every comparison to hold."""
     outcome = worst_of([comparison.decision for comparison in comparisons])
     return ClaimVerdict(outcome, text, comparisons=tuple(comparisons))
@@ -228,7 +233,7 @@ def _limit(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def ratio_text(evidence: Evidence, ratio: Comparison) -> str:
+def ratio_text(evidence: Evidence, ratio: ClaimComparison) -> str:
     """Describe the regrets of two curves at the end, and their ratio."""
     one, two = ratio.curves
     a, b = paired(evidence.results[one], evidence.results[two])

@@ -250,6 +250,11 @@ class Learner:
         fields, rng = without_label(owner, arrays, self._describe())
         other = Learner(self.policy, self.n_items, self.n_positions)
         other.start_from(fields, {})
+        kinds = [type(one.bit_generator).__name__ for one in (rng, self.rng)]
+        if kinds[0] != kinds[1]:
+            raise invalid(
+                "Learner", f"rng must be a {kinds[0]}, as that of the saved state", kinds[1]
+            )
         self.rng.bit_generator.state = rng.bit_generator.state
         self.fixed = other.fixed
         self.__dict__.pop("_plain_cache", None)

@@ -60,6 +60,8 @@ def unpack(packed: bytes) -> dict[str, NDArray[Any]]:
             data = b"".join(part.data) if isinstance(part.data, list) else part.data
             dtype = _numeric(name, np.dtype(part.dtype))
             found[name] = np.frombuffer(data, dtype).reshape(part.shape).copy()
+    except InvalidValue:
+        raise
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise invalid(_OWNER, "the bytes must be those that `pack` returned", str(error)) from error
     return found

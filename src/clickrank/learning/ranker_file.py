@@ -53,6 +53,8 @@ def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
         arrays = _unpacked(content)
         label: dict[str, Any] = json.loads(arrays.pop(_LABEL).tobytes())
         version = label["format"]
+    except MemoryError:
+        raise
     except Exception as error:  # NumPy and zipfile raise many kinds for a damaged archive
         rule = "the file must be one that `save` wrote, complete and unchanged"
         raise invalid("Ranker", rule, str(path)) from error

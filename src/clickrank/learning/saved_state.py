@@ -15,6 +15,10 @@ from clickrank.errors import InvalidValue, invalid
 
 Arrays = Mapping[str, NDArray[Any]]
 _LABEL = "label"
+#: The generators of NumPy whose state JSON can represent.
+_GENERATORS = (
+    np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64,
+)  # fmt: skip
 
 
 def with_label(arrays: Arrays, description: str, rng: np.random.Generator) -> dict[str, Any]:
@@ -69,9 +73,10 @@ def generator_state(rng: np.random.Generator) -> dict[str, Any]:
 
 def generator_from(state: dict[str, Any]) -> np.random.Generator:
     """Return a generator that goes on from a state."""
-    rng = np.random.default_rng(0)
-    rng.bit_generator.state = state
-    return rng
+    kind = {cls.__name__: cls for cls in _GENERATORS}[state["bit_generator"]]
+    bits: Any = kind(0)
+    bits.state = state
+    return np.random.Generator(bits)
 
 
 def _plain(value: Any) -> Any:

@@ -183,7 +183,11 @@ ABILITIES: tuple[type, ...] = (
     KnowsItems,
 )
 #: Settings that need an ability.
-_SETTINGS: tuple[tuple[str, type], ...] = (("prior", HasPrior), ("features", HasFeatures))
+_SETTINGS: tuple[tuple[str, type], ...] = (
+    ("prior", HasPrior),
+    ("features", HasFeatures),
+    ("scores", HasScores),
+)
 
 
 def parts_of(ability: type) -> list[str]:

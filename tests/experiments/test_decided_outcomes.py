@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from clickrank.cli.app import app
 from clickrank.errors import MissingData, UnknownName
-from clickrank.experiments import list_experiments, run_archive, shipped_verdicts
+from clickrank.experiments import Scale, list_experiments, reproduce, run_archive, shipped_verdicts
 from clickrank.experiments.decided_outcomes import (
     outcomes_in,
     shipped,
@@ -174,6 +174,17 @@ def test_reproduce_at_scale_decide_builds_on_the_shipped_runs(tmp_path: Path) ->
     assert found == {v.claim: v.outcome for v in load_verdicts("grant-2020/figure-3")}
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "passes of 10 runs" in page
+
+
+def test_a_report_shows_the_shipped_verdicts_next_to_its_own(tmp_path: Path) -> None:
+    done = reproduce(
+        "grant-2020/figure-3", scale=Scale(horizon=50, runs=2), out=tmp_path, progress=False
+    )
+    page = done.report.read_text(encoding="utf-8")
+    judged = [v for v in load_verdicts("grant-2020/figure-3") if v.outcome != "history"]
+    assert page.count("in the shipped results:") == len(judged) > 0
+    assert "What holds, and what does not" in page
+    assert page.count('<th scope="row">grant-2020') == 1
 
 
 def test_verify_says_which_runs_are_the_same(tmp_path: Path) -> None:

@@ -18,6 +18,12 @@ from clickrank.experiments.claims import rounds_of
 from clickrank.experiments.figure_spec import KnownPrior, PolicySpec
 from clickrank.experiments.reproduction_figures import main_drawing, spread_drawing
 from clickrank.experiments.runner import ExperimentOutcome
+from clickrank.experiments.shipped_verdicts import (
+    VERDICTS,
+    ShippedVerdict,
+    count_outcomes,
+    load_verdicts,
+)
 from clickrank.experiments.tolerance_windows import WINDOWS
 from clickrank.experiments.verdicts import ClaimVerdict
 from clickrank.reports.html_pages import Drawing, render_page, versions, write_page
@@ -32,6 +38,7 @@ class ReportSection(NamedTuple):
     """One experiment as the page shows it."""
 
     anchor: str
+    experiment: str
     name: str
     title: str
     sources: list[str]
@@ -83,13 +90,30 @@ def claim_facts(outcomes: Iterable[ExperimentOutcome]) -> list[dict[str, object]
 
 def report_page(outcomes: list[ExperimentOutcome], scale: str, out: Path) -> str:
     """Return the page."""
+    shipped = load_verdicts() if VERDICTS.exists() else []
     return render_page(
         "reproduction.html",
         scale=scale,
+        papers=_by_paper(shipped),
+        shipped={(v.experiment, v.claim): v for v in shipped if scale != "decide"},
         windows=_windows(),
         sections=[_section(outcome, scale, out) for outcome in outcomes],
         versions=versions(),
     )
+
+
+def _by_paper(verdicts: list[ShippedVerdict]) -> TextTable:
+    """Return how many claims of each paper hold, fail and are undecided in the shipped results."""
+    papers = dict.fromkeys(v.experiment.partition("/")[0] for v in verdicts)
+    rows = []
+    for paper in papers:
+        counted = count_outcomes([v for v in verdicts if v.experiment.startswith(f"{paper}/")])
+        rows.append((paper, *(str(count) for count in counted), str(sum(counted))))
+    caption = (
+        "Claims of the papers in the results that are shipped with clickrank, at the horizons of "
+        "the papers; a claim about several panels counts once for each."
+    )
+    return TextTable(caption, ("paper", "hold", "fail", "undecided", "claims"), rows)
 
 
 def _windows() -> TextTable:
@@ -117,6 +141,7 @@ def _section(outcome: ExperimentOutcome, scale: str, out: Path) -> ReportSection
     drawing, notes = main_drawing(outcome)
     return ReportSection(
         anchor=experiment.place.replace("/", "-"),
+        experiment="" if experiment.data else experiment.name,
         name=experiment.name + (f" on {Path(experiment.data).name}" if experiment.data else ""),
         title=figure.title,
         sources=_sources(outcome),

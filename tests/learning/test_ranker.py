@@ -344,7 +344,8 @@ def test_page_on_embedding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     answer = {"id": shown["id"], "clicked": shown["items"][:1]}
     assert visitor.post("/clicks", json=answer).status_code == 200
     assert visitor.post("/clicks", json=answer).status_code == 400
-    for wrong in ([], {}, "a", {"clicked": []}, {"id": shown["id"]}, {"id": [], "clicked": 1}):
+    fields: list[Any] = [{"clicked": []}, {"id": shown["id"]}, {"id": [], "clicked": 1}]
+    for wrong in [[], {}, "a", *fields]:
         assert visitor.post("/clicks", json=wrong).status_code == 400, wrong
     assert visitor.post("/clicks", data="{", content_type="application/json").status_code == 400
     assert visitor.post("/clicks", data="id=1").status_code == 415

@@ -48,8 +48,8 @@ def test_the_table_of_policies_lists_what_they_assume() -> None:
 def test_requests_are_those_of_the_page_on_serving() -> None:
     """The test of that page sends them."""
     page = (ROOT / "docs" / "howto" / "serve.md").read_text()
-    requests = re.findall(r"^curl .*\n.*\n", "".join(blocks("sh")), re.MULTILINE)
-    assert len(requests) == 3
+    requests = re.findall(r"^(?:curl .*\n.*|item=.*)\n", "".join(blocks("sh")), re.MULTILINE)
+    assert len(requests) == 4
     for request in requests:
         assert f"$ {request}" in page
 

@@ -344,6 +344,11 @@ def test_page_on_embedding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     answer = {"id": shown["id"], "clicked": shown["items"][:1]}
     assert visitor.post("/clicks", json=answer).status_code == 200
     assert visitor.post("/clicks", json=answer).status_code == 400
+    fields: list[Any] = [{"clicked": []}, {"id": shown["id"]}, {"id": [], "clicked": 1}]
+    for wrong in [[], {}, "a", *fields]:
+        assert visitor.post("/clicks", json=wrong).status_code == 400, wrong
+    assert visitor.post("/clicks", data="{", content_type="application/json").status_code == 400
+    assert visitor.post("/clicks", data="id=1").status_code == 415
     assert repr(cr.Ranker.load("shop.ranker")) == repr(names["ranker"])
 
 

@@ -545,6 +545,11 @@ def test_calls_that_may_compile_have_time() -> None:
         (lambda c: c.rank("x", candidates="a"), "candidates must be a sequence of ids, got 'a'."),
         (lambda c: c.rank("x", current="a"), "current must be a sequence of ids, got 'a'."),
         (lambda c: c.click("0" * 12, "a"), "clicked must be a sequence of ids, got 'a'."),
+        (
+            lambda c: c.click("0" * 12, {"a": 0}),
+            "clicked must be a sequence of item ids, got {'a': 0}. "
+            "Pass only the ids that were clicked.",
+        ),
         (lambda c: c.click(3, ["a"]), "id must be text, as in shown.id, got 3."),
     ],
 )

@@ -465,8 +465,8 @@ def test_refusals(poor: WhatIf) -> None:
     with pytest.raises(DoesNotApply) as neither:
         whatif(counts, policies=["recurrank", "cascade-ucb1"], models=["pbm"], plan=PLAN)
     assert str(neither.value) == (
-        "whatif: no policy applies. recurrank: features must be given, which click model 'pbm' does "
-        "not have. cascade-ucb1: it assumes cascade clicks, not pbm."
+        "whatif: no policy applies. recurrank: features must be given, which click model 'pbm' "
+        "does not have. cascade-ucb1: it assumes cascade clicks, not pbm."
     )
     wrong = CliRunner().invoke(app, ["diagnose", "log.csv", "--out", "page.txt"])
     assert wrong.exit_code == 2

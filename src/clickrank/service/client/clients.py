@@ -234,7 +234,7 @@ class _Download:
             Path(self._part.name).unlink()
 
 
-def _checked(url: str) -> httpx.URL:
+def _checked(url: Any) -> httpx.URL:
     """Return the address of a service; raise if a client could never reach it."""
     try:
         found = httpx.URL(url)

@@ -155,7 +155,9 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     "Unknown estimator 'ips'. Did you mean 'document-ips', 'list-ips' or 'rips'?"
     """
     names = sorted(known)
-    hint = _family(name, names) or did_you_mean(name, names) or f"Known: {', '.join(names)}."
+    exact = [one for one in names if one.lower() == name.lower()]
+    hint = "" if exact else _family(name.lower(), names)
+    hint = hint or did_you_mean(name, names) or f"Known: {', '.join(names)}."
     return UnknownName(f"Unknown {kind} {name!r}. {hint}")
 
 
@@ -178,6 +180,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     >>> did_you_mean("casade", ["cascade", "pbm"])
     "Did you mean 'cascade'?"
+    >>> did_you_mean("PBM", ["cascade", "pbm"])
+    "Did you mean 'pbm'?"
     """
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    names = list(known)
+    near = [one for one in names if one.lower() == name.lower()]
+    near = near or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    near = near or difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
     return f"Did you mean {near[0]!r}?" if near else ""

@@ -29,6 +29,19 @@ def test_removing_an_unknown_name_is_an_error() -> None:
         registry.remove("grap")
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("GRAB", "grab"), ("PB-MHB", "pb-mhb"), ("PB_MBH", "pb-mhb"), ("S-G", "s-g")],
+)
+def test_capitals_do_not_hide_the_name_that_is_meant(name: str, meant: str) -> None:
+    registry: Registry[object] = Registry("policy")
+    for known in ("grab", "pb-mhb", "s-g", "s-g-star", "uniform"):
+        registry.add(known, int)
+    with pytest.raises(UnknownName) as refused:
+        registry[name]
+    assert str(refused.value) == f"Unknown policy {name!r}. Did you mean {meant!r}?"
+
+
 class Thing:
     """Something to register."""
 

@@ -457,10 +457,17 @@ def test_refusals(poor: WhatIf) -> None:
         whatif(counts, policies=[], plan=PLAN)
     with pytest.raises(InvalidValue, match="runs"):
         whatif(counts, plan=PLAN._replace(runs=1))
-    with pytest.raises(DoesNotApply, match="no query can be played on"):
+    with pytest.raises(DoesNotApply, match="no query can be played on") as none:
         whatif(counts, models=["pbm"], protocol=Protocol(min_shown=10**9), plan=PLAN)
+    assert not re.search(r"\.[.;]", str(none.value))
     with pytest.raises(DoesNotApply, match="no policy applies"):
         whatif(counts, policies=["cascade-ucb1"], models=["pbm"], plan=PLAN)
+    with pytest.raises(DoesNotApply) as neither:
+        whatif(counts, policies=["recurrank", "cascade-ucb1"], models=["pbm"], plan=PLAN)
+    assert str(neither.value) == (
+        "whatif: no policy applies. recurrank: features must be given, which click model 'pbm' "
+        "does not have. cascade-ucb1: it assumes cascade clicks, not pbm."
+    )
     wrong = CliRunner().invoke(app, ["diagnose", "log.csv", "--out", "page.txt"])
     assert wrong.exit_code == 2
     assert "--out must end in .html" in wrong.output

@@ -109,7 +109,18 @@ WRONG = [
     ("evaluate lists.csv --policy grab --ranking a,b", "either --policy or --ranking"),
     ("evaluate lists.csv --policy grap", "Unknown policy 'grap'. Did you mean 'grab'?"),
     ("evaluate lists.csv --policy recurrank", "recurrank: features must be given"),
-    ("evaluate lists.csv --ranking a", "--ranking must name 2 items"),
+    (
+        "evaluate lists.csv --ranking a",
+        "--ranking must name 2 items, the length of the lists in the log, got 1. Or pass "
+        "--positions 1.",
+    ),
+    (
+        "evaluate words.csv --ranking a,b",
+        "there must be rows to count, got 0. The most frequent reason (80 rows)",
+    ),
+    ("evaluate lists.csv --policy GRAB-X", "Unknown policy 'GRAB-X'. Did you mean 'grab'?"),
+    ("compare --policies PB-MHB", "Unknown policy 'PB-MHB'. Did you mean 'pb-mhb'?"),
+    ("compare --model MNL", "Unknown click model 'MNL'. Did you mean 'mnl'?"),
     (
         "evaluate lists.csv --ranking a,z",
         "--ranking must name items that were shown for each of the 2 queries",
@@ -185,6 +196,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {
         "lists.csv": "\n".join(rows) + "\n",
         "odd.csv": "a,b\n1,2\n",
+        "words.csv": "\n".join([rows[0], *(re.sub(r"\d$", "yes", row) for row in rows[1:])]) + "\n",
         "empty.csv": "",
         "one.csv": f"{rows[0]}\n0,q0,1,a,1\n0,q0,2,b,0\n",
         "bad.json": '{"model": "pbm", "attraction": [0.5, 0.2]}',
@@ -214,6 +226,29 @@ def test_wrong_command_lines(
     said = own[-1] if own else result.stderr  # Typer checks which options there are
     assert message in said
     assert not PYTHON.search(said), said
+
+
+def test_evaluate_shows_the_problems_of_a_log_of_which_nothing_is_left(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    shown = []
+    for line in ("read words.csv", "evaluate words.csv --ranking a,b"):
+        result = CliRunner().invoke(app, line.split(), prog_name="clickrank")
+        assert result.exit_code == 2
+        shown.append(result.stderr)
+    assert "words.csv:2" in shown[0]
+    assert shown[0] == shown[1]
+
+
+def test_evaluate_suggests_fewer_positions_only(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    line = "evaluate lists.csv --ranking a,b,c --positions 3"
+    said = CliRunner().invoke(app, line.split(), prog_name="clickrank").stderr
+    assert "--ranking must name 2 items, the length of the lists in the log, got 3." in said
+    assert "Or pass" not in said
 
 
 def test_a_missing_folder_of_an_output_file_is_made(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from clickrank.evaluate import (
     shown_in,
 )
 from clickrank.logs import Impressions
+from clickrank.policies import Greedy
 from clickrank.rankings.enumeration import all_rankings
 
 N_ITEMS, N_POSITIONS = 4, 2
@@ -251,6 +253,25 @@ def test_verdicts() -> None:
     nothing = evaluate(logged(20, 0), TARGET, ["list-ips"])
     assert nothing.verdict[0].startswith("The log cannot tell. Too little overlap")
     assert not nothing.estimates
+
+
+def test_a_verdict_compares_over_the_lists_of_the_estimator_that_decides() -> None:
+    """Replay uses the whole log, other estimators the part after the one learned from."""
+    log = logged(3000, 0)
+    for names, where in (
+        (["replay"], "3,000 lists of the whole log"),
+        (["sn-item-position-ips"], "1,500 lists after those learned from"),
+    ):
+        found = evaluate(log, Greedy(), names)
+        numbers = r"([\d.]+) per list compared with ([\d.]+) over (.+) \(difference ([-+\d.e]+),"
+        said = re.search(numbers, found.verdict[0])
+        assert said is not None, found.verdict
+        assert said[3] == where
+        assert float(said[1]) - float(said[2]) == pytest.approx(float(said[4]), abs=1e-4)
+        part = log.clicks if names == ["replay"] else log.clicks[1500:]
+        assert float(said[2]) == pytest.approx(part.sum(axis=1).mean(), abs=1e-4)
+    fixed = evaluate(log, Mixture([[0, 1]], N_ITEMS), ["list-ips"])
+    assert " over 3,000 lists (difference" in fixed.verdict[0]
 
 
 def test_settings_are_checked() -> None:

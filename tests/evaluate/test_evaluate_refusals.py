@@ -176,14 +176,14 @@ def test_the_second_opinion_is_fixed_beforehand() -> None:
     assert undecided.with_clicks >= 10
     decided = dataclasses.replace(undecided, gain_interval=Interval(0.1, 0.2))
     estimates = dict.fromkeys(ESTIMATORS, decided) | {"list-ips": undecided}
-    said = verdict(estimates, {}, 0.4)
+    said = verdict(estimates, {})
     assert said[0].startswith("Not distinguishable from today's by list-ips")
     assert said[1].startswith("A second opinion, which assumes more: Better than today's by item-p")
     assert len(said) == 2
     del estimates["item-position-ips"]
-    assert len(verdict(estimates, {}, 0.4)) == 1
+    assert len(verdict(estimates, {})) == 1
     few = {"list-ips": dataclasses.replace(decided, with_clicks=9)}
-    assert verdict(few, {}, 0.4)[0].startswith("Not distinguishable from today's")
+    assert verdict(few, {})[0].startswith("Not distinguishable from today's")
 
 
 def test_targets_are_of_the_items_of_the_log() -> None:

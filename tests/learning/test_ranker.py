@@ -118,7 +118,13 @@ def test_clicks_that_cannot_be_change_nothing() -> None:
         (lambda: ranker.update(shown.id, [1.5]), "clicked must be a sequence of ids"),  # type: ignore[list-item]
         (lambda: ranker.update("x-1"), "a list that waits for feedback, got 'x-1'"),
         (lambda: ranker.update(shown.id + "0"), "id must be the id of a list that waits"),
-        (lambda: ranker.update(7), "id must be the id of a list that waits for feedback, got 7"),  # type: ignore[arg-type]
+        (lambda: ranker.update(7), "id must be the id of a shown list, as in shown.id, got 7"),  # type: ignore[arg-type]
+        (lambda: ranker.update(shown), "the id of a shown list, as in shown.id, got Shown"),  # type: ignore[arg-type]
+        (lambda: ranker.forget(shown), "the id of a shown list, as in shown.id, got Shown"),  # type: ignore[arg-type]
+        (
+            lambda: ranker.update(shown.id, dict.fromkeys(shown.items, 0)),
+            "clicked must be a sequence of item ids, got {.*}. Pass only the ids that were clicked",
+        ),
         (lambda: ranker.update(done.id), "never shown, already updated, or dropped"),
         (lambda: ranker.rank(context=3), "context must be text, got 3"),  # type: ignore[arg-type]
     ):

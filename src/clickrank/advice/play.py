@@ -165,6 +165,17 @@ def players(
     return found, skipped
 
 
+def why_not_played(name: str, reason: str) -> str:
+    """Return a sentence that says why a policy is not played, with its name instead of its class.
+
+    >>> why_not_played("pbm-ucb", "PBMUCB: examination must be given.")
+    'pbm-ucb: examination must be given.'
+    """
+    for owner in (POLICIES[name].__name__, name):
+        reason = reason.removeprefix(f"{owner}: ")
+    return f"{name}: {reason.rstrip('.')}."
+
+
 def _playing(name: str, query: Query, horizon: int) -> tuple[Policy, str, ClickModel]:
     """Return a policy for a query, an assumption that does not hold, and the model it is given."""
     model, doubt = query.model, ""

@@ -21,6 +21,7 @@ from clickrank.advice.play import (
     grouped,
     play_policies,
     players,
+    why_not_played,
 )
 from clickrank.advice.played_queries import Protocol, Query, most_frequent, prepare
 from clickrank.errors import DoesNotApply, InvalidValue
@@ -222,8 +223,8 @@ def whatif(
         except InvalidValue as error:
             left_out[name] = str(error)
     if not queries:
-        reasons = "; ".join(f"{name!r}: {reason}" for name, reason in left_out.items())
-        raise DoesNotApply(f"whatif: no query can be played on: {reasons}.")
+        reasons = " ".join(f"{name!r}: {reason.rstrip('.')}." for name, reason in left_out.items())
+        raise DoesNotApply(f"whatif: no query can be played on. {reasons}")
     return WhatIf(found, _outcomes(queries, chosen, plan, say), left_out, protocol, plan)
 
 
@@ -243,8 +244,8 @@ def _outcomes(
     if not any(outcome.played.earnings for outcome in outcomes):
         if any(outcome.played.unfinished for outcome in outcomes):
             raise KeyboardInterrupt
-        reasons = "; ".join(dict.fromkeys(r for o in outcomes for r in o.skipped.values()))
-        raise DoesNotApply(f"whatif: no policy applies: {reasons}")
+        reasons = [why_not_played(*one) for outcome in outcomes for one in outcome.skipped.items()]
+        raise DoesNotApply(f"whatif: no policy applies. {' '.join(dict.fromkeys(reasons))}")
     return tuple(outcomes)
 
 

@@ -9,7 +9,7 @@ import typer
 
 from clickrank._core.defaults import DEFAULT_CLICK_MODEL
 from clickrank._core.validate import check_choice, check_float, check_int
-from clickrank.cli.log_commands import LogOptions, with_log_options
+from clickrank.cli.log_commands import LogOptions, problems_shown, with_log_options
 from clickrank.cli.shared_options import AsJson, comma_separated
 from clickrank.cli.terminal import console as terminal
 from clickrank.cli.terminal import print_json, print_text
@@ -154,6 +154,10 @@ def _lists(opened: Log, query: list[str] | None, filters: dict[str, Any]) -> lis
                 err=True,
             )
     found = [one for _, one in opened.impressions_by_query(query, **filters) if len(one)]
+    if not found:
+        with problems_shown():
+            opened.counts(**filters)  # raises if no row or no list can be used
+        raise invalid("evaluate", "the log must have a list without gaps or repeated items")
     problems = opened.report_of(**filters).problems.values()
     if problems:
         kinds = ", ".join(f"{problem.kind} ({problem.times})" for problem in problems)
@@ -161,8 +165,6 @@ def _lists(opened: Log, query: list[str] | None, filters: dict[str, Any]) -> lis
             f"clickrank: rows left out or corrected: {kinds}; see examples with clickrank read.",
             err=True,
         )
-    if not found:
-        raise invalid("evaluate", "the log must have a list without gaps or repeated items")
     return found
 
 
@@ -192,7 +194,7 @@ def _check_list(names: list[str], log: Impressions, n_queries: int) -> None:
     width = log.rankings.shape[1]
     if len(names) != width:
         rule = f"--ranking must name {width} items, the length of the lists in the log"
-        hint = f"Or pass --positions {len(names)}."
+        hint = f"Or pass --positions {len(names)}." if len(names) < width else ""
         raise invalid("evaluate", rule, len(names), hint)
     if len(set(names)) < len(names):
         raise invalid("evaluate", "--ranking must name each item once", ",".join(names))

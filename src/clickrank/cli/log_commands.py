@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -140,6 +141,19 @@ def _parse_columns(column: list[str] | None) -> dict[str, str]:
     return found
 
 
+@contextlib.contextmanager
+def problems_shown() -> Iterator[None]:
+    """Print the problems of a log on the error stream if they leave nothing of it."""
+    from clickrank.logs.log_report import NothingLeft, problems_table
+
+    try:
+        yield
+    except NothingLeft as error:
+        if error.problems:
+            terminal(stderr=True).print(problems_table(error.problems))
+        raise
+
+
 @with_log_options
 def read(
     options: LogOptions,
@@ -153,18 +167,13 @@ def read(
     options.check("read")
     if out is not None:
         make_folder_of(out)  # or fail now, not after the log is read
-    from clickrank.logs.log_report import NothingLeft, problems_table
+    from clickrank.logs.log_report import problems_table
 
-    try:
-        with options.open() as opened:
-            opened.counts(**options.filters())
-            report = opened.report_of(**options.filters())
-            if out is not None:
-                opened.save(out, **options.filters())
-    except NothingLeft as error:
-        if error.problems:
-            terminal(stderr=True).print(problems_table(error.problems))
-        raise
+    with problems_shown(), options.open() as opened:
+        opened.counts(**options.filters())
+        report = opened.report_of(**options.filters())
+        if out is not None:
+            opened.save(out, **options.filters())
     if as_json:
         print_json(report.as_dict())
         return

@@ -209,7 +209,7 @@ def evaluate(
         refused,
         sum(len(o.rankings) for o in later),
         sum(cut),
-        verdict(estimates, refused, value),
+        verdict(estimates, refused, sum(cut)),
     )
 
 

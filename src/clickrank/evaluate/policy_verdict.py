@@ -40,19 +40,22 @@ _UNDECIDED = "Not distinguishable from today's"
 
 
 def verdict(
-    estimates: dict[str, Estimate], refused: dict[str, str], logged: float
+    estimates: dict[str, Estimate], refused: dict[str, str], learned_from: int = 0
 ) -> tuple[str, ...]:
-    """Return sentences on whether the target is better than the log's lists."""
+    """Return sentences on whether the target is better than the log's lists.
+
+    ``learned_from`` is the number of lists that a policy learned from before it was evaluated.
+    """
     answers = [(n, estimates[n]) for n in _ORDER if n in estimates]
     answers = [(n, e) for n, e in answers if e.gain_interval is not None]
     if not answers:
         why = next(iter(refused.values()), "no estimator was asked for")
         return (f"The log cannot tell. {why}",)
     name, first = answers[0]
-    said = [_sentence(name, first, logged)]
+    said = [_sentence(name, first, learned_from)]
     second = next((n for n in _SECOND if n in dict(answers) and n != name), None)
     if _comparison(first) == _UNDECIDED and second is not None:
-        opinion = _sentence(second, estimates[second], logged)
+        opinion = _sentence(second, estimates[second], learned_from)
         said.append(f"A second opinion, which assumes more: {opinion}")
     other = _contradicting(answers)
     if other is not None:
@@ -63,11 +66,17 @@ def verdict(
     return tuple(said)
 
 
-def _sentence(name: str, found: Estimate, logged: float) -> str:
+def _sentence(name: str, found: Estimate, learned_from: int) -> str:
     """Return the verdict of one estimator, with its numbers and its assumption."""
     assert found.gain_interval is not None
     low, high = found.gain_interval
-    values = f"{found.value:.4g} per list compared with {logged:.4g}"
+    # What the log's own lists earned depends on the impressions that the estimator can use.
+    logged = found.value - found.gain
+    part = ""
+    if learned_from:
+        part = " of the whole log" if name in _LEARNING else " after those learned from"
+    where = f"over {found.n:,} lists{part}"
+    values = f"{found.value:.4g} per list compared with {logged:.4g} {where}"
     spread = f"difference {found.gain:+.4g}, between {low:+.4g} and {high:+.4g}"
     level = f"{100 * found.level:g} %"
     return f"{_comparison(found)} by {name}: {values} ({spread} at {level}). {found.assumes}"

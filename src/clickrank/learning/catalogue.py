@@ -6,7 +6,7 @@ The library's `Ranker` and the service use the same checks of items and candidat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -157,6 +157,9 @@ def distinct_items(owner: str, items: Any, field: str = "items") -> list[Item]:
 
 def clicked_items(owner: str, clicked: Any) -> list[Item]:
     """Check the ids of clicked items, and return each once: visitors click twice."""
+    if isinstance(clicked, Mapping):  # its keys would all count as clicked
+        rule = "clicked must be a sequence of item ids"
+        raise invalid(owner, rule, clicked, "Pass only the ids that were clicked.")
     rule = "clicked must be a sequence of ids, text or whole numbers"
     return list(dict.fromkeys(_ids_in(owner, clicked, rule)))
 

@@ -359,7 +359,9 @@ class Ranker:
         return self._catalogue.active_numbers(items, "candidates")
 
     def _waiting(self, shown_id: object) -> tuple[int, Pending]:
-        salt, _, digits = shown_id.partition("-") if isinstance(shown_id, str) else ("", "", "")
+        if not isinstance(shown_id, str):
+            raise invalid("Ranker", "id must be the id of a shown list, as in shown.id", shown_id)
+        salt, _, digits = shown_id.partition("-")
         number = int(digits) if digits.isascii() and digits.isdigit() else 0
         if salt != self._salt or digits != str(number) or number not in self._pending:
             rule = "id must be the id of a list that waits for feedback"

@@ -119,6 +119,7 @@ def test_settings_of_every_policy(client: Client, policy: answers.PolicyInfo) ->
     ("more", "expected"),
     [
         ({"policy": "grap"}, 'Unknown policy "grap". Did you mean "grab"?'),
+        ({"policy": "PB-MHB"}, 'Unknown policy "PB-MHB". Did you mean "pb-mhb"?'),
         ({"n_positions": 4}, "shop: n_positions must be between 1 and"),
         ({"items": ["a", "a"], "n_positions": 1}, 'shop: items must be distinct, got "a".'),
         (

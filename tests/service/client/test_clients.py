@@ -514,6 +514,38 @@ def test_a_service_that_is_not_there() -> None:
     with client, pytest.raises(ServiceError) as gone:
         client.policies()
     assert (gone.value.code, gone.value.status) == ("unreachable", None)
+    assert str(gone.value).endswith(" (the service is expected at http://127.0.0.1:9)")
+
+
+def test_a_message_about_the_address_shows_no_password() -> None:
+    client = Client("http://me:secret@127.0.0.1:9", retries=0)
+    with client, pytest.raises(ServiceError, match=r"http://127\.0\.0\.1:9") as gone:
+        client.policies()
+    assert "secret" not in str(gone.value)
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize(
+    ("url", "instead"),
+    [
+        ("127.0.0.1:8971", "http://127.0.0.1:8971"),
+        ("localhost:8971", "http://localhost:8971"),
+        ("//shop", "http://shop"),
+        ("ftp://shop", "http://127.0.0.1:8765"),
+        ("http://", "http://127.0.0.1:8765"),
+        ("", "http://127.0.0.1:8765"),
+        (None, "http://127.0.0.1:8765"),
+    ],
+)
+def test_an_address_without_http_is_refused(
+    kind: type[Client | AsyncClient], url: Any, instead: str
+) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        kind(url)
+    assert str(refused.value) == (
+        "Client: url must be the address of a service that begins with http:// or https://, "
+        f"got {url!r}. Write it as in {instead!r}."
+    )
 
 
 def test_calls_that_may_compile_have_time() -> None:
@@ -545,6 +577,11 @@ def test_calls_that_may_compile_have_time() -> None:
         (lambda c: c.rank("x", candidates="a"), "candidates must be a sequence of ids, got 'a'."),
         (lambda c: c.rank("x", current="a"), "current must be a sequence of ids, got 'a'."),
         (lambda c: c.click("0" * 12, "a"), "clicked must be a sequence of ids, got 'a'."),
+        (
+            lambda c: c.click("0" * 12, {"a": 0}),
+            "clicked must be a sequence of item ids, got {'a': 0}. "
+            "Pass only the ids that were clicked.",
+        ),
         (lambda c: c.click(3, ["a"]), "id must be text, as in shown.id, got 3."),
     ],
 )

@@ -202,6 +202,9 @@ class Calls:
         """Report which items of an impression were clicked, and whether that is final."""
         if not isinstance(impression_id, str):
             raise invalid("Client", "id must be text, as in shown.id", impression_id)
+        if isinstance(clicked, Mapping):  # its keys would all count as clicked
+            rule = "clicked must be a sequence of item ids"
+            raise invalid("Client", rule, clicked, "Pass only the ids that were clicked.")
         path = f"/v1/impressions/{_path_part(impression_id)}/clicks"
         return _post(path, r.Clicks(_ids("clicked", clicked), final), answers.Feedback)
 

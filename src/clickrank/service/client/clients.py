@@ -14,6 +14,7 @@ import httpx
 
 from clickrank._core.output_files import make_folder_of
 from clickrank._core.validate import check_float, check_int
+from clickrank.errors import invalid
 from clickrank.service.client.calls import Async, Call, Sync
 from clickrank.service.client.retries import Tries
 
@@ -40,13 +41,15 @@ class _Settings:
         }  # answers are small, and files are already compressed
         if key is not None:
             headers["authorization"] = f"Bearer {key}"
-        self.http: dict[str, Any] = {"base_url": url, "headers": headers}
+        base_url = _checked(url)
+        self.http: dict[str, Any] = {"base_url": base_url, "headers": headers}
+        self._service = str(base_url.copy_with(userinfo=b""))  # messages show no password
 
     def tries(self, call: Call[T]) -> Tries[T]:
         if call.long:
             timeout, patience = max(self.timeout, LONG_TIMEOUT), max(self.patience, LONG_TIMEOUT)
-            return Tries(call, timeout, self.retries, patience)
-        return Tries(call, self.timeout, self.retries, self.patience)
+            return Tries(call, timeout, self.retries, patience, service=self._service)
+        return Tries(call, self.timeout, self.retries, self.patience, service=self._service)
 
 
 class Client(Sync):
@@ -229,6 +232,20 @@ class _Download:
         if self._part is not None:
             self._part.close()
             Path(self._part.name).unlink()
+
+
+def _checked(url: Any) -> httpx.URL:
+    """Return the address of a service; raise if a client could never reach it."""
+    try:
+        found = httpx.URL(url)
+    except (TypeError, httpx.InvalidURL):
+        found = httpx.URL()
+    if found.scheme not in ("http", "https") or not found.host:
+        rule = "url must be the address of a service that begins with http:// or https://"
+        rest = url.lstrip("/") if isinstance(url, str) and "://" not in url else ""
+        example = f"http://{rest or '127.0.0.1:8765'}"
+        raise invalid("Client", rule, url, f"Write it as in {example!r}.")
+    return found
 
 
 def _headers(call: Call[Any]) -> dict[str, str]:

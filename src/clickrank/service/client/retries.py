@@ -61,6 +61,8 @@ class Tries(Generic[T]):
         Seconds after which no attempt begins. The timeout of late attempts is shorter.
     clock, jitter
         Functions that return the time in seconds, and a random number between 0 and 1.
+    service
+        The address of the service, for messages.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class Tries(Generic[T]):
         patience: float,
         clock: Callable[[], float] = time.monotonic,
         jitter: Callable[[], float] = random.random,
+        service: str = "",
     ) -> None:
         self._call = call
         self._timeout = timeout
@@ -79,6 +82,7 @@ class Tries(Generic[T]):
         self._end = clock() + patience
         self._wait = FIRST_WAIT
         self._jitter = jitter
+        self._service = service
         self._unknown = False  # whether an earlier attempt may have been executed
 
     def timeout(self) -> float:
@@ -88,7 +92,8 @@ class Tries(Generic[T]):
     def failed(self, error: httpx.RequestError) -> float:
         """Return how long to wait after an attempt without an answer."""
         reason = str(error) or type(error).__name__
-        failure = ServiceError("unreachable", f"{self._what()}: {reason}", None)
+        where = f" (the service is expected at {self._service})" if self._service else ""
+        failure = ServiceError("unreachable", f"{self._what()}: {reason}{where}", None)
         not_sent = isinstance(error, _NOT_SENT)
         self._unknown |= not not_sent
         again = isinstance(error, _REPEATABLE) and (self._call.repeatable or not_sent)

@@ -398,3 +398,10 @@ def test_the_best_item_goes_where_people_look() -> None:
         ranker.update(shown.id, clicked)
         best += t >= 1000 and list(shown.items) == ["c", "b", "a"]
     assert best > 400
+
+
+def test_an_id_with_very_many_digits_is_refused_like_others() -> None:
+    ranker = made("uniform")
+    salt = ranker.rank().id.partition("-")[0]
+    with pytest.raises(InvalidValue, match="id must be the id of a list that waits for feedback"):
+        ranker.update(f"{salt}-{'9' * 5000}", [])

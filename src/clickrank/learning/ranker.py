@@ -362,7 +362,9 @@ class Ranker:
         if not isinstance(shown_id, str):
             raise invalid("Ranker", "id must be the id of a shown list, as in shown.id", shown_id)
         salt, _, digits = shown_id.partition("-")
-        number = int(digits) if digits.isascii() and digits.isdigit() else 0
+        # Python converts no more than 4,300 digits, and no id of ours has 20.
+        plain = digits.isascii() and digits.isdigit() and len(digits) < 20
+        number = int(digits) if plain else 0
         if salt != self._salt or digits != str(number) or number not in self._pending:
             rule = "id must be the id of a list that waits for feedback"
             hint = "The list was never shown, already updated, or dropped."

@@ -5,7 +5,9 @@
 It may be interrupted at any time, and goes on where it stopped. Results whose code has changed are
 played again first. What it writes belongs into a commit: the runs in
 ``src/clickrank/experiments/results``, and ``verdicts.json`` there. With ``--verdicts`` it plays
-nothing, and only judges the runs again.
+nothing, and only judges the runs again. With ``--restamp`` it plays a few runs of each policy whose
+code has changed, and keeps the results of those whose numbers are the same: for a change that left
+``tests/data/same_rankings.json`` as it was.
 """
 
 from __future__ import annotations
@@ -15,11 +17,18 @@ from pathlib import Path
 
 from clickrank.cli.reproduce_command import seconds_of
 from clickrank.experiments import list_experiments
-from clickrank.experiments.decided_outcomes import outcomes_in, write_verdicts
+from clickrank.experiments.decided_outcomes import (
+    outcomes_in,
+    restamp_same_runs,
+    write_verdicts,
+)
 from clickrank.experiments.deciding import decide
 from clickrank.experiments.paper_files import select
 from clickrank.experiments.run_archive import SHIPPED, RunArchive
 from clickrank.experiments.shipped_verdicts import count_outcomes, load_verdicts
+
+#: Runs that are played again before results of changed code are kept.
+RUNS = 3
 
 
 def main() -> None:
@@ -29,6 +38,7 @@ def main() -> None:
     parser.add_argument("--budget", default="2h")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--verdicts", action="store_true")
+    parser.add_argument("--restamp", action="store_true")
     parser.add_argument("--cache", type=Path, default=Path("report/results"))
     given = parser.parse_args()
     known = list_experiments()
@@ -38,7 +48,9 @@ def main() -> None:
         print(text, flush=True)
 
     try:
-        if not given.verdicts:
+        if given.restamp:
+            restamp_same_runs(archive, known, given.cache, RUNS, say)
+        elif not given.verdicts:
             decide(
                 select(given.target, known),
                 archive,

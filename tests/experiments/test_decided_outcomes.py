@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import msgspec
@@ -16,10 +17,12 @@ from clickrank.errors import MissingData, UnknownName
 from clickrank.experiments import Scale, list_experiments, reproduce, run_archive, shipped_verdicts
 from clickrank.experiments.decided_outcomes import (
     outcomes_in,
+    restamp_same_runs,
     shipped,
     verify_runs,
     write_verdicts,
 )
+from clickrank.experiments.deciding import Unit, play_unit
 from clickrank.experiments.figure_runs import plan_runs
 from clickrank.experiments.figure_spec import Experiment
 from clickrank.experiments.paper_files import select
@@ -116,6 +119,27 @@ def test_verdicts_on_runs_of_other_code_are_stale(
     assert {v.stale for v in stale} == {True}
     assert stale[0].words.endswith(" (stale)")
     assert sum(count_outcomes(stale)) == len(stale)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_results_are_kept_if_changed_code_gives_the_same_numbers(
+    changed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (experiment,) = select("grant-2020/figure-3", list_experiments())
+    strand = plan_runs(experiment, tmp_path).curves["epoch-ucb"][0]
+    run = play_unit(Unit(experiment.name, strand, 0), threading.Event())
+    assert run is not None
+    archive = RunArchive(tmp_path / "runs")
+    monkeypatch.setattr(run_archive, "stamp_of", lambda policy, model: "earlier code")
+    archive.add(experiment.name, strand, 0, ArchivedRun(run.regret + changed, 1.0))
+    archive.save(experiment.name)
+    monkeypatch.undo()
+    archive = RunArchive(tmp_path / "runs")
+    assert archive.is_stale(strand.key)
+    said: list[str] = []
+    restamp_same_runs(archive, [experiment], tmp_path, 3, said.append)
+    assert RunArchive(tmp_path / "runs").is_stale(strand.key) == changed
+    assert said == [f"epoch-ucb on mnl: {'DIFFERENT' if changed else 'the same'} in 1 runs"]
 
 
 def test_verdicts_of_a_target(tmp_path: Path) -> None:

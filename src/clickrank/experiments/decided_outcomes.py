@@ -125,20 +125,53 @@ def verify_runs(
         for run in strand.runs
     ]
     chosen = random.Random(seed).sample(pool, min(count, len(pool)))
-    found = []
-    for name, archived, run in sorted(chosen, key=lambda entry: entry[0]):
-        facts = archived.facts
-        strand = _strand(known[name], facts.key, cache)
-        again = None
-        if strand is not None:
-            unit = Unit(name, strand, run)
-            again = play_unit(unit, threading.Event())
-        before = None if strand is None else archived.at(strand.plan.checkpoints, run)
+    ordered = sorted(chosen, key=lambda entry: entry[0])
+    return [_replayed(known[name], strand, run, cache) for name, strand, run in ordered]
+
+
+def restamp_same_runs(
+    archive: RunArchive, experiments: list[Experiment], cache: Path, runs: int, say: Say
+) -> None:
+    """Stamp archived runs with today's code, where it was changed without changing rankings.
+
+    Of each policy on each click model whose code has changed, the runs that took the least time are
+    played again. If they are the same, bit for bit, all runs of the pair get the stamp of today's
+    code. Otherwise they stay stale. The recorded rankings of `tests` must be unchanged, too: a
+    few runs do not reach every branch.
+    """
+    known = {experiment.name: experiment for experiment in experiments}
+    stale: dict[tuple[str, str], list[tuple[float, str, ArchivedStrand, int]]] = {}
+    for name in archive.experiments:
+        for strand in archive.strands_of(name):
+            if strand.facts.is_stale and name in known:
+                pair = strand.facts.policy_name, strand.facts.model_name
+                entries = [(run.seconds, name, strand, n) for n, run in strand.runs.items()]
+                stale.setdefault(pair, []).extend(entries)
+    for (policy, model), entries in stale.items():
+        shortest = sorted(entries, key=lambda entry: entry[0])[:runs]
+        found = [_replayed(known[name], strand, n, cache) for _, name, strand, n in shortest]
+        same = all(one.same for one in found)
+        say(f"{policy} on {model}: {'the same' if same else 'DIFFERENT'} in {len(found)} runs")
+        if same:
+            archive.restamp(policy, model)
+    for name in archive.experiments:
+        archive.save(name)
+
+
+def _replayed(
+    experiment: Experiment, archived: ArchivedStrand, run: int, cache: Path
+) -> ReplayedRun:
+    """Play an archived run again."""
+    facts = archived.facts
+    strand = _strand(experiment, facts.key, cache)
+    same = False
+    if strand is not None:
+        again = play_unit(Unit(experiment.name, strand, run), threading.Event())
+        before = archived.at(strand.plan.checkpoints, run)
         same = (
             again is not None and before is not None and np.array_equal(again.regret, before.regret)
         )
-        found.append(ReplayedRun(name, facts.curve, facts.label, run, same))
-    return found
+    return ReplayedRun(experiment.name, facts.curve, facts.label, run, same)
 
 
 def _strand(experiment: Experiment, key: str, cache: Path) -> Strand | None:

@@ -131,6 +131,18 @@ class RunArchive:
         for strands in self._files.values():
             strands.pop(key, None)
 
+    def restamp(self, policy_name: str, model_name: str) -> None:
+        """Say that today's code makes the runs of a policy on a click model; `save` writes it.
+
+        This is only right if the rankings are the same as before: see `restamp_same_runs`.
+        """
+        code = stamp_of(POLICIES[policy_name], CLICK_MODELS[model_name])
+        for strands in self._files.values():
+            for strand in strands.values():
+                facts = strand.facts
+                if (facts.policy_name, facts.model_name) == (policy_name, model_name):
+                    strand.facts = msgspec.structs.replace(facts, code=code)
+
     def strands_of(self, name: str) -> list[ArchivedStrand]:
         """Return the strands in the file of an experiment."""
         return list(self._files.get(name, {}).values())

@@ -87,7 +87,7 @@ def test_every_command_that_needs_an_extra_says_which() -> None:
         (("compare", "--plot", "plot.png", "--policies", "grap"), "Unknown policy 'grap'"),
         (("read", "log.csv", "--column", "query"), "--column must be NAME=COLUMN"),
         (("read", "log.csv", "--engine", "sparkle"), "Unknown engine 'sparkle'"),
-        (("reproduce", "--scale", "huge"), "--scale must be 'quick' or 'paper'"),
+        (("reproduce", "--scale", "huge"), "--scale must be 'quick', 'decide' or 'paper'"),
         (("reproduce", "--data", "none"), "--data none: no such file or folder"),
         (("diagnose", "log.csv", "--out", "report.txt"), "--out must end in .html"),
         (("diagnose", "log.csv", "--models", "pmb"), "Did you mean 'pbm'?"),

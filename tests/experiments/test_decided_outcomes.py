@@ -63,10 +63,15 @@ def test_no_shipped_run_is_stale() -> None:
     assert run_archive.stale_experiments(SHIPPED) == set()
 
 
-def test_shipped_verdicts_are_read_without_numba_and_numpy() -> None:
+def test_shipped_verdicts_are_read_without_numba_and_numpy(tmp_path: Path) -> None:
+    """Unless sources have changed since they were written: then stamps are compared."""
+    (experiment,) = select("grant-2020/figure-3", list_experiments())
+    path = tiny_file(experiment, tmp_path)
     code = (
-        "import sys; from clickrank.experiments.shipped_verdicts import load_verdicts; "
-        "assert load_verdicts(); print([m for m in ('numba', 'numpy') if m in sys.modules])"
+        "import sys; from pathlib import Path; "
+        "from clickrank.experiments.shipped_verdicts import load_verdicts; "
+        f"assert load_verdicts(path=Path({str(path)!r})); "
+        "print([m for m in ('numba', 'numpy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

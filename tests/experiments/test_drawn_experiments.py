@@ -209,9 +209,9 @@ def test_claims_about_sweeps_need_one(
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("draws = 30", "draws = 0", "draws must be at least 1"),
+        ("draws = 120", "draws = 0", "draws must be at least 1"),
         ("{ at = 1, alpha = 1, beta = 10 }, ", "", "points must be at least two"),
-        ("draws = 30", "draws = 30\nalpha = [5, 2]", "the smaller first"),
+        ("draws = 120", "draws = 120\nalpha = [5, 2]", "the smaller first"),
     ],
 )
 def test_a_wrong_sweep_is_told_by_file(
@@ -270,7 +270,7 @@ def test_linear_models_along_an_axis(experiments: list[Experiment], tmp_path: Pa
     [
         ("{ at = 6, items = 6 }", "{ at = 6, alpha = 1 }", "points must give items or features"),
         ("{ at = 6, items = 6 }", "{ at = 6 }", "points must give items or features"),
-        ("features = 3\n", "features = 3\northogonal = true\n", "as many as items"),
+        ("features = 3\n", "features = 3\northogonal = true\n", "as many features as items"),
         ('bound = "linear"', 'bound = "bayes"', "the bound 'bayes' needs drawn models"),
         ("[linear]", "[drawn]", "Object contains unknown field|needs a sweep of linear models"),
     ],

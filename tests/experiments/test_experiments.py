@@ -795,7 +795,9 @@ def test_collect_reads_and_never_simulates(
 
 
 def test_an_unknown_scale_is_an_error(tiny: list[Experiment], tmp_path: Path) -> None:
-    with pytest.raises(InvalidValue, match="scale must be 'quick' or 'paper', got 'huge'"):
+    with pytest.raises(
+        InvalidValue, match="scale must be 'quick', 'decide' or 'paper', got 'huge'"
+    ):
         reproduce(out=tmp_path, scale="huge", experiments=tiny)
 
 

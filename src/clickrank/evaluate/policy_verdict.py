@@ -72,11 +72,9 @@ def _sentence(name: str, found: Estimate, learned_from: int) -> str:
     low, high = found.gain_interval
     # What the log's own lists earned depends on the impressions that the estimator can use.
     logged = found.value - found.gain
-    part = ""
-    if learned_from:
-        part = " of the whole log" if name in _LEARNING else " after those learned from"
-    where = f"over {found.n:,} lists{part}"
-    values = f"{found.value:.4g} per list compared with {logged:.4g} {where}"
+    values = f"{found.value:.4g} per list compared with {logged:.4g}"
+    if learned_from and name in _LEARNING:  # the other estimators use the rest of the log
+        values += f" over all {found.n:,} lists of the log"
     spread = f"difference {found.gain:+.4g}, between {low:+.4g} and {high:+.4g}"
     level = f"{100 * found.level:g} %"
     return f"{_comparison(found)} by {name}: {values} ({spread} at {level}). {found.assumes}"

@@ -17,10 +17,11 @@ from clickrank.errors import MissingData, unknown
 RESULTS = Path(__file__).parent / "results"
 VERDICTS = RESULTS / "verdicts.json"
 
-#: The rooms whose code decides the numbers of a run.
-_ROOMS = (
-    "_core", "clickmodels", "fast", "learning", "numerics", "policies", "rankings", "simulation",
-    "stats",
+#: Where the code is that decides the numbers of a run: rooms, and single files of others.
+_SOURCES = (
+    "clickmodels/**/*.py", "fast/**/*.py", "numerics/**/*.py", "policies/**/*.py",
+    "rankings/**/*.py", "stats/**/*.py", "_core/rng.py", "learning/rounds.py",
+    "simulation/visits.py",
 )  # fmt: skip
 
 
@@ -119,7 +120,7 @@ def sources_hash() -> str:
     """Return a hash of all files that may decide numbers."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for path in sorted(path for room in _ROOMS for path in (package / room).rglob("*.py")):
+    for path in sorted(path for pattern in _SOURCES for path in package.glob(pattern)):
         digest.update(path.relative_to(package).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -9,11 +9,12 @@ another file, or rewording its documentation, leaves the stamp as it is.
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import hashlib
 import importlib.util
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,14 +31,13 @@ _ENGINE = (rng.streams, rounds.play, *(f for f in vars(visits).values() if inspe
 
 
 #: Where kernels are. What other rooms do, such as checking values, decides no number.
-_ROOMS = tuple(
-    f"clickrank.{room}"
-    for room in (
-        "numerics", "rankings", "stats", "clickmodels", "policies", "fast",
-        rng.__name__.removeprefix("clickrank."), rounds.__name__.removeprefix("clickrank."),
-        visits.__name__.removeprefix("clickrank."),
-    )
-)  # fmt: skip
+_ROOMS = (
+    *(
+        f"clickrank.{r}"
+        for r in ("numerics", "rankings", "stats", "clickmodels", "policies", "fast")
+    ),
+    *(module.__name__ for module in (rng, rounds, visits)),
+)
 
 
 class TopLevelName(NamedTuple):
@@ -181,9 +181,7 @@ class _Stripper(ast.NodeTransformer):
 
 def _without_words(node: ast.stmt) -> ast.stmt:
     """Return a copy of a definition without docstrings and annotations."""
-    copy: Callable[[str], ast.Module] = ast.parse
-    (same,) = copy(ast.unparse(node)).body
-    stripped: ast.stmt = _Stripper().visit(same)
+    stripped: ast.stmt = _Stripper().visit(copy.deepcopy(node))
     return stripped
 
 

@@ -22,7 +22,8 @@ from clickrank.experiments.decided_outcomes import (
     verify_runs,
     write_verdicts,
 )
-from clickrank.experiments.deciding import Unit, play_unit
+from clickrank.experiments.deciding import play_unit
+from clickrank.experiments.figure_progress import Unit
 from clickrank.experiments.figure_runs import plan_runs
 from clickrank.experiments.figure_spec import Experiment
 from clickrank.experiments.paper_files import select

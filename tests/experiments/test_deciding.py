@@ -10,8 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from clickrank.experiments import code_stamp, deciding, list_experiments, run_archive
+from clickrank.experiments.archived_evidence import results_in
 from clickrank.experiments.code_stamp import stamp_of
-from clickrank.experiments.deciding import FigureProgress, decide, results_in
+from clickrank.experiments.deciding import decide
+from clickrank.experiments.figure_progress import FigureProgress
 from clickrank.experiments.figure_runs import plan_runs
 from clickrank.experiments.figure_spec import Experiment
 from clickrank.experiments.run_archive import ArchivedRun, RunArchive

@@ -42,10 +42,18 @@ class Evidence(NamedTuple):
     elsewhere
         The results of the paper's other figures, by figure.
     pass_size
-        The number of runs in a pass: consecutive runs, one per click model of a set, whose mean
-        counts as one independent value.
+        The number of runs in a pass: consecutive runs, whose mean counts as one independent value.
+    stratified
+        Whether a pass has one run on each click model of a set: then each model is a stratum.
     level
         The confidence level of a single claim, if all claims of the figure share `FIGURE_LEVEL`.
+    curves
+        The names of all curves of the figure, also of those without results.
+    stops
+        The rounds, before the horizon, at which runs of a curve may be stopped once they are known
+        to lose too much. They have a part of the level; see `early_levels`.
+    stopped
+        The results of curves that have more runs up to one of the stops than up to the horizon.
     """
 
     results: Mapping[str, Result]
@@ -58,12 +66,17 @@ class Evidence(NamedTuple):
     paper_milliseconds: Mapping[str, float] = {}
     elsewhere: Mapping[str, Mapping[str, Result]] = {}
     pass_size: int = 1
+    stratified: bool = False
     level: float = FIGURE_LEVEL
+    curves: tuple[str, ...] = ()
+    stops: tuple[int, ...] = ()
+    stopped: Mapping[str, tuple[Result, ...]] = {}
 
     @property
     def longest(self) -> int:
         """The number of rounds of the longest curve."""
-        return max((result.horizon for result in self.results.values()), default=0)
+        early = (result for results in self.stopped.values() for result in results)
+        return max((result.horizon for result in (*self.results.values(), *early)), default=0)
 
     def along(self, policy: str) -> list[str]:
         """Return the names of a policy's curves: one per point of a sweep."""
@@ -77,14 +90,22 @@ class Evidence(NamedTuple):
         return found
 
     def passes(self, curve: str) -> int:
-        """Return the number of complete passes of a curve."""
-        return self.results[curve].runs // self.pass_size
+        """Return the number of complete passes of a curve up to the horizon."""
+        result = self.results.get(curve)
+        return 0 if result is None else result.runs // self.pass_size
+
+    def has_begun(self, curve: str) -> bool:
+        """Return whether a curve has a complete pass, up to the horizon or to one of the stops."""
+        return self.passes(curve) > 0 or curve in self.stopped
 
     def by_pass(self, values: Floats) -> Floats:
-        """Return the mean of each pass, given one value per run; an incomplete pass is left out."""
+        """Return one row per pass, given one value per run; an incomplete pass is left out.
+
+        A row has one value per click model if these are strata, and otherwise the mean.
+        """
         whole = values.size // self.pass_size
-        found: Floats = values[: whole * self.pass_size].reshape(whole, self.pass_size).mean(axis=1)
-        return found
+        table: Floats = values[: whole * self.pass_size].reshape(whole, self.pass_size)
+        return table if self.stratified else table.mean(axis=1, keepdims=True)
 
     def in_whole_passes(self) -> Evidence:
         """Return the evidence of complete passes; an interrupted simulation leaves gaps."""
@@ -102,9 +123,26 @@ class Evidence(NamedTuple):
         return self._replace(results=found)
 
     def until(self, rounds: int) -> Evidence:
-        """Return the evidence of the first rounds only."""
+        """Return the evidence of the first rounds only.
+
+        Runs that were stopped later than that are as good as complete ones.
+        """
         elsewhere = {f: _cut(results, rounds) for f, results in self.elsewhere.items()}
-        return self._replace(results=_cut(self.results, rounds), elsewhere=elsewhere)
+        results = dict(self.results)
+        for curve, early in self.stopped.items():
+            longer = [r for r in (*early, self.results.get(curve)) if r and r.horizon >= rounds]
+            if longer:
+                results[curve] = max(longer, key=lambda result: result.runs)
+        stopped = {
+            curve: tuple(r for r in early if r.horizon < rounds)
+            for curve, early in self.stopped.items()
+        }
+        return self._replace(
+            results=_cut(results, rounds),
+            elsewhere=elsewhere,
+            stops=tuple(stop for stop in self.stops if stop < rounds),
+            stopped={curve: early for curve, early in stopped.items() if early},
+        )
 
 
 def _cut(results: Mapping[str, Result], rounds: int) -> dict[str, Result]:
@@ -123,6 +161,12 @@ def paired(a: Result, b: Result, at: int | None = None) -> tuple[Floats, Floats]
     end = min(a.horizon, b.horizon) if at is None else at
     _, in_a, in_b = np.intersect1d(a.run_ids, b.run_ids, return_indices=True)
     return regret_at(a, end)[in_a], regret_at(b, end)[in_b]
+
+
+def paired_at_ends(a: Result, b: Result) -> tuple[Floats, Floats]:
+    """Return the regrets of paired runs, each at its own last round."""
+    _, in_a, in_b = np.intersect1d(a.run_ids, b.run_ids, return_indices=True)
+    return a.regret[in_a, -1], b.regret[in_b, -1]
 
 
 def regret_at(result: Result, t: int) -> Floats:

@@ -8,11 +8,12 @@ horizon of the paper's figure unless it gives its own `rounds`. On a shorter run
 is undecided *so far*. Tolerances are those of `tolerance_windows`.
 
 Policies meet the same users in runs with the same number, so two policies are compared by their
-differences run by run. The values that the intervals are computed from are means over *passes*. On
-a set of queries a pass has one run on each query, so that claims are about the average over these
-queries. Otherwise a pass has several runs, whose mean is closer to a normal distribution than a
-single run. Models drawn from the same prior (20 for each in Figure 1 of kveton2022) count as
-independent; intervals by prior would be up to a third wider.
+differences run by run. One of two policies may be stopped early if it has lost too much already:
+see `verdicts.compare_curves`. The values that the intervals are computed from come from *passes*.
+On a set of queries a pass has one run on each query, so that claims are about the average over
+these queries, and each query is a stratum. Otherwise a pass has several runs, whose mean is closer
+to a normal distribution than a single run. Models drawn from the same prior (20 for each in Figure
+1 of kveton2022) count as independent; intervals by prior would be up to a third wider.
 """
 
 from __future__ import annotations
@@ -34,15 +35,18 @@ from clickrank.experiments.claim_evidence import (
 )
 from clickrank.experiments.claim_kinds import (
     AnyClaim,
+    AnyRatio,
     BelowBound,
     BestOf,
     CatchUp,
     Flattens,
     Growth,
+    NearBest,
     NearBound,
     Order,
     Parameters,
     Range,
+    Rank,
     Ratio,
     Slope,
     TimeRatio,
@@ -66,8 +70,10 @@ from clickrank.experiments.verdicts import (
     all_decided,
     allowed_text,
     compare_curves,
+    compare_less,
     compare_mean,
     compare_ratio,
+    gap_text,
     interval_text,
     mean_text,
     ratio_text,
@@ -116,10 +122,15 @@ def rounds_of(claim: AnyClaim, evidence: Evidence) -> int | None:
     return claim.rounds or evidence.paper_rounds
 
 
+#: Claims that compare curves two by two, some of which may be stopped early.
+BY_PAIRS = (AnyRatio, BestOf, NearBest, Order, Rank, Ratio)
+
+
 def _with_all_curves(claim: AnyClaim, evidence: Evidence) -> ClaimVerdict:
     """Return the verdict on a claim; undecided if one of its curves has no complete pass."""
     for curve in (c for policy in curves_of(claim) for c in evidence.along(policy)):
-        if curve not in evidence.results or evidence.passes(curve) < 1:
+        begun = evidence.has_begun(curve) if isinstance(claim, BY_PAIRS) else False
+        if not begun and evidence.passes(curve) < 1:
             return ClaimVerdict("undecided", f"{curve}: no pass has finished")
     return _judge(claim, evidence)
 
@@ -157,15 +168,8 @@ def best(claim: BestOf, evidence: Evidence) -> ClaimVerdict:
 
 def _all_less(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> ClaimVerdict:
     """Test that the first policy of each pair has less regret, at a level shared by all pairs."""
-    found, texts = [], []
-    for less, more in pairs:
-        a, b = paired(evidence.results[less], evidence.results[more])
-        gap = compare_mean(evidence, (less, more), b - a, ABOVE_ZERO, len(pairs))
-        found.append(gap)
-        texts.append(
-            f"{less} {mean_text(a)}, {more} {mean_text(b)}, difference "
-            f"{interval_text(gap.found)}, {a.size:,} paired runs"
-        )
+    found = [compare_less(evidence, pair, len(pairs)) for pair in pairs]
+    texts = [f"{gap_text(gap)}, {gap.passes * evidence.pass_size:,} paired runs" for gap in found]
     return all_decided(found, "; ".join(texts))
 
 
@@ -173,7 +177,7 @@ def _all_less(pairs: Sequence[tuple[str, str]], evidence: Evidence) -> ClaimVerd
 def ratio(claim: Ratio, evidence: Evidence) -> ClaimVerdict:
     """Compare the ratio of two means with the window."""
     found = compare_curves(evidence, claim.policies, claim.limits)
-    return all_decided([found], f"{ratio_text(evidence, found)}, {allowed_text(claim)}")
+    return all_decided([found], f"{ratio_text(found)}, {allowed_text(claim)}")
 
 
 @_judge.register
@@ -240,7 +244,7 @@ def catch_up(claim: CatchUp, evidence: Evidence) -> ClaimVerdict:
         f"{mean_text(b)}, difference {interval_text(before.found)}, required: above 0"
     )
     after = compare_curves(evidence, claim.policies, claim.limits, 2)
-    ended = f"{ratio_text(evidence, after)}, {allowed_text(claim)}"
+    ended = f"{ratio_text(after)}, {allowed_text(claim)}"
     if end >= rounds:
         return all_decided([before, after], f"{text}; at the end {ended}")
     if end <= claim.share * rounds:

@@ -14,13 +14,15 @@ import numpy as np
 
 from clickrank._core.progress import Say
 from clickrank.errors import MissingData, MissingExtra
+from clickrank.experiments.archived_evidence import evidence_in
 from clickrank.experiments.claims import rounds_of
 from clickrank.experiments.cross_figure_claims import judged_across
-from clickrank.experiments.deciding import Unit, play_unit, results_in
+from clickrank.experiments.deciding import play_unit
+from clickrank.experiments.figure_progress import Unit
 from clickrank.experiments.figure_runs import Strand, plan_runs
 from clickrank.experiments.figure_spec import Experiment
 from clickrank.experiments.run_archive import ArchivedStrand, RunArchive
-from clickrank.experiments.runner import ExperimentOutcome, judged_outcome
+from clickrank.experiments.runner import ExperimentOutcome, known_evidence
 from clickrank.experiments.shipped_verdicts import (
     VERDICTS,
     ShippedFile,
@@ -47,8 +49,8 @@ def outcomes_in(
     for experiment in experiments:
         try:
             runs = plan_runs(experiment, cache)
-            results = results_in(runs, archive)
-            outcomes.append(judged_outcome(experiment, runs.scale, results, cache))
+            facts = known_evidence(experiment, runs.scale, cache)
+            outcomes.append(facts.judged(evidence_in(facts.evidence, runs, archive)))
         except (MissingExtra, MissingData) as error:
             say(f"{experiment.name} is left out: {error}")
     return judged_across(outcomes, known)
@@ -166,6 +168,7 @@ def _replayed(
     strand = _strand(experiment, facts.key, cache)
     same = False
     if strand is not None:
+        strand = strand.until(int(archived.checkpoints[-1]))
         again = play_unit(Unit(experiment.name, strand, run), threading.Event())
         before = archived.at(strand.plan.checkpoints, run)
         same = (

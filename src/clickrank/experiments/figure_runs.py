@@ -17,7 +17,14 @@ from clickrank._core.arrays import Ints
 from clickrank._core.digests import add_to_digest
 from clickrank.clickmodels import ClickModel
 from clickrank.experiments.figure_models import ModelInstance, models_of
-from clickrank.experiments.figure_spec import Experiment, Figure, PolicySpec, Scale
+from clickrank.experiments.figure_spec import (
+    LONG_RUN,
+    RUNS_PER_PASS,
+    Experiment,
+    Figure,
+    PolicySpec,
+    Scale,
+)
 from clickrank.experiments.simulation_plan import (
     last_round,
     make_policy,
@@ -48,6 +55,14 @@ class Strand(NamedTuple):
     #: Figures that show the same policy on the same click model share its runs.
     key: str
 
+    def until(self, rounds: int) -> Strand:
+        """Return the strand with runs that stop at a round, if they do not stop before."""
+        checkpoints = self.plan.checkpoints
+        if rounds >= checkpoints[-1]:
+            return self
+        cut = checkpoints[: int(np.searchsorted(checkpoints, rounds, side="right"))]
+        return self._replace(plan=self.plan._replace(checkpoints=cut))
+
 
 class PassRun(NamedTuple):
     """The place of a run: which strand of its curve, and which run of that strand."""
@@ -65,6 +80,13 @@ class FigureRuns(NamedTuple):
     #: The runs in the order of passes, the same for every curve.
     order: list[PassRun]
     pass_size: int
+    #: The rounds, before the horizon, at which runs of a curve may be stopped.
+    stops: tuple[int, ...]
+
+    @property
+    def horizons(self) -> tuple[int, ...]:
+        """The lengths that runs may have, from the shortest to the horizon of the figure."""
+        return (*self.stops, self.scale.horizon)
 
     @property
     def passes(self) -> int:
@@ -77,11 +99,16 @@ class FigureRuns(NamedTuple):
 
 
 def decide_scale(figure: Figure) -> Scale:
-    """Return the scale `decide`: the paper's horizon, and by default at most 40 passes."""
+    """Return the scale `decide`: the paper's horizon, and by default at most 40 passes.
+
+    Where passes have half as many runs, twice as many are allowed.
+    """
     found = figure.scale.get("decide")
     if found is not None:
         return found
-    return Scale(horizon=figure.scale["paper"].horizon, runs=MOST_PASSES)
+    most = MOST_PASSES * RUNS_PER_PASS // figure.pass_size(RUNS_PER_PASS)
+    many = figure.linear is not None or figure.movielens is not None
+    return Scale(horizon=figure.scale["paper"].horizon, runs=MOST_PASSES if many else most)
 
 
 def plan_runs(experiment: Experiment, cache: Path) -> FigureRuns:
@@ -112,7 +139,10 @@ def plan_runs(experiment: Experiment, cache: Path) -> FigureRuns:
         }
     strands = next(iter(curves.values()))
     order = _order(figure, [strand.label for strand in strands], scale)
-    return FigureRuns(experiment, scale, curves, order, figure.pass_size(len(strands)))
+    # Of long runs, those that lose too much are stopped after a hundredth or a tenth.
+    early = not figure.many and scale.horizon >= LONG_RUN
+    stops = (scale.horizon // 100, scale.horizon // 10) if early else ()
+    return FigureRuns(experiment, scale, curves, order, figure.pass_size(len(strands)), stops)
 
 
 def _order(figure: Figure, labels: list[str], scale: Scale) -> list[PassRun]:

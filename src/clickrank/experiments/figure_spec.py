@@ -31,6 +31,8 @@ ScaleName = Literal["quick", "decide", "paper"]
 
 #: The mean of ten runs is close to normal, even if the regret of one run is skewed.
 RUNS_PER_PASS = 10
+#: Runs of this many rounds take seconds.
+LONG_RUN = 1_000_000
 
 
 class KnownPrior(Spec, frozen=True, kw_only=True):
@@ -281,13 +283,21 @@ class Figure(Spec, frozen=True, kw_only=True):
     def pass_size(self, models: int) -> int:
         """Return the number of runs in a pass, whose mean counts as one value; see `claims`.
 
-        On a set of queries it is one run on each. Otherwise it is `RUNS_PER_PASS`, or one if the
-        figure has only a few models, each of which takes long.
+        On a set of queries it is one run on each. Otherwise it is `RUNS_PER_PASS`, half of that if
+        runs are long, or one if the figure has only a few models, each of which takes long.
         """
-        on_each = self.model_set is not None and self.model_set.runs == "each"
-        if on_each or self.judged is not None:
+        if self.on_each_model:
             return models
-        return RUNS_PER_PASS if self.linear is None and self.movielens is None else 1
+        if self.linear is not None or self.movielens is not None:
+            return 1
+        long = self.scale["paper"].horizon >= LONG_RUN
+        return RUNS_PER_PASS // 2 if long else RUNS_PER_PASS
+
+    @property
+    def on_each_model(self) -> bool:
+        """Whether a pass has one run on each query of a set, so that each query is a stratum."""
+        each = self.model_set is not None and self.model_set.runs == "each"
+        return each or self.judged is not None
 
     def curves(self, scale: Scale | None = None) -> list[PolicySpec]:
         """Return all policies in drawing order: those listed, then those of the grid.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from clickrank.experiments.claim_evidence import Evidence, paired
 from clickrank.experiments.claim_kinds import AnyRatio, NearBest, PanelRatio, Rank, Spread
 from clickrank.experiments.verdicts import (
-    ABOVE_ZERO,
     ClaimComparison,
     ClaimVerdict,
     Decision,
@@ -13,8 +12,9 @@ from clickrank.experiments.verdicts import (
     allowed_text,
     any_of,
     compare_curves,
-    compare_mean,
+    compare_less,
     compare_ratio,
+    gap_text,
     interval_text,
     mean_text,
     ratio_text,
@@ -27,21 +27,26 @@ def near_best(claim: NearBest, evidence: Evidence) -> ClaimVerdict:
 
     The best curve is not known in advance, and the smallest of many means is partly due to chance.
     """
-    curves = list(evidence.results)
+    curves = [c for c in evidence.curves or evidence.results if evidence.has_begun(c)]
     pairs = [(policy, other) for policy in claim.policies for other in curves if other != policy]
     if not pairs:
         return ClaimVerdict(
             "undecided", f"{claim.policies[0]}: it is the only curve, and 2 are needed"
         )
-    found = [compare_curves(evidence, pair, claim.limits, len(pairs)) for pair in pairs]
+    missing = max(len(evidence.curves) - len(curves), 0)
+    count = len(pairs) + len(claim.policies) * missing
+    found = [compare_curves(evidence, pair, claim.limits, count) for pair in pairs]
     outcome = worst_of([comparison.decision for comparison in found])
+    if missing and outcome == "holds":
+        outcome = "undecided"
     decisive = [comparison for comparison in found if comparison.decision == outcome]
     if outcome == "holds":
-        by_mean = sorted(curves, key=lambda curve: float(evidence.final(curve).mean()))
-        closest = {(p, next(c for c in by_mean if c != p)) for p in claim.policies}
-        decisive = [comparison for comparison in found if comparison.curves in closest]
-    listed = "; ".join(ratio_text(evidence, comparison) for comparison in decisive)
-    return all_decided(found, f"{listed}; {allowed_text(claim)}; {len(pairs)} pairs were compared")
+        decisive = sorted(found, key=lambda comparison: comparison.margin)[: len(claim.policies)]
+    listed = "; ".join(ratio_text(comparison) for comparison in decisive)
+    text = f"{listed}; {allowed_text(claim)}; {len(pairs)} pairs were compared"
+    if missing:
+        text = f"{text}, {missing} curves have no complete pass"
+    return ClaimVerdict(outcome, text, comparisons=tuple(found))
 
 
 def rank(claim: Rank, evidence: Evidence) -> ClaimVerdict:
@@ -49,19 +54,15 @@ def rank(claim: Rank, evidence: Evidence) -> ClaimVerdict:
     others = [curve for curve in claim.among if curve != claim.policy]
     found, texts = [], []
     for other in others:
-        a, b = paired(evidence.results[claim.policy], evidence.results[other])
-        curves = (claim.policy, other)
-        gap = compare_mean(evidence, curves, b - a, ABOVE_ZERO, len(others))
+        gap = compare_less(evidence, (claim.policy, other), len(others))
         found.append(gap)
-        texts.append(f"{other} {mean_text(b)}, difference {interval_text(gap.found)}")
+        texts.append(gap_text(gap))
     decisions = [gap.decision for gap in found]
     first = 1 + decisions.count("fails")
     last = 1 + len(others) - decisions.count("holds")
     places = f"place {first}" if first == last else f"place {first} to {last}"
-    text = (
-        f"{claim.policy} {mean_text(evidence.final(claim.policy))}: {'; '.join(texts)}; "
-        f"{places} of {len(others) + 1}, required: {claim.first} to {claim.last}"
-    )
+    required = f"required: {claim.first} to {claim.last}"
+    text = f"{'; '.join(texts)}; {places} of {len(others) + 1}, {required}"
     outcome: Decision = "undecided"
     if claim.first <= first and last <= claim.last:
         outcome = "holds"
@@ -74,7 +75,7 @@ def any_ratio(claim: AnyRatio, evidence: Evidence) -> ClaimVerdict:
     """Compare several ratios with the window, which at least one of them must lie in."""
     count = len(claim.policies)
     found = [compare_curves(evidence, (p, claim.than), claim.limits, count) for p in claim.policies]
-    text = "; ".join(ratio_text(evidence, comparison) for comparison in found)
+    text = "; ".join(ratio_text(comparison) for comparison in found)
     outcome = any_of([comparison.decision for comparison in found])
     return ClaimVerdict(outcome, f"{text}; {allowed_text(claim)}", comparisons=tuple(found))
 
@@ -103,11 +104,22 @@ def spread(claim: Spread, evidence: Evidence) -> ClaimVerdict:
 
     All pairs of cells share the level, so the choice of the best cell does not matter.
     """
-    grid = {c: place for c, place in evidence.grid.items() if c in evidence.results}
-    if len(grid) < 2 or min(evidence.passes(c) for c in grid) < 1:
-        return ClaimVerdict("undecided", f"only {len(grid)} cells of the grid have a whole pass")
+    grid = {c: place for c, place in evidence.grid.items() if evidence.has_begun(c)}
+    whole = [curve for curve in grid if evidence.passes(curve)]
+    if len(grid) < 2 or not whole or (evidence.curves and len(grid) < len(evidence.grid)):
+        text = f"only {len(grid)} of {len(evidence.grid)} cells of the grid have a complete pass"
+        return ClaimVerdict("undecided", text)
     pairs = len(grid) * (len(grid) - 1) // 2
-    best = min(grid, key=lambda curve: float(evidence.final(curve).mean()))
+    best = min(whole, key=lambda curve: float(evidence.final(curve).mean()))
+    rivals = [
+        comparison
+        for cell in grid
+        if not evidence.passes(cell)
+        and (comparison := compare_curves(evidence, (best, cell), (0.0, 1.0), pairs)).found.mean > 1
+    ]
+    if rivals:
+        text = f"{len(rivals)} cells may be better than {best}, the best that was not stopped"
+        return ClaimVerdict("undecided", text, comparisons=tuple(rivals))
     outcomes, texts = [], []
     waiting: list[ClaimComparison] = []
     for axis in (0, 1):
@@ -116,8 +128,7 @@ def spread(claim: Spread, evidence: Evidence) -> ClaimVerdict:
             return ClaimVerdict("undecided", f"{best}: only 1 cell along an axis")
         found = [compare_curves(evidence, (cell, best), claim.limits, pairs) for cell in line]
         outcomes.append(any_of([comparison.decision for comparison in found]))
-        worst = max(range(len(line)), key=lambda i: float(evidence.final(line[i]).mean()))
-        texts.append(ratio_text(evidence, found[worst]))
+        texts.append(ratio_text(max(found, key=lambda comparison: comparison.found.mean)))
         if outcomes[-1] == "undecided":
             waiting += found
     text = f"{'; '.join(texts)}; {allowed_text(claim)}"

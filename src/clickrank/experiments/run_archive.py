@@ -65,6 +65,10 @@ class ArchivedStrand:
         self.checkpoints = checkpoints
         self.runs: dict[int, ArchivedRun] = {}
 
+    def has_checkpoints(self, checkpoints: Ints) -> bool:
+        """Return whether runs are recorded at exactly these rounds."""
+        return np.array_equal(self.checkpoints, checkpoints)
+
     def at(self, checkpoints: Ints, run: int) -> ArchivedRun | None:
         """Return a run at other checkpoints; None if it is missing or was not recorded there."""
         found = self.runs.get(run)
@@ -82,7 +86,7 @@ class RunArchive:
     def __init__(self, folder: Path, base: RunArchive | None = None) -> None:
         """Read the files of a folder, which need not exist."""
         self.folder = folder
-        self._files: dict[str, dict[str, ArchivedStrand]] = {}
+        self._files: dict[str, list[ArchivedStrand]] = {}
         self._by_key: dict[str, list[ArchivedStrand]] = {}
         if base is not None:
             self._by_key = {key: list(strands) for key, strands in base._by_key.items()}
@@ -91,7 +95,7 @@ class RunArchive:
                 self._keep(f"{path.parent.name}/{path.stem}", strand)
 
     def _keep(self, name: str, strand: ArchivedStrand) -> None:
-        self._files.setdefault(name, {})[strand.facts.key] = strand
+        self._files.setdefault(name, []).append(strand)
         self._by_key.setdefault(strand.facts.key, []).append(strand)
 
     def find(self, strand: Strand, run: int) -> ArchivedRun | None:
@@ -108,8 +112,9 @@ class RunArchive:
 
     def add(self, name: str, strand: Strand, run: int, played: ArchivedRun) -> None:
         """Add a run, made by today's code, to the file of an experiment; `save` writes it."""
-        archived = self._files.get(name, {}).get(strand.key)
-        if archived is None or not np.array_equal(archived.checkpoints, strand.plan.checkpoints):
+        same = [s for s in self._files.get(name, []) if s.facts.key == strand.key]
+        archived = next((s for s in same if s.has_checkpoints(strand.plan.checkpoints)), None)
+        if archived is None:
             facts = StrandFacts(
                 key=strand.key,
                 curve=strand.curve,
@@ -124,12 +129,15 @@ class RunArchive:
             archived = ArchivedStrand(facts, strand.plan.checkpoints)
             self._keep(name, archived)
         archived.runs[run] = played
+        for other in same:  # of a shorter run, the longer one has all that is worth keeping
+            if np.isin(other.checkpoints, strand.plan.checkpoints[:-1]).all():
+                other.runs.pop(run, None)
 
     def remove(self, key: str) -> None:
         """Forget all runs of a strand."""
         self._by_key.pop(key, None)
-        for strands in self._files.values():
-            strands.pop(key, None)
+        for name, strands in self._files.items():
+            self._files[name] = [strand for strand in strands if strand.facts.key != key]
 
     def restamp(self, policy_name: str, model_name: str) -> None:
         """Say that today's code makes the runs of a policy on a click model; `save` writes it.
@@ -138,18 +146,18 @@ class RunArchive:
         """
         code = stamp_of(POLICIES[policy_name], CLICK_MODELS[model_name])
         for strands in self._files.values():
-            for strand in strands.values():
+            for strand in strands:
                 facts = strand.facts
                 if (facts.policy_name, facts.model_name) == (policy_name, model_name):
                     strand.facts = msgspec.structs.replace(facts, code=code)
 
     def strands_of(self, name: str) -> list[ArchivedStrand]:
         """Return the strands in the file of an experiment."""
-        return list(self._files.get(name, {}).values())
+        return list(self._files.get(name, []))
 
     def save(self, name: str) -> None:
         """Write the file of an experiment."""
-        strands = list(self._files.get(name, {}).values())
+        strands = [strand for strand in self._files.get(name, []) if strand.runs]
         path = self.folder / f"{name}.npz"
         if not strands:
             path.unlink(missing_ok=True)
@@ -179,7 +187,7 @@ class RunArchive:
     @property
     def experiments(self) -> list[str]:
         """The names of the experiments that have a file."""
-        return [name for name, strands in self._files.items() if strands]
+        return [name for name, strands in self._files.items() if any(s.runs for s in strands)]
 
 
 def _read(path: Path) -> list[ArchivedStrand]:

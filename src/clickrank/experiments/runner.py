@@ -160,6 +160,26 @@ def judged_outcome(
     experiment: Experiment, scale: Scale, results: dict[str, Result], out: Path
 ) -> ExperimentOutcome:
     """Judge the claims of an experiment on results by curve."""
+    known = known_evidence(experiment, scale, out)
+    return known.judged(known.evidence._replace(results=results))
+
+
+class KnownEvidence(NamedTuple):
+    """What the claims of an experiment are judged on, except the results of simulations."""
+
+    experiment: Experiment
+    scale: Scale
+    evidence: Evidence
+    notes: tuple[str, ...]
+
+    def judged(self, evidence: Evidence) -> ExperimentOutcome:
+        """Judge the claims on evidence to which results were added."""
+        verdicts = [(claim, judge(claim, evidence)) for claim in self.experiment.claims]
+        return ExperimentOutcome(self.experiment, self.scale, evidence, verdicts, self.notes)
+
+
+def known_evidence(experiment: Experiment, scale: Scale, out: Path) -> KnownEvidence:
+    """Draw the models of an experiment and compute its bounds, which may take seconds."""
     figure = experiment.figure
     players = played_on(experiment, scale, out)
     models = {label: instance.model for label, instance in players[0][1].items()}
@@ -168,7 +188,7 @@ def judged_outcome(
     if figure.bound == "pbm" and isinstance(only, PBM):
         bound = pbm_lower_bound(only)
     evidence = Evidence(
-        results,
+        {},
         models,
         bound,
         figure.grid.places() if figure.grid else {},
@@ -177,11 +197,11 @@ def judged_outcome(
         figure.scale["paper"].horizon,
         {p.curve: p.milliseconds for p in figure.policies if p.milliseconds is not None},
         pass_size=figure.pass_size(len(models)),
+        stratified=figure.on_each_model,
         level=level_of_claim(experiment.claims),
     )
-    verdicts = [(claim, judge(claim, evidence)) for claim in experiment.claims]
-    notes = _notes(figure, players[0][1])
-    return ExperimentOutcome(experiment, scale, evidence, verdicts, tuple(filter(None, notes)))
+    notes = tuple(filter(None, _notes(figure, players[0][1])))
+    return KnownEvidence(experiment, scale, evidence, notes)
 
 
 def level_of_claim(claims: list[AnyClaim]) -> float:

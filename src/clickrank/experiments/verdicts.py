@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from clickrank._core.arrays import Floats
-from clickrank.experiments.claim_evidence import Evidence, paired
+from clickrank.experiments.claim_evidence import Evidence, paired, paired_at_ends
 from clickrank.experiments.claim_kinds import Windowed
 from clickrank.simulation.comparison import regret_text
-from clickrank.stats.confidence_sequences import mean_sequence, ratio_sequence, standard_errors
+from clickrank.stats.confidence_sequences import (
+    equivalent_strata,
+    mean_sequence,
+    pass_variance,
+    ratio_sequence,
+    standard_errors,
+)
 from clickrank.stats.intervals import MeanInterval
 
 Decision = Literal["holds", "fails", "undecided"]
@@ -23,6 +29,16 @@ ABOVE_ZERO = (np.nextafter(0.0, 1.0).item(), math.inf)
 MOST_PASSES = 1_000_000
 
 
+class StoppedCurve(NamedTuple):
+    """One of the curves of a comparison, whose runs were stopped early, and the round of the stop.
+
+    Regret never falls, so that its regret by then is a lower bound of that at the horizon.
+    """
+
+    curve: str
+    rounds: int
+
+
 class ClaimComparison(NamedTuple):
     """A number with its confidence sequence, compared with the limits that a claim allows.
 
@@ -31,11 +47,16 @@ class ClaimComparison(NamedTuple):
     curves
         The curves that the number was computed from: more runs of these may decide.
     found
-        The number with its interval.
+        The number with its interval. If one of two curves was stopped early, it has only one end.
     limits
         The claim holds for numbers between these two.
-    passes, spread, level
-        The number of independent values, their standard deviation, and the confidence level.
+    passes, spread, strata, level
+        The number of passes, the standard deviation of the mean of one of them, the equivalent
+        number of strata, and the confidence level.
+    regrets
+        The mean regrets of the curves, where two are compared.
+    stopped
+        The curve that was stopped early.
     """
 
     curves: tuple[str, ...]
@@ -44,6 +65,9 @@ class ClaimComparison(NamedTuple):
     passes: int
     spread: float
     level: float
+    strata: float = 1.0
+    regrets: tuple[float, ...] = ()
+    stopped: StoppedCurve | None = None
 
     @property
     def decision(self) -> Decision:
@@ -52,14 +76,25 @@ class ClaimComparison(NamedTuple):
 
     @property
     def distance(self) -> float:
-        """The distance of the number from the nearest limit."""
-        finite = [abs(self.found.mean - x) for x in self.limits if math.isfinite(x)]
-        return min(finite, default=math.inf)
+        """The distance of the number from the nearest limit that more runs could exclude.
+
+        It is 0 if the number has only one end, and lies on the wrong side of all limits for it.
+        """
+        low, high = self.limits
+        mean = self.found.mean
+        distances = [abs(mean - x) for x in self.limits if math.isfinite(x)]
+        if self.stopped is not None and self.found.high == math.inf:  # the number is a lower bound
+            distances = [mean - high if high < math.inf else mean - low]
+        elif self.stopped is not None:
+            distances = [low - mean if low > 0.0 else high - mean]
+        return max(min(distances, default=math.inf), 0.0)
 
     @property
     def margin(self) -> float:
         """The distance from the nearest limit, as a multiple of the width of the interval."""
         width = self.found.high - self.found.low
+        if self.stopped is not None:
+            width = 2.0 * min(abs(x - self.found.mean) for x in self.found[1:])
         return self.distance / width if width else math.inf
 
     @property
@@ -69,9 +104,9 @@ class ClaimComparison(NamedTuple):
         It is `MOST_PASSES` if the mean lies on a limit. Before the spread is known, it is the
         number of passes from which on the interval is finite.
         """
-        n = max(self.passes + 1, 4)
+        n = max(self.passes + 1, 2)
         while n < MOST_PASSES:
-            reach = standard_errors(n, self.level)
+            reach = standard_errors(n, self.level, self.strata)
             unknown = math.isnan(self.spread) and reach < math.inf
             if unknown or reach * self.spread / math.sqrt(n) < self.distance:
                 return n
@@ -122,14 +157,8 @@ def compare_mean(
     comparisons: int = 1,
 ) -> ClaimComparison:
     """Compare the mean of one value per run with limits, as one of several comparisons."""
-    values = evidence.by_pass(runs)
     level = shared_level(evidence, comparisons)
-    if values.size < 2:
-        mean = float(values.mean()) if values.size else math.nan
-        return _unknown(curves, mean, limits, values.size, level)
-    found = mean_sequence(values, level)
-    spread = float(values.std(ddof=1))
-    return ClaimComparison(tuple(curves), found, limits, values.size, spread, level)
+    return _mean_comparison(evidence, curves, runs, limits, level)
 
 
 def compare_ratio(
@@ -141,14 +170,8 @@ def compare_ratio(
     comparisons: int = 1,
 ) -> ClaimComparison:
     """Compare the ratio of two means with limits, given paired values per run."""
-    a, b = evidence.by_pass(above), evidence.by_pass(below)
     level = shared_level(evidence, comparisons)
-    if a.size < 2 or b.mean() <= 0:
-        ratio = float(a.mean() / b.mean()) if b.size and b.mean() > 0 else math.nan
-        return _unknown(curves, ratio, limits, a.size, level)
-    found = ratio_sequence(a, b, level)
-    spread = float((a - found.mean * b).std(ddof=1) / b.mean())
-    return ClaimComparison(tuple(curves), found, limits, a.size, spread, level)
+    return _ratio_comparison(evidence, curves, above, below, limits, level)
 
 
 def compare_curves(
@@ -158,8 +181,112 @@ def compare_curves(
     comparisons: int = 1,
 ) -> ClaimComparison:
     """Compare the regret of one curve at the end, divided by that of another, with limits."""
-    a, b = paired(evidence.results[curves[0]], evidence.results[curves[1]])
-    return compare_ratio(evidence, curves, a, b, limits, comparisons)
+
+    def compare(a: Floats, b: Floats, level: float) -> ClaimComparison:
+        return _ratio_comparison(evidence, curves, a, b, limits, level)
+
+    return _compared(evidence, curves, compare, +1, limits, shared_level(evidence, comparisons))
+
+
+def compare_less(
+    evidence: Evidence, curves: tuple[str, str], comparisons: int = 1
+) -> ClaimComparison:
+    """Compare the regret of one curve, subtracted from that of another, with 0."""
+
+    def compare(a: Floats, b: Floats, level: float) -> ClaimComparison:
+        return _mean_comparison(evidence, curves, b - a, ABOVE_ZERO, level)
+
+    return _compared(evidence, curves, compare, -1, ABOVE_ZERO, shared_level(evidence, comparisons))
+
+
+#: Of the chance of a wrong comparison, the share for curves that are stopped early: they may be
+#: stopped at any of several rounds, and either of two curves may be.
+EARLY_SHARE = 0.2
+
+
+def _compared(
+    evidence: Evidence,
+    curves: tuple[str, str],
+    compare: Callable[[Floats, Floats, float], ClaimComparison],
+    sign: Literal[-1, 1],
+    limits: tuple[float, float],
+    level: float,
+) -> ClaimComparison:
+    """Compare two curves up to the horizon, or one of them with the other when it was stopped.
+
+    Whether the number grows (``sign`` 1) or falls with the regret of the first curve tells which
+    end of its interval the regret of a stopped curve leaves open.
+    """
+    chance = 1.0 - level
+    if evidence.stops:
+        level = 1.0 - (1.0 - EARLY_SHARE) * chance
+    whole = [evidence.results.get(curve) for curve in curves]
+    found = []
+    if whole[0] is not None and whole[1] is not None:
+        found.append(_with_regrets(compare, paired(whole[0], whole[1]), level))
+    if evidence.stops and not (found and found[0].decision != "undecided"):
+        early = 1.0 - EARLY_SHARE * chance / (2 * len(evidence.stops))
+        for place in (0, 1):
+            other = whole[1 - place]
+            for result in evidence.stopped.get(curves[place], ()) if other is not None else ():
+                assert other is not None
+                pair = (result, other) if place == 0 else (other, result)
+                one = _with_regrets(compare, paired_at_ends(*pair), early)
+                open_end = math.inf if (place == 0) == (sign > 0) else -math.inf
+                mean, low, high = one.found
+                ends = (low, open_end) if open_end > 0 else (open_end, high)
+                stopped = StoppedCurve(curves[place], result.horizon)
+                found.append(one._replace(found=MeanInterval(mean, *ends), stopped=stopped))
+    if not found:
+        return _unknown(curves, math.nan, limits, 0, level)
+    decided = [one for one in found if one.decision != "undecided"]
+    return decided[0] if decided else min(found, key=lambda one: one.needed_passes)
+
+
+def _with_regrets(
+    compare: Callable[[Floats, Floats, float], ClaimComparison],
+    regrets: tuple[Floats, Floats],
+    level: float,
+) -> ClaimComparison:
+    a, b = regrets
+    means = tuple(float(x.mean()) if x.size else math.nan for x in (a, b))
+    return compare(a, b, level)._replace(regrets=means)
+
+
+def _mean_comparison(
+    evidence: Evidence,
+    curves: Sequence[str],
+    runs: Floats,
+    limits: tuple[float, float],
+    level: float,
+) -> ClaimComparison:
+    values = evidence.by_pass(runs)
+    if len(values) < 2:
+        mean = float(values.mean()) if values.size else math.nan
+        return _unknown(curves, mean, limits, len(values), level)
+    found = mean_sequence(values, level)
+    spread = math.sqrt(pass_variance(values))
+    strata = equivalent_strata(values)
+    return ClaimComparison(tuple(curves), found, limits, len(values), spread, level, strata)
+
+
+def _ratio_comparison(
+    evidence: Evidence,
+    curves: Sequence[str],
+    above: Floats,
+    below: Floats,
+    limits: tuple[float, float],
+    level: float,
+) -> ClaimComparison:
+    a, b = evidence.by_pass(above), evidence.by_pass(below)
+    if len(a) < 2 or b.mean() <= 0:
+        ratio = float(a.mean() / b.mean()) if b.size and b.mean() > 0 else math.nan
+        return _unknown(curves, ratio, limits, len(a), level)
+    found = ratio_sequence(a, b, level)
+    rest = a - found.mean * b
+    spread = math.sqrt(pass_variance(rest)) / float(b.mean())
+    strata = min(equivalent_strata(x) for x in (a, b, rest))
+    return ClaimComparison(tuple(curves), found, limits, len(a), spread, level, strata)
 
 
 def _unknown(
@@ -233,8 +360,29 @@ def _limit(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def ratio_text(evidence: Evidence, ratio: ClaimComparison) -> str:
-    """Describe the regrets of two curves at the end, and their ratio."""
-    one, two = ratio.curves
-    a, b = paired(evidence.results[one], evidence.results[two])
-    return f"{one} / {two}: {mean_text(a)} / {mean_text(b)}, ratio {interval_text(ratio.found, 2)}"
+def ratio_text(comparison: ClaimComparison) -> str:
+    """Describe the regrets of two curves, and their ratio."""
+    one, two = comparison.curves
+    means = _regret_texts(comparison)
+    ratio = interval_text(comparison.found, 2)
+    return f"{one} / {two}: {means[0]} / {means[1]}, ratio {ratio}{stop_text(comparison)}"
+
+
+def gap_text(comparison: ClaimComparison) -> str:
+    """Describe the regrets of two curves, and their difference."""
+    less, more = comparison.curves
+    means = _regret_texts(comparison)
+    gap = interval_text(comparison.found)
+    return f"{less} {means[0]}, {more} {means[1]}, difference {gap}{stop_text(comparison)}"
+
+
+def stop_text(comparison: ClaimComparison) -> str:
+    """Say which curve of a comparison was stopped early, if any was."""
+    if comparison.stopped is None:
+        return ""
+    return f" ({comparison.stopped.curve} stopped at round {comparison.stopped.rounds:,})"
+
+
+def _regret_texts(comparison: ClaimComparison) -> list[str]:
+    known = comparison.regrets or (math.nan, math.nan)
+    return [regret_text(mean) if math.isfinite(mean) else "unknown" for mean in known]

@@ -107,6 +107,86 @@ def test_order_uses_only_runs_that_both_have() -> None:
     assert judge(claim, Evidence({"a": a, "b": strangers}, {})).outcome == "undecided"
 
 
+def stopped_evidence(early: Result, stops: tuple[int, ...] = (100,)) -> Evidence:
+    """Return 20 passes of a curve to round 1000, and of another that was stopped before."""
+    whole = logarithmic(1.0, runs=20, noise=0.1)
+    return Evidence(
+        {"whole": whole}, {}, curves=("whole", "early"), stops=stops, stopped={"early": (early,)}
+    )
+
+
+def cut(whole: Result, rounds: int) -> Result:
+    count = int(np.searchsorted(T, rounds, side="right"))
+    return dataclasses.replace(whole, checkpoints=T[:count], regret=whole.regret[:, :count])
+
+
+def test_a_stopped_curve_decides_only_that_it_loses_more() -> None:
+    """Its regret is a lower bound, so that nothing follows from a small one."""
+    less = Order(policies=["whole", "early"], **FACTS)  # type: ignore[arg-type]
+    more = Order(policies=["early", "whole"], **FACTS)  # type: ignore[arg-type]
+    bad = stopped_evidence(cut(logarithmic(9.0, runs=20, noise=0.1), 100))
+    good = stopped_evidence(cut(logarithmic(0.1, runs=20, noise=0.1), 100))
+    assert (judge(less, bad).outcome, judge(more, bad).outcome) == ("holds", "fails")
+    assert (judge(less, good).outcome, judge(more, good).outcome) == ("undecided", "undecided")
+    assert judge(less, good).needed_passes > 1000  # more such runs would not decide
+
+
+@pytest.mark.parametrize(
+    ("policies", "window", "bad", "good"),
+    [
+        (("early", "whole"), "not much more", "fails", "undecided"),
+        (("whole", "early"), "not much more", "holds", "undecided"),
+        (("early", "whole"), "much more", "holds", "undecided"),
+        (("whole", "early"), "similar", "fails", "undecided"),
+        (("whole", "early"), "much more", "fails", "undecided"),
+    ],
+)
+def test_ratios_with_a_stopped_curve(
+    policies: tuple[str, str], window: str, bad: str, good: str
+) -> None:
+    claim = Ratio(policies=policies, window=window, **FACTS)  # type: ignore[arg-type]
+    high = stopped_evidence(cut(logarithmic(20.0, runs=20, noise=0.1), 100))
+    low = stopped_evidence(cut(logarithmic(0.1, runs=20, noise=0.1), 100))
+    assert judge(claim, high).outcome == bad
+    assert judge(claim, low).outcome == good
+    assert "(early stopped at round 100)" in judge(claim, high).measured
+
+
+def test_stops_share_the_level() -> None:
+    """The chance of an error is split between whole runs and each round and curve of a stop."""
+    claim = Order(policies=["whole", "early"], **FACTS)  # type: ignore[arg-type]
+    early = cut(logarithmic(9.0, runs=20, noise=0.1), 100)
+    evidence = stopped_evidence(early, stops=(10, 100))
+    chance = 1.0 - evidence.level
+    (comparison,) = judge(claim, evidence).comparisons
+    assert comparison.stopped is not None
+    parts = [1.0 - comparison.level] * 4
+    both = evidence._replace(results={**evidence.results, "early": logarithmic(9.0, runs=20)})
+    (whole,) = judge(claim, both._replace(stopped={})).comparisons
+    assert sum(parts) + 1.0 - whole.level == pytest.approx(chance)
+
+
+def test_a_curve_that_was_not_played_keeps_the_best_open() -> None:
+    claim = NearBest(policies=["whole"], window="not much more", **FACTS)  # type: ignore[arg-type]
+    evidence = stopped_evidence(cut(logarithmic(9.0, runs=20, noise=0.1), 100))
+    assert judge(claim, evidence).outcome == "holds"
+    missing = evidence._replace(curves=("whole", "early", "missing"))
+    verdict = judge(claim, missing)
+    assert verdict.outcome == "undecided"
+    assert "curves without a complete pass: 1" in verdict.measured
+
+
+def test_strata_are_the_columns_of_a_pass() -> None:
+    """Two queries whose regrets differ much, but hardly from run to run."""
+    claim = Value(policy="a", window="as stated", low=45.0, high=55.0, **FACTS)  # type: ignore[arg-type]
+    rng = np.random.default_rng(3)
+    ends = np.tile([40.0, 60.0], 4)[:, None] + 0.1 * rng.standard_normal((8, 1))
+    a = result(np.tile(ends, (1, 6)))
+    queries = Evidence({"a": a}, {}, pass_size=2, stratified=True)
+    assert judge(claim, queries).outcome == "holds"
+    assert judge(claim, queries._replace(pass_size=1, stratified=False)).outcome == "undecided"
+
+
 def test_best_holds_fails_and_is_undecided() -> None:
     claim = BestOf(policies=["a", "b"], than=["c", "d"], **FACTS)  # type: ignore[arg-type]
     r = {name: logarithmic(s) for name, s in zip("abcd", (1.0, 2.0, 3.0, 4.0), strict=True)}

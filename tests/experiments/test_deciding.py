@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from clickrank.experiments import code_stamp, deciding, list_experiments, run_archive
+from clickrank.experiments import (
+    code_stamp,
+    deciding,
+    figure_runs,
+    list_experiments,
+    run_archive,
+)
 from clickrank.experiments.archived_evidence import results_in
 from clickrank.experiments.code_stamp import stamp_of
+from clickrank.experiments.decided_outcomes import verify_runs
 from clickrank.experiments.deciding import decide
 from clickrank.experiments.figure_progress import FigureProgress
 from clickrank.experiments.figure_runs import plan_runs
@@ -97,6 +105,61 @@ def test_runs_are_added_until_claims_are_decided_or_the_cap_is_reached(
     said.clear()
     decide([tiny], RunArchive(tmp_path / "runs"), tmp_path, say=said.append)
     assert said == []
+
+
+@pytest.fixture
+def long(tiny: Experiment, monkeypatch: pytest.MonkeyPatch) -> Experiment:
+    """The same figure with 10,000 rounds, which count as long, so that runs may be stopped."""
+    monkeypatch.setattr(figure_runs, "LONG_RUN", 1000)
+    scale = {k: replace(v, horizon=10_000, runs=20) for k, v in tiny.figure.scale.items()}
+    return replace(tiny, figure=replace(tiny.figure, scale=scale))
+
+
+def test_runs_that_lose_too_much_are_stopped_early(long: Experiment, tmp_path: Path) -> None:
+    """A hundredth of the rounds shows that the uniform policy loses more than the oracle ever."""
+    clear = replace(long, claims=long.claims[:1])
+    archive = RunArchive(tmp_path / "runs")
+    decide([clear], archive, tmp_path)
+    progress = FigureProgress(clear, archive, tmp_path)
+    assert progress.runs.stops == (100, 1000)
+    ((_, verdict),) = progress.outcome.verdicts
+    assert verdict.outcome == "holds"
+    assert "(uniform stopped at round 100)" in verdict.measured
+    assert progress.passes("oracle", 10_000) > 1
+    assert progress.passes("uniform", 1000) == 0 < progress.passes("uniform", 100)
+    # The uniform policy was played to round 100 only, and a replay verifies such runs too.
+    strands = archive.strands_of(long.name)
+    assert {s.facts.curve: s.checkpoints[-1] for s in strands}["uniform"] == 100
+    assert all(one.same for one in verify_runs(archive, [clear], tmp_path, 9, seed=1))
+
+
+def test_curves_that_are_equal_are_played_to_the_end(long: Experiment, tmp_path: Path) -> None:
+    """Stopping one early cannot tell them apart, and the longer runs replace the shorter ones."""
+    equal = replace(long, claims=long.claims[1:])
+    archive = RunArchive(tmp_path / "runs")
+    decide([equal], archive, tmp_path)
+    progress = FigureProgress(equal, RunArchive(tmp_path / "runs"), tmp_path)
+    assert progress.outcome.verdicts[0][1].outcome == "undecided"
+    for curve in ("uniform", "again"):
+        assert progress.passes(curve, 10_000) == 20
+    stored = [(s.facts.curve, int(s.checkpoints[-1])) for s in archive.strands_of(long.name)]
+    assert {end for curve, end in stored if archive_runs(archive, long, curve, end)} == {10_000}
+
+
+def archive_runs(archive: RunArchive, experiment: Experiment, curve: str, end: int) -> int:
+    """Count the archived runs of a curve that end at a round."""
+    strands = archive.strands_of(experiment.name)
+    return sum(len(s.runs) for s in strands if s.facts.curve == curve and s.checkpoints[-1] == end)
+
+
+def test_a_claim_on_few_rounds_needs_no_whole_runs(long: Experiment, tmp_path: Path) -> None:
+    claim = msgspec.structs.replace(long.claims[0], rounds=50)
+    archive = RunArchive(tmp_path / "runs")
+    decide([replace(long, claims=[claim])], archive, tmp_path)
+    progress = FigureProgress(replace(long, claims=[claim]), archive, tmp_path)
+    ((_, verdict),) = progress.outcome.verdicts
+    assert (verdict.outcome, verdict.so_far) == ("holds", False)
+    assert progress.passes("oracle", 1000) == 0 < progress.passes("oracle", 100)
 
 
 def test_archived_runs_are_those_of_simulate(tiny: Experiment, tmp_path: Path) -> None:

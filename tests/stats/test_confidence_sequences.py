@@ -11,6 +11,7 @@ from scipy.stats import binom, t
 
 from clickrank.stats.confidence_sequences import (
     PRECISION,
+    equivalent_strata,
     mean_sequence,
     ratio_sequence,
     share_sequence,
@@ -45,6 +46,39 @@ def test_means_of_ten_skewed_values_are_normal_enough() -> None:
     for values in rng.exponential(size=(SIMULATIONS, LOOKS, 10)).mean(axis=2):
         missed += any(_misses(mean_sequence(values[:n], LEVEL), 1.0) for n in range(2, LOOKS + 1))
     assert missed <= MOST_MISSES
+
+
+@pytest.mark.parametrize("largest", [1.0, 30.0])
+def test_strata_of_unequal_spread_are_safe(largest: float) -> None:
+    """Ten strata; where one of them carries the spread, they count as hardly more than one."""
+    rng = np.random.default_rng(5)
+    means = np.geomspace(1.0, largest, 10)
+    missed, width, plain_width = 0, 0.0, 0.0
+    for values in means * (1.0 + 0.3 * rng.standard_normal((SIMULATIONS, LOOKS, 10))):
+        looks = [mean_sequence(values[:n], LEVEL) for n in range(2, LOOKS + 1)]
+        missed += any(_misses(found, means.mean()) for found in looks)
+        strata, plain = (mean_sequence(v, 0.99) for v in (values[:4], values[:4].mean(axis=1)))
+        width += strata.high - strata.low
+        plain_width += plain.high - plain.low
+    assert missed <= MOST_MISSES
+    assert width < 0.7 * plain_width  # which is what strata are for
+
+
+def test_one_stratum_is_as_good_as_none() -> None:
+    values = np.random.default_rng(6).exponential(size=30)
+    other = values[::-1] + values
+    assert mean_sequence(values[:, None]) == mean_sequence(values)
+    assert ratio_sequence(values[:, None], other[:, None]) == ratio_sequence(values, other)
+    reach = standard_errors(30, 0.95)
+    half = reach * values.std(ddof=1) / math.sqrt(30)
+    assert mean_sequence(values).high == pytest.approx(values.mean() + half, rel=1e-12)
+
+
+def test_equivalent_strata_by_spread_and_by_size() -> None:
+    """Small values that happen to spread do not hide that one stratum carries the sum."""
+    level = np.array([[1.0, 1.0, 1.0, 1000.0], [2.0, 2.0, 2.0, 1001.0]])
+    assert equivalent_strata(level) == pytest.approx(1.0, abs=1e-4)
+    assert equivalent_strata(level - level.mean(axis=0)) == pytest.approx(4.0)
 
 
 def test_ratios_and_shares_are_safe_too() -> None:

@@ -45,7 +45,7 @@ def near_best(claim: NearBest, evidence: Evidence) -> ClaimVerdict:
     listed = "; ".join(ratio_text(comparison) for comparison in decisive)
     text = f"{listed}; {allowed_text(claim)}; {len(pairs)} pairs were compared"
     if missing:
-        text = f"{text}, {missing} curves have no complete pass"
+        text = f"{text}; curves without a complete pass: {missing}"
     return ClaimVerdict(outcome, text, comparisons=tuple(found))
 
 

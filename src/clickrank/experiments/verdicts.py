@@ -94,7 +94,8 @@ class ClaimComparison(NamedTuple):
         """The distance from the nearest limit, as a multiple of the width of the interval."""
         width = self.found.high - self.found.low
         if self.stopped is not None:
-            width = 2.0 * min(abs(x - self.found.mean) for x in self.found[1:])
+            end = self.found.low if self.found.high == math.inf else self.found.high
+            width = 2.0 * abs(end - self.found.mean)
         return self.distance / width if width else math.inf
 
     @property
@@ -232,9 +233,9 @@ def _compared(
                 assert other is not None
                 pair = (result, other) if place == 0 else (other, result)
                 one = _with_regrets(compare, paired_at_ends(*pair), early)
-                open_end = math.inf if (place == 0) == (sign > 0) else -math.inf
                 mean, low, high = one.found
-                ends = (low, open_end) if open_end > 0 else (open_end, high)
+                smallest = 0.0 if sign > 0 else -math.inf  # a ratio of regrets is not negative
+                ends = (low, math.inf) if (place == 0) == (sign > 0) else (smallest, high)
                 stopped = StoppedCurve(curves[place], result.horizon)
                 found.append(one._replace(found=MeanInterval(mean, *ends), stopped=stopped))
     if not found:
@@ -283,6 +284,8 @@ def _ratio_comparison(
         ratio = float(a.mean() / b.mean()) if b.size and b.mean() > 0 else math.nan
         return _unknown(curves, ratio, limits, len(a), level)
     found = ratio_sequence(a, b, level)
+    if 0.0 > found.low > -math.inf and a.min() >= 0:
+        found = found._replace(low=0.0)
     rest = a - found.mean * b
     spread = math.sqrt(pass_variance(rest)) / float(b.mean())
     strata = min(equivalent_strata(x) for x in (a, b, rest))

@@ -222,3 +222,9 @@ def test_verify_says_which_runs_are_the_same(tmp_path: Path) -> None:
     assert code == 0, text
     assert "2 of 2 runs are the same, bit for bit." in text
     assert VERDICTS.exists()
+
+
+def test_verify_needs_no_number(tmp_path: Path) -> None:
+    code, text = run("reproduce", "grant-2020/figure-3", "--verify", "--out", str(tmp_path))
+    assert code == 0, text
+    assert "5 of 5 runs are the same, bit for bit." in text

@@ -47,7 +47,9 @@ def reproduce(
     verify: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Play N of the shipped runs again, and compare them bit for bit."
+            metavar="[N]",
+            help="Play N of the shipped runs again, 5 if no number is given, and compare them bit "
+            "for bit.",
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for results and report.")] = Path("report"),

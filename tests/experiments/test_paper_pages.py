@@ -15,6 +15,7 @@ from clickrank.experiments.paper_files import EXPECTED, PAPERS
 from clickrank.experiments.paper_pages import FRONT, MISSING, NOT_YET, headline_rows, page_texts
 from clickrank.experiments.paper_summaries import PaperSummary, summarise
 from clickrank.experiments.printed_numbers import load_printed
+from clickrank.experiments.reproduction_report import write_report
 from clickrank.experiments.shipped_verdicts import ShippedVerdict, load_verdicts
 from clickrank.reports.markdown_pages import plain
 from tests.paths import DOCS
@@ -167,3 +168,35 @@ def test_why_may_be_given_by_panel(tmp_path: Path) -> None:
     file.write_text(text.replace("[claims.why]\nfigure-2 =", "[claims.why]\nceiling =", 1), "utf-8")
     with pytest.raises(InvalidValue, match="why names 'ceiling', not its figure"):
         list_experiments(tmp_path)
+
+
+def test_the_report_begins_with_what_holds_and_what_does_not(tmp_path: Path) -> None:
+    page = write_report(tmp_path, [], "quick").read_text(encoding="utf-8")
+    heads = [
+        "What holds, and what does not",
+        "What was found out",
+        "What does not hold, and why",
+        "What holds<",
+        "Experiments of this report",
+    ]
+    places = [page.index(head) for head in heads]
+    assert places == sorted(places)
+    front = page[places[0] : places[-1]]
+    assert "lists in random order lose less than a tenth of it" in front
+
+
+@pytest.mark.parametrize(
+    ("place", "number", "allowed"),
+    [
+        ("figure-1b/pie-ts-comparable", "pbm-pie / pbm-ts: 1.65 [", "0.7071 to 1.414 (similar)"),
+        ("figure-1b/ts-below-the-bound", "pbm-ts, regret: 43.9 [", "64.38 or less"),
+        ("figure-2/table-1", "7 of 8 rows agree", ""),
+        ("figure-1b/pie-ts-best", " − pbm-", "above 0"),
+    ],
+)
+def test_the_deciding_number_is_in_words(
+    place: str, number: str, allowed: str, summaries: dict[str, PaperSummary]
+) -> None:
+    (one,) = [claim for claim in summaries["lagree-2016"].claims if claim.place == place]
+    assert number in one.deciding_number
+    assert one.allowed == allowed

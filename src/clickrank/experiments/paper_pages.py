@@ -200,7 +200,7 @@ def _section(
         label=measured.drawing if measured is not None else "",
         timed=experiment.figure.timed,
         curves=_curves(measured) if measured is not None and measured.curves else None,
-        claims=_claims(claims) if claims else None,
+        claims=_claims(claims, measured) if claims else None,
         reasons=[(text, " and ".join(names)) for text, names in reasons.items()],
         notes=[(text, " and ".join(names)) for text, names in notes.items()],
         differences=experiment.figure.differences,
@@ -225,7 +225,19 @@ def _curves(measured: MeasuredFigure) -> TextTable:
     return TextTable("Regret at the end", heads, rows)
 
 
-def _claims(claims: list[ClaimSummary]) -> TextTable:
+def _amount(one: ClaimSummary, measured: MeasuredFigure | None) -> str:
+    """Return the runs and rounds of the curves that decide a claim; the fewest if they differ."""
+    verdict = one.verdict
+    if verdict.rounds is None or not verdict.runs:
+        return "–"
+    deciding = verdict.interval.curves if verdict.interval is not None else []
+    curves = [] if measured is None else [c for c in measured.curves if c.curve in deciding]
+    passes = min((curve.passes for curve in curves), default=verdict.passes)
+    words = f"{passes:,} pass{'es' * (passes != 1)}, {verdict.rounds:,} rounds"
+    return f"{min(c.runs for c in curves):,} runs, {words}" if curves else words
+
+
+def _claims(claims: list[ClaimSummary], measured: MeasuredFigure | None) -> TextTable:
     rows = [
         (
             one.words,
@@ -233,7 +245,7 @@ def _claims(claims: list[ClaimSummary]) -> TextTable:
             one.verdict.source,
             one.deciding_number,
             one.allowed or "–",
-            one.amount,
+            _amount(one, measured),
         )
         for one in claims
     ]

@@ -40,6 +40,7 @@ from clickrank.experiments.shipped_verdicts import (
     ShippedVerdict,
     count_outcomes,
 )
+from clickrank.experiments.verdicts import MOST_PASSES
 from clickrank.simulation.comparison import regret_text
 
 #: Below this, a limit only says that a number must be above 0.
@@ -116,24 +117,15 @@ class ClaimSummary(NamedTuple):
         return f"{text} ({origin})" if origin else text
 
     @property
-    def amount(self) -> str:
-        """The runs and rounds that the verdict rests on."""
-        verdict = self.verdict
-        if verdict.rounds is None or not verdict.runs:
-            return "–"
-        passes = f"{verdict.passes:,} pass{'es' * (verdict.passes != 1)}"
-        return f"{verdict.runs:,} runs ({passes}), {verdict.rounds:,} rounds"
-
-    @property
     def words(self) -> str:
         """The verdict in words; for an open claim, also the passes that would decide it."""
         needed = self.verdict.needed_passes
-        if self.verdict.outcome != "undecided" or not needed:
+        if self.verdict.outcome != "undecided" or not 0 < needed < MOST_PASSES:
             return self.verdict.words
         return f"{self.verdict.words}; about {needed:,} passes would decide"
 
 
-class SharedFinding(NamedTuple):
+class ShownFinding(NamedTuple):
     """What was found out about a paper, and the claims that it rests on."""
 
     text: str
@@ -169,7 +161,7 @@ class PaperSummary(NamedTuple):
     paper_id: str
     paper: Paper
     claims: list[ClaimSummary]
-    findings: list[SharedFinding]
+    findings: list[ShownFinding]
 
     @property
     def counts(self) -> Counted:
@@ -222,7 +214,7 @@ def summarise(
     return summaries
 
 
-def _findings(paper_id: str, claims: list[ClaimSummary]) -> list[SharedFinding]:
+def _findings(paper_id: str, claims: list[ClaimSummary]) -> list[ShownFinding]:
     """Return the findings whose claims still have the outcome that they rest on."""
     by_place = {claim.place: claim for claim in claims}
     found = []
@@ -230,7 +222,7 @@ def _findings(paper_id: str, claims: list[ClaimSummary]) -> list[SharedFinding]:
         rests_on = [by_place[place] for place in finding.claims if place in by_place]
         outcomes = {claim.verdict.outcome for claim in rests_on}
         if len(rests_on) == len(finding.claims) and outcomes == {finding.outcome}:
-            found.append(SharedFinding(finding.text, rests_on))
+            found.append(ShownFinding(finding.text, rests_on))
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from clickrank.experiments.figure_spec import Spec
+from clickrank.experiments.model_sources import Spec
 from clickrank.experiments.paper_files import PAPERS, PRINTED, read
 
 #: What a table compares: the regret at the end, processor time, or an upper bound over the regret.
@@ -64,7 +64,7 @@ class NotPlayed(Spec, frozen=True, kw_only=True):
     why: str
 
 
-class Finding(Spec, frozen=True, kw_only=True):
+class PaperFinding(Spec, frozen=True, kw_only=True):
     """What was found out, and the claims, as in ``figure-2/within-ten``, that it rests on.
 
     It is shown as long as all of these have the given outcome.
@@ -80,7 +80,7 @@ class Printed(Spec, frozen=True, kw_only=True):
 
     tables: list[HeadlineTable]
     not_played: list[NotPlayed] = []
-    findings: list[Finding] = []
+    findings: list[PaperFinding] = []
 
 
 def load_printed(paper_id: str, root: Path = PAPERS) -> Printed:

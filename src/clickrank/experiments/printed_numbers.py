@@ -78,15 +78,16 @@ class PaperFinding(Spec, frozen=True, kw_only=True):
 class Printed(Spec, frozen=True, kw_only=True):
     """The contents of ``printed.toml``."""
 
-    tables: list[HeadlineTable]
+    tables: list[HeadlineTable] = []
     not_played: list[NotPlayed] = []
     findings: list[PaperFinding] = []
 
 
 def load_printed(paper_id: str, root: Path = PAPERS) -> Printed:
-    """Return the numbers that a paper prints.
+    """Return the numbers that a paper prints; none if it has no such file.
 
     >>> load_printed("li-2019").tables[0].parts[0].printed["toprank"]
     '106.10'
     """
-    return read(root / paper_id / PRINTED, Printed)
+    path = root / paper_id / PRINTED
+    return read(path, Printed) if path.exists() else Printed()

@@ -140,19 +140,21 @@ def svg(figure: Figure, name: str) -> str:
     ``name`` makes the identifiers of figures on one page different.
     """
     # An <svg> element inside a page needs no XML namespaces.
-    element = _element(figure, name, "path")
+    element = _element(figure, name, "path", transparent=True)
     return re.sub(r' xmlns(:xlink)?="[^"]*"', "", element).replace("xlink:href=", "href=")
 
 
 def svg_file(figure: Figure, name: str) -> str:
     """Return a figure as the text of a small SVG file. Equal figures give equal text.
 
-    Labels are text in the reader's font, coordinates have one decimal, and small ticks are left
-    out.
+    The background is white. Labels are text in the reader's font, coordinates have one decimal, and
+    small ticks are left out.
     """
     for axes in figure.axes:
         axes.minorticks_off()
-    text = re.sub(r"<!--.*?-->", "", _element(figure, name, "none"), flags=re.DOTALL)
+    text = re.sub(
+        r"<!--.*?-->", "", _element(figure, name, "none", transparent=False), flags=re.DOTALL
+    )
     text = re.sub(r"font-family: [^;]*", "font-family: sans-serif", text)
     text = re.sub(r'<g id="[^"]*_\d+">', "<g>", text)
     text = re.sub(r"(\d\.\d)\d+", r"\1", text)
@@ -160,12 +162,12 @@ def svg_file(figure: Figure, name: str) -> str:
     return text.replace("<g><", "<g>\n<") + "\n"
 
 
-def _element(figure: Figure, name: str, fonts: str) -> str:
+def _element(figure: Figure, name: str, fonts: str, *, transparent: bool) -> str:
     import matplotlib
 
     file = io.StringIO()
     with matplotlib.rc_context({"svg.hashsalt": f"clickrank/{name}", "svg.fonttype": fonts}):
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(file, format="svg", metadata=nothing, transparent=True)
+        figure.savefig(file, format="svg", metadata=nothing, transparent=transparent)
     text = file.getvalue()
     return text[text.index("<svg") :].strip()

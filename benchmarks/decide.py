@@ -3,11 +3,12 @@
     nice -n 19 .venv/bin/python benchmarks/decide.py [PAPER[/FIGURE]] [--budget 2h] [--threads 1]
 
 It may be interrupted at any time, and goes on where it stopped. Results whose code has changed are
-played again first. What it writes belongs into a commit: the runs in
-``src/clickrank/experiments/results``, and ``verdicts.json`` there. With ``--verdicts`` it plays
-nothing, and only judges the runs again. With ``--restamp`` it plays a few runs of each policy whose
-code has changed, and keeps the results of those whose numbers are the same: for a change that left
-``tests/data/same_rankings.json`` as it was.
+played again first. What it writes belongs into a commit: the runs, ``verdicts.json`` and
+``measured.json`` in ``src/clickrank/experiments/results``, and the pages in ``docs/papers``. With
+``--verdicts`` it plays nothing, and only judges the runs again. With ``--pages`` it only writes the
+pages again, for the verdicts as they are. With ``--restamp`` it plays a few runs of each policy
+whose code has changed, and keeps the results of those whose numbers are the same: for a change that
+left ``tests/data/same_rankings.json`` as it was.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ from clickrank.experiments.decided_outcomes import (
 )
 from clickrank.experiments.deciding import decide
 from clickrank.experiments.paper_files import select
+from clickrank.experiments.paper_pages import write_paper_pages
 from clickrank.experiments.run_archive import SHIPPED, RunArchive
 from clickrank.experiments.shipped_verdicts import count_outcomes, load_verdicts
 
+#: Where the pages of the papers are.
+PAGES = Path(__file__).parents[1] / "docs" / "papers"
 #: Runs that are played again before results of changed code are kept.
 RUNS = 3
 
@@ -38,6 +42,7 @@ def main() -> None:
     parser.add_argument("--budget", default="2h")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--verdicts", action="store_true")
+    parser.add_argument("--pages", action="store_true")
     parser.add_argument("--restamp", action="store_true")
     parser.add_argument("--cache", type=Path, default=Path("report/results"))
     given = parser.parse_args()
@@ -50,7 +55,7 @@ def main() -> None:
     try:
         if given.restamp:
             restamp_same_runs(archive, known, given.cache, RUNS, say)
-        elif not given.verdicts:
+        elif not given.verdicts and not given.pages:
             decide(
                 select(given.target, known),
                 archive,
@@ -60,7 +65,10 @@ def main() -> None:
                 say=say,
             )
     finally:
-        write_verdicts(outcomes_in(known, archive, given.cache, known, say))
+        outcomes = outcomes_in(known, archive, given.cache, known, say)
+        if not given.pages:
+            write_verdicts(outcomes)
+        write_paper_pages(PAGES, outcomes)
         say(str(count_outcomes(load_verdicts())))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from clickrank.plots import (
     regret_figure,
     survival_figure,
     svg,
+    svg_file,
 )
 from clickrank.plots.figure_style import look, spread
 
@@ -111,6 +113,14 @@ def test_svg_is_the_same_twice_and_names_no_address() -> None:
     assert first == second
     assert first.startswith("<svg")
     assert "http" not in first
+
+
+def test_svg_file_is_small_and_complete() -> None:
+    first, second = (svg_file(regret_figure([curve("a"), curve("b", 3)]), "x") for _ in range(2))
+    assert first == second
+    assert len(first) < len(svg(regret_figure([curve("a"), curve("b", 3)]), "x"))
+    assert "cumulative regret" in first
+    assert ElementTree.fromstring(first).tag == "{http://www.w3.org/2000/svg}svg"
 
 
 def test_two_figures_of_one_page_share_no_clip_path() -> None:

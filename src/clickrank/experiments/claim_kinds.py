@@ -30,7 +30,10 @@ class Claim(
     source
         Whether the text states the claim, the figure shows it, or it is not in the paper.
     note
-        A remark on the verdict, for example why the claim fails here.
+        A remark on the verdict.
+    why
+        Why the claim fails, if it does, as far as it is known: one text, or one per figure or
+        panel.
     rounds
         The number of rounds that the claim is about, if it differs from the paper's figure. A
         longer run is judged at this round, a shorter one at its end with a verdict "so far".
@@ -43,6 +46,7 @@ class Claim(
     text: str
     source: Literal["stated in the text", "read off the figure", "not in the paper"]
     note: str = ""
+    why: str | dict[str, str] = ""
     rounds: int | None = None
     panels: Panels | None = None
 
@@ -50,6 +54,12 @@ class Claim(
         """Check the number of rounds."""
         if self.rounds is not None and self.rounds < 1:
             raise ValueError("rounds must be at least 1")
+
+    def why_in(self, *names: str) -> str:
+        """Return why the claim fails in a figure, given the names that it has."""
+        if isinstance(self.why, str):
+            return self.why
+        return next((self.why[name] for name in names if name in self.why), "")
 
 
 class Windowed(Claim, frozen=True, kw_only=True):

@@ -30,6 +30,7 @@ PAPERS = Path(__file__).parent / "papers"
 DATA = Path(__file__).parent / "data"
 EXPECTED = "expected.toml"
 SETTINGS = "settings.toml"
+PRINTED = "printed.toml"
 #: Papers had numbers in earlier versions, which are still understood.
 NUMBERS = {
     "000": "grant-2020",
@@ -58,7 +59,7 @@ def _of_paper(folder: Path) -> list[Experiment]:
     expected = read(folder / EXPECTED, Expected)
     shared = folder / SETTINGS
     settings = read(shared, dict[str, PanelSetting]) if shared.exists() else {}
-    files = (p for p in folder.glob("*.toml") if p.name not in (EXPECTED, SETTINGS))
+    files = (p for p in folder.glob("*.toml") if p.name not in (EXPECTED, SETTINGS, PRINTED))
     figures: dict[str, tuple[str, Figure]] = {}  # by id, with the name of their file
     for path in sorted(files, key=lambda p: p.stem):
         try:
@@ -72,7 +73,9 @@ def _of_paper(folder: Path) -> list[Experiment]:
     for claim in expected.claims:
         for figure_id in _figures_of(folder / EXPECTED, claim, figures):
             _check_claim(folder / EXPECTED, claim, figure_id, figures)
-            claims[figure_id].append(msgspec.structs.replace(claim, figure=figure_id))
+            why = claim.why_in(figure_id, figures[figure_id][0])
+            one = msgspec.structs.replace(claim, figure=figure_id, why=why)
+            claims[figure_id].append(one)
     return [
         Experiment(
             paper_id=folder.name,
@@ -132,6 +135,10 @@ def _figures_of(path: Path, claim: AnyClaim, figures: dict[str, tuple[str, Figur
             rule = f"figure must be one of {known}, got {name!r}"
             raise InvalidValue(f"{path}: claim {claim.id!r}: {rule}.")
         chosen += found
+    reasons = claim.why if isinstance(claim.why, dict) else {}
+    for name in reasons:
+        if all(name not in (i, figures[i][0]) for i in chosen):
+            raise InvalidValue(f"{path}: claim {claim.id!r}: why names {name!r}, not its figure.")
     return list(dict.fromkeys(chosen))
 
 

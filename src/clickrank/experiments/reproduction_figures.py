@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 
 from clickrank.experiments.bound_lines import reference_lines
@@ -19,9 +21,26 @@ from clickrank.plots import (
 from clickrank.reports.html_pages import Drawing, drawing_of
 from clickrank.simulation import Comparison
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawn
+
+
+class NamedFigure(NamedTuple):
+    """A drawn figure, a name that no other figure of a page has, and what it shows in words."""
+
+    figure: Drawn
+    name: str
+    label: str
+
 
 def main_drawing(outcome: ExperimentOutcome) -> tuple[Drawing | None, list[str]]:
-    """Return the drawing of an experiment, and notes on bounds that are left out of it.
+    """Return `main_figure` as a drawing for a page, and the notes."""
+    found, notes = main_figure(outcome)
+    return (None if found is None else drawing_of(*found)), notes
+
+
+def main_figure(outcome: ExperimentOutcome) -> tuple[NamedFigure | None, list[str]]:
+    """Return the figure of an experiment, and notes on bounds that are left out of it.
 
     There is none without results, and none of an experiment that measures computation time.
     """
@@ -44,7 +63,7 @@ def spread_drawing(outcome: ExperimentOutcome) -> Drawing | None:
     return drawing_of(survival_figure(samples), f"{outcome.experiment.place}/tail", label)
 
 
-def _regret(outcome: ExperimentOutcome) -> tuple[Drawing, list[str]]:
+def _regret(outcome: ExperimentOutcome) -> tuple[NamedFigure, list[str]]:
     curves = Comparison(outcome.results).curves()
     spec = outcome.experiment.figure
     x = curves[0].x.astype(np.float64)
@@ -61,10 +80,10 @@ def _regret(outcome: ExperimentOutcome) -> tuple[Drawing, list[str]]:
         bounds.append(Reference("lower bound", x, outcome.evidence.bound * np.log(x)))
     figure = regret_figure(curves, yscale=spec.yscale, bounds=bounds)
     label = f"Mean regret over time of {', '.join(outcome.results)}"
-    return drawing_of(figure, f"{outcome.experiment.place}/regret", label), notes
+    return NamedFigure(figure, f"{outcome.experiment.place}/regret", label), notes
 
 
-def _sweep(outcome: ExperimentOutcome, sweep: Sweep) -> Drawing | None:
+def _sweep(outcome: ExperimentOutcome, sweep: Sweep) -> NamedFigure | None:
     """Draw the regret at the horizon along the axis, with the upper bound."""
     curves: list[Curve] = []
     bounds: list[Reference] = []
@@ -89,10 +108,10 @@ def _sweep(outcome: ExperimentOutcome, sweep: Sweep) -> Drawing | None:
         ylabel=f"regret after {outcome.scale.horizon:,} rounds",
     )
     label = f"Mean regret of {', '.join(c.label for c in curves)} over {sweep.label}"
-    return drawing_of(figure, f"{outcome.experiment.place}/sweep", label)
+    return NamedFigure(figure, f"{outcome.experiment.place}/sweep", label)
 
 
-def _grid(outcome: ExperimentOutcome, grid: Grid) -> Drawing | None:
+def _grid(outcome: ExperimentOutcome, grid: Grid) -> NamedFigure | None:
     thin = outcome.scale.thin
     x, y = grid.x.values[::thin], grid.y.values[::thin]
     means = np.full((len(y), len(x)), np.nan)
@@ -104,4 +123,4 @@ def _grid(outcome: ExperimentOutcome, grid: Grid) -> Drawing | None:
         return None
     figure = grid_figure(x, y, means, xlabel=grid.x.parameter, ylabel=grid.y.parameter)
     label = f"Mean regret of {grid.name} at the horizon"
-    return drawing_of(figure, f"{outcome.experiment.place}/grid", label)
+    return NamedFigure(figure, f"{outcome.experiment.place}/grid", label)

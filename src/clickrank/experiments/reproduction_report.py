@@ -16,12 +16,11 @@ import msgspec
 from clickrank.experiments.claim_kinds import AnyClaim, Windowed
 from clickrank.experiments.claims import rounds_of
 from clickrank.experiments.figure_spec import KnownPrior, PolicySpec
+from clickrank.experiments.paper_summaries import PaperSummary, summarise
 from clickrank.experiments.reproduction_figures import main_drawing, spread_drawing
 from clickrank.experiments.runner import ExperimentOutcome
 from clickrank.experiments.shipped_verdicts import (
     VERDICTS,
-    ShippedVerdict,
-    count_outcomes,
     load_verdicts,
 )
 from clickrank.experiments.tolerance_windows import WINDOWS
@@ -82,6 +81,7 @@ def claim_facts(outcomes: Iterable[ExperimentOutcome]) -> list[dict[str, object]
             "measured": verdict.measured,
             "window": claim.origin if isinstance(claim, Windowed) else None,
             "note": claim.note,
+            "why": claim.why_in() if verdict.outcome == "fails" else "",
         }
         for outcome in outcomes
         for claim, verdict in outcome.verdicts
@@ -91,10 +91,12 @@ def claim_facts(outcomes: Iterable[ExperimentOutcome]) -> list[dict[str, object]
 def report_page(outcomes: list[ExperimentOutcome], scale: str, out: Path) -> str:
     """Return the page."""
     shipped = load_verdicts() if VERDICTS.exists() else []
+    summaries = summarise(shipped) if shipped else []
     return render_page(
         "reproduction.html",
         scale=scale,
-        papers=_by_paper(shipped),
+        papers=_by_paper(summaries),
+        summaries=summaries,
         shipped={(v.experiment, v.claim): v for v in shipped if scale != "decide"},
         windows=_windows(),
         sections=[_section(outcome, scale, out) for outcome in outcomes],
@@ -102,13 +104,12 @@ def report_page(outcomes: list[ExperimentOutcome], scale: str, out: Path) -> str
     )
 
 
-def _by_paper(verdicts: list[ShippedVerdict]) -> TextTable:
+def _by_paper(summaries: list[PaperSummary]) -> TextTable:
     """Return how many claims of each paper hold, fail and are undecided in the shipped results."""
-    papers = dict.fromkeys(v.experiment.partition("/")[0] for v in verdicts)
-    rows = []
-    for paper in papers:
-        counted = count_outcomes([v for v in verdicts if v.experiment.startswith(f"{paper}/")])
-        rows.append((paper, *(str(count) for count in counted), str(sum(counted))))
+    rows = [
+        (one.paper_id, *(str(count) for count in one.counts), str(sum(one.counts)))
+        for one in summaries
+    ]
     caption = (
         "Claims of the papers in the results that are shipped with clickrank, at the horizons of "
         "the papers; a claim about several panels counts once for each."

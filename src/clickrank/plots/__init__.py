@@ -2,7 +2,7 @@
 
 from clickrank.plots.by_position import position_figure
 from clickrank.plots.earnings_over_time import earned_figure
-from clickrank.plots.figure_style import require_matplotlib, svg
+from clickrank.plots.figure_style import require_matplotlib, svg, svg_file
 from clickrank.plots.heat_map import grid_figure
 from clickrank.plots.regret_curves import Curve, Reference, regret_figure
 from clickrank.plots.survival import Sample, survival_figure
@@ -18,4 +18,5 @@ __all__ = [
     "require_matplotlib",
     "survival_figure",
     "svg",
+    "svg_file",
 ]

@@ -162,3 +162,13 @@ def test_a_map_of_zeros_or_of_one_number_can_be_drawn() -> None:
     for values in (np.full((1, 2), np.nan), np.zeros((2, 1))):
         with pytest.raises(InvalidValue, match=r"values must have shape \(1, 2\) and not be NaN"):
             grid_figure([1, 2], [1], values)
+
+
+def test_a_grid_marks_cells_whose_runs_were_stopped() -> None:
+    """Their number is a lower bound, so that a small one is not the smallest regret."""
+    values = np.array([[20.0, 3.0], [300.0, 40.0]])
+    stopped = np.array([[False, True], [False, False]])
+    (axes,) = grid_figure([1.0, 2.0], [1.0, 2.0], values, stopped=stopped).axes
+    texts = {text.get_text(): text for text in axes.texts}
+    assert {"20", "≥ 3", "300", "40"} <= set(texts)
+    assert [name for name, text in texts.items() if text.get_fontweight() == "bold"] == ["20"]

@@ -13,6 +13,7 @@ from clickrank.errors import invalid
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
 #: A vector as a policy or model accepts it.
 Vector: TypeAlias = Sequence[float] | Floats
 #: A matrix as a policy or model accepts it: a sequence of rows.

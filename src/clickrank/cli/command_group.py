@@ -7,7 +7,6 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-
 #: Options that may stand without a value, and the value that they have then.
 OPTIONAL_VALUES = {"--verify": "5"}
 

@@ -84,6 +84,13 @@ class Evidence(NamedTuple):
             return [policy]
         return [self.sweep.curve(policy, point.place) for point in self.sweep.points]
 
+    @property
+    def played(self) -> dict[str, Result]:
+        """The whole runs of each curve, or those that were stopped last if there are none."""
+        names = self.curves or tuple(self.results)
+        begun = (curve for curve in names if self.has_begun(curve))
+        return {c: self.results[c] if c in self.results else self.stopped[c][-1] for c in begun}
+
     def final(self, curve: str) -> Floats:
         """Return each run's regret at the horizon."""
         found: Floats = self.results[curve].regret[:, -1]

@@ -66,7 +66,7 @@ def write_verdicts(outcomes: Iterable[ExperimentOutcome], path: Path = VERDICTS)
 
 def shipped(outcome: ExperimentOutcome) -> list[ShippedVerdict]:
     """Return the verdicts on the claims of an experiment, as they are shipped."""
-    results = outcome.results.values()
+    results = outcome.played.values()
     size = outcome.evidence.pass_size
     found = []
     for claim, verdict in outcome.verdicts:
@@ -82,7 +82,9 @@ def shipped(outcome: ExperimentOutcome) -> list[ShippedVerdict]:
                 scale="decide",
                 rounds=rounds_of(claim, outcome.evidence),
                 runs=sum(result.runs for result in results),
-                passes=min((result.runs // size for result in results), default=0),
+                passes=min((result.runs // size for result in results), default=0)
+                if closest is None
+                else closest.passes,
                 needed_passes=verdict.needed_passes,
                 measured=verdict.measured,
                 note=claim.note,

@@ -83,14 +83,17 @@ def write_measured(figures: Iterable[MeasuredFigure], path: Path = MEASURED) -> 
 
 
 def measured_figure(outcome: ExperimentOutcome, drawing: str) -> MeasuredFigure:
-    """Return the curves of an experiment, without the cells of a grid."""
+    """Return the curves of an experiment, without the cells of a grid.
+
+    Curves that were stopped early have their regret by then.
+    """
     evidence = outcome.evidence.in_whole_passes()
     cells = set(evidence.grid) - {spec.curve for spec in outcome.experiment.figure.policies}
     found = []
-    for curve, result in evidence.results.items():
+    for curve, result in evidence.played.items():
         if curve in cells:
             continue
-        regrets = evidence.final(curve)
+        regrets = result.regret[:, -1]
         interval = mean_sequence(evidence.by_pass(regrets), LEVEL)
         bound = evidence.upper.get(curve)
         found.append(
@@ -98,7 +101,7 @@ def measured_figure(outcome: ExperimentOutcome, drawing: str) -> MeasuredFigure:
                 curve=curve,
                 rounds=result.horizon,
                 runs=result.runs,
-                passes=evidence.passes(curve),
+                passes=result.runs // evidence.pass_size,
                 mean=float(regrets.mean()),
                 low=_finite(interval.low),
                 high=_finite(interval.high),

@@ -51,6 +51,7 @@ class PageSection(NamedTuple):
     label: str
     timed: bool
     curves: TextTable | None
+    stopped: bool
     claims: TextTable | None
     reasons: list[tuple[str, str]]
     notes: list[tuple[str, str]]
@@ -200,6 +201,7 @@ def _section(
         label=measured.drawing if measured is not None else "",
         timed=experiment.figure.timed,
         curves=_curves(measured) if measured is not None and measured.curves else None,
+        stopped=measured is not None and len({curve.rounds for curve in measured.curves}) > 1,
         claims=_claims(claims, measured) if claims else None,
         reasons=[(text, " and ".join(names)) for text, names in reasons.items()],
         notes=[(text, " and ".join(names)) for text, names in notes.items()],

@@ -45,7 +45,7 @@ def main_figure(outcome: ExperimentOutcome) -> tuple[NamedFigure | None, list[st
     There is none without results, and none of an experiment that measures computation time.
     """
     figure = outcome.experiment.figure
-    if not outcome.results:
+    if not outcome.played:
         return None, []
     if figure.grid is not None:
         return _grid(outcome, figure.grid), []
@@ -64,7 +64,8 @@ def spread_drawing(outcome: ExperimentOutcome) -> Drawing | None:
 
 
 def _regret(outcome: ExperimentOutcome) -> tuple[NamedFigure, list[str]]:
-    curves = Comparison(outcome.results).curves()
+    played = outcome.played
+    curves = Comparison(played).curves()
     spec = outcome.experiment.figure
     x = curves[0].x.astype(np.float64)
     bounds: list[Reference] = []
@@ -79,7 +80,7 @@ def _regret(outcome: ExperimentOutcome) -> tuple[NamedFigure, list[str]]:
     if np.isfinite(outcome.evidence.bound):
         bounds.append(Reference("lower bound", x, outcome.evidence.bound * np.log(x)))
     figure = regret_figure(curves, yscale=spec.yscale, bounds=bounds)
-    label = f"Mean regret over time of {', '.join(outcome.results)}"
+    label = f"Mean regret over time of {', '.join(played)}"
     return NamedFigure(figure, f"{outcome.experiment.place}/regret", label), notes
 
 
@@ -115,12 +116,16 @@ def _grid(outcome: ExperimentOutcome, grid: Grid) -> NamedFigure | None:
     thin = outcome.scale.thin
     x, y = grid.x.values[::thin], grid.y.values[::thin]
     means = np.full((len(y), len(x)), np.nan)
+    stopped = np.zeros(means.shape, dtype=np.bool_)
+    played = outcome.played
     for j, i in np.ndindex(means.shape):
-        result = outcome.results.get(grid.label(x[i], y[j]))
-        if result is not None:
-            means[j, i] = result.regret[:, -1].mean()
+        name = grid.label(x[i], y[j])
+        if name in played:
+            means[j, i] = played[name].regret[:, -1].mean()
+            stopped[j, i] = name not in outcome.results
     if not np.isfinite(means).any():
         return None
-    figure = grid_figure(x, y, means, xlabel=grid.x.parameter, ylabel=grid.y.parameter)
+    labels = {"xlabel": grid.x.parameter, "ylabel": grid.y.parameter}
+    figure = grid_figure(x, y, means, stopped=stopped, **labels)
     label = f"Mean regret of {grid.name} at the horizon"
     return NamedFigure(figure, f"{outcome.experiment.place}/grid", label)

@@ -46,6 +46,11 @@ class ExperimentOutcome(NamedTuple):
         return dict(self.evidence.results)
 
     @property
+    def played(self) -> dict[str, Result]:
+        """The results by curve, with those of curves that were stopped early."""
+        return self.evidence.played
+
+    @property
     def complete(self) -> bool:
         """Whether no run of any curve is missing."""
         wanted = len(self.experiment.figure.curves(self.scale))

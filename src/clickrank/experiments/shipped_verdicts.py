@@ -28,7 +28,8 @@ _SOURCES = (
 class ShippedInterval(msgspec.Struct, frozen=True):
     """The comparison that is closest to another verdict: a number, its interval, its limits.
 
-    A limit that does not exist is None, as is an end of the interval that is not known yet.
+    A limit that does not exist is None, as is an end of the interval that is not known: because
+    there are too few passes, or because the runs of a curve were stopped early.
     """
 
     curves: list[str]
@@ -42,8 +43,9 @@ class ShippedInterval(msgspec.Struct, frozen=True):
 class ShippedVerdict(msgspec.Struct, frozen=True):
     """A claim with its verdict.
 
-    ``passes`` is the smallest number of passes among the curves of the figure that were played, and
-    ``needed_passes`` the predicted number that would decide an open claim, or 0.
+    ``passes`` is the number of passes that the interval is computed from; without an interval, the
+    smallest number among the curves of the figure that were played. ``needed_passes`` is the
+    predicted number that would decide an open claim, or 0.
     """
 
     experiment: str

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from clickrank._core.arrays import Bools, Floats, Ints
 from clickrank.logs.log_report import LogReport
 from clickrank.logs.row_rules import LARGEST_POSITION, PROPENSITIES, check_rows, is_probability
 from clickrank.logs.schema import COUNTS, FIELDS, schema_of
@@ -21,7 +21,6 @@ _INTEGER = r"^\s*[+-]?[0-9]{1,18}(\.0*)?\s*$"
 _BOOLEAN = r"^\s*(?i:true|false)\s*$"
 _DECIMAL = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
 
-Bools = NDArray[np.bool_]
 #: Returns the file, the line number and the text of a row of the table.
 Locate = Callable[[int], tuple[str, int | None, str]]
 
@@ -111,7 +110,7 @@ def _zeros_and_ones(values: Any) -> Any:
     return pc.if_else(pa.array(_equal(bare, "true")), "1", numbers)
 
 
-def _integers(texts: Any) -> tuple[NDArray[np.int64], Bools]:
+def _integers(texts: Any) -> tuple[Ints, Bools]:
     """Return whole numbers, and which rows have none; those are 0."""
     try:
         found = texts.cast(pa.int64())
@@ -123,7 +122,7 @@ def _integers(texts: Any) -> tuple[NDArray[np.int64], Bools]:
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64), missing
 
 
-def _decimals(texts: Any) -> tuple[NDArray[np.float64], Bools]:
+def _decimals(texts: Any) -> tuple[Floats, Bools]:
     """Return numbers, and which rows are empty; these and what is not a number are NaN."""
     try:
         found = texts.cast(pa.float64())

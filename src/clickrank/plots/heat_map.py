@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clickrank._core.arrays import Floats
+from clickrank._core.arrays import Bools, Floats
 from clickrank.errors import invalid
 from clickrank.plots.figure_style import INK, new_axes, note
 
@@ -24,10 +24,12 @@ def grid_figure(
     xlabel: str = "",
     ylabel: str = "",
     what: str = "mean regret at the horizon",
+    stopped: Bools | None = None,
 ) -> Figure:
     """Draw values of shape (y, x) as a heat map with a number in each cell, the smallest marked.
 
-    Colours follow the logarithm if all values are above 0. Cells with NaN stay empty.
+    Colours follow the logarithm if all values are above 0. Cells with NaN stay empty. Where runs
+    were ``stopped`` early, the value is a lower bound, and the cell is not marked as the smallest.
 
     Examples
     --------
@@ -47,12 +49,16 @@ def grid_figure(
     axes.imshow(
         shown, cmap="cividis_r", aspect="auto", origin="lower", vmin=low, vmax=max(high, low + 1e-9)
     )
-    best = np.unravel_index(int(np.nanargmin(values)), values.shape)
+    bounds = np.zeros(values.shape, dtype=np.bool_) if stopped is None else stopped
+    whole = np.where(bounds, np.inf, values) if not bounds.all() else values
+    best = np.unravel_index(int(np.nanargmin(whole)), values.shape)
     for (j, i), value in np.ndenumerate(values):
         if not np.isfinite(value):
             continue
         dark = shown[j, i] > (low + high) / 2
         number = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+        if bounds[j, i]:
+            number = f"≥ {number}"
         axes.text(
             i, j, number, ha="center", va="center", fontsize=8,
             color="white" if dark else INK,
@@ -64,5 +70,8 @@ def grid_figure(
     )  # fmt: skip
     axes.set_xticks(range(len(x)), [f"{v:g}" for v in x])
     axes.set_yticks(range(len(y)), [f"{v:g}" for v in y])
-    note(figure, f"Numbers and colours: {what}; the square marks the smallest.")
+    text = f"Numbers and colours: {what}; the square marks the smallest."
+    if bounds.any():
+        text += " Runs with ≥ were stopped early."
+    note(figure, text)
     return figure

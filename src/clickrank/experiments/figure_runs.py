@@ -39,6 +39,8 @@ from clickrank.simulation.simulate_runs import RunPlan, check_applies, recording
 DENSE_FROM = 10_000
 #: By default a figure is given up after this many passes.
 MOST_PASSES = 40
+#: The same for figures of at most `LONG_RUN` rounds, whose runs take less than a second.
+MOST_SHORT_PASSES = 400
 
 
 class Strand(NamedTuple):
@@ -99,16 +101,17 @@ class FigureRuns(NamedTuple):
 
 
 def decide_scale(figure: Figure) -> Scale:
-    """Return the scale `decide`: the paper's horizon, and by default at most 40 passes.
+    """Return the scale `decide`: the paper's horizon, and the largest number of passes.
 
-    Where passes have half as many runs, twice as many are allowed.
+    Where passes have half as many runs as usual, twice as many are allowed.
     """
     found = figure.scale.get("decide")
     if found is not None:
         return found
-    most = MOST_PASSES * RUNS_PER_PASS // figure.pass_size(RUNS_PER_PASS)
-    many = figure.linear is not None or figure.movielens is not None
-    return Scale(horizon=figure.scale["paper"].horizon, runs=MOST_PASSES if many else most)
+    horizon = figure.scale["paper"].horizon
+    most = MOST_SHORT_PASSES if horizon <= LONG_RUN else MOST_PASSES
+    halved = figure.pass_size(RUNS_PER_PASS) == RUNS_PER_PASS // 2
+    return Scale(horizon=horizon, runs=most * (1 + halved))
 
 
 def plan_runs(experiment: Experiment, cache: Path) -> FigureRuns:

@@ -239,7 +239,7 @@ def _compared(
                 stopped = StoppedCurve(curves[place], result.horizon)
                 found.append(one._replace(found=MeanInterval(mean, *ends), stopped=stopped))
     if not found:
-        return _unknown(curves, math.nan, limits, 0, level)
+        return _unknown(evidence, curves, math.nan, limits, 0, level)
     decided = [one for one in found if one.decision != "undecided"]
     return decided[0] if decided else min(found, key=lambda one: one.needed_passes)
 
@@ -264,7 +264,7 @@ def _mean_comparison(
     values = evidence.by_pass(runs)
     if len(values) < 2:
         mean = float(values.mean()) if values.size else math.nan
-        return _unknown(curves, mean, limits, len(values), level)
+        return _unknown(evidence, curves, mean, limits, len(values), level)
     found = mean_sequence(values, level)
     spread = math.sqrt(pass_variance(values))
     strata = equivalent_strata(values)
@@ -282,7 +282,7 @@ def _ratio_comparison(
     a, b = evidence.by_pass(above), evidence.by_pass(below)
     if len(a) < 2 or b.mean() <= 0:
         ratio = float(a.mean() / b.mean()) if b.size and b.mean() > 0 else math.nan
-        return _unknown(curves, ratio, limits, len(a), level)
+        return _unknown(evidence, curves, ratio, limits, len(a), level)
     found = ratio_sequence(a, b, level)
     if 0.0 > found.low > -math.inf and a.min() >= 0:
         found = found._replace(low=0.0)
@@ -293,11 +293,17 @@ def _ratio_comparison(
 
 
 def _unknown(
-    curves: Sequence[str], mean: float, limits: tuple[float, float], passes: int, level: float
+    evidence: Evidence,
+    curves: Sequence[str],
+    mean: float,
+    limits: tuple[float, float],
+    passes: int,
+    level: float,
 ) -> ClaimComparison:
     """Return a comparison whose interval is not known, since there are no two values."""
     found = MeanInterval(mean, -math.inf, math.inf)
-    return ClaimComparison(tuple(curves), found, limits, passes, math.nan, level)
+    strata = float(evidence.pass_size) if evidence.stratified else 1.0  # they may be fewer
+    return ClaimComparison(tuple(curves), found, limits, passes, math.nan, level, strata)
 
 
 def shared_level(evidence: Evidence, comparisons: int) -> float:

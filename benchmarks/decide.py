@@ -6,7 +6,8 @@ It may be interrupted at any time, and goes on where it stopped. Results whose c
 played again first. What it writes belongs into a commit: the runs in
 ``src/clickrank/experiments/results``, and ``verdicts.json`` there. With ``--verdicts`` it plays
 nothing, and only judges the runs again. With ``--restamp`` it plays a few runs of each policy whose
-code has changed, and keeps the results of those whose numbers are the same: for a change that left
+code has changed, and keeps the results of those whose numbers are the same, also those of the
+board (`benchmarks/board.py`): for a change that left
 ``tests/data/same_rankings.json`` as it was.
 """
 
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from clickrank.cli.reproduce_command import seconds_of
 from clickrank.experiments import list_experiments
+from clickrank.experiments.board_update import restamp_board
 from clickrank.experiments.decided_outcomes import (
     outcomes_in,
     restamp_same_runs,
@@ -25,6 +27,7 @@ from clickrank.experiments.decided_outcomes import (
 from clickrank.experiments.deciding import decide
 from clickrank.experiments.paper_files import select
 from clickrank.experiments.run_archive import SHIPPED, RunArchive
+from clickrank.experiments.shipped_board import SHIPPED_BOARD
 from clickrank.experiments.shipped_verdicts import count_outcomes, load_verdicts
 
 #: Runs that are played again before results of changed code are kept.
@@ -50,6 +53,7 @@ def main() -> None:
     try:
         if given.restamp:
             restamp_same_runs(archive, known, given.cache, RUNS, say)
+            restamp_board(SHIPPED_BOARD, RUNS, say)
         elif not given.verdicts:
             decide(
                 select(given.target, known),

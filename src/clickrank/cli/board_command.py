@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clickrank.cli.shared_options import AsJson, Threads
-from clickrank.cli.terminal import INTERRUPTED, print_json, print_table, print_text
 from clickrank.cli.terminal import console as terminal
+from clickrank.cli.terminal import print_json, print_table, print_text
 from clickrank.errors import invalid
 
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ def board(
         _print_standings(file)
     if not complete:
         print_text(terminal(stderr=True), "Some runs are missing: the same command plays them.")
-        raise typer.Exit(INTERRUPTED)
 
 
 def load_module(name: str) -> None:

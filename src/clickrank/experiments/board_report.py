@@ -83,7 +83,7 @@ def overview_svg(file: BoardFile) -> str:
         (
             "* is given a truth about the clicks.   † is played outside of its assumptions.   "
             "— does not apply.   slow: more processor time than the limit.",
-            "Rows: by the median over pages, first policies that are given no truth on some page, "
+            "Rows: by the median place over pages, first policies given no truth on some page, "
             "last the references.",
         ),
     )

@@ -216,7 +216,7 @@ class _Standings:
                     counted[0 if difference.high < 0.0 else 2 if difference.low > 0.0 else 1] += 1
 
     def of(self, entries: Sequence[BoardEntry]) -> list[PolicyStanding]:
-        """Return all policies by the median of their shares; those that were not played last."""
+        """Return all policies by the median of their places; those that were not played last."""
         found = []
         for described in policy_entries():
             own = [entry for entry in entries if entry.policy == described.name]
@@ -224,8 +224,9 @@ class _Standings:
             for group in sorted(groups) or [False]:
                 in_group = [entry for entry in own if bool(entry.truths) == group]
                 found.append(self._standing(described, in_group, group))
-        infinite = float("inf")
-        return sorted(found, key=lambda s: (_or(s.median_share, infinite), s.name))
+        return sorted(
+            found, key=lambda s: (_or_last(s.median_place), _or_last(s.median_share), s.name)
+        )
 
     def _standing(
         self, described: PolicyEntry, entries: Sequence[BoardEntry], group: bool
@@ -252,8 +253,8 @@ class _Standings:
         )
 
 
-def _or(value: float | None, other: float) -> float:
-    return other if value is None else value
+def _or_last(value: float | None) -> float:
+    return float("inf") if value is None else value
 
 
 def _page_facts(board: Board, name: str) -> PageFacts:

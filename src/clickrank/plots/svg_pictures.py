@@ -119,7 +119,7 @@ def lines_svg(title: str, lines: Sequence[LabelledLine], xlabel: str, ylabel: st
     heights = spread([min(max(end, 0.0), 1.0) for end in ends], gap=14 / tall)
     for i, (line, height) in enumerate(zip(shown, heights, strict=True)):
         style = look(i)
-        keep = line.y > low
+        keep = line.y >= low
         xs, ys = line.x[keep].tolist(), line.y[keep].tolist()
         points = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in zip(xs, ys, strict=True))
         dashes = (

@@ -70,8 +70,9 @@ class BoardPage(Spec, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """A hash of the page: results of another one are stale."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:16]
+        """A hash of the page without its description: results of another one are stale."""
+        bare = msgspec.structs.replace(self, title="", tests="")
+        return hashlib.sha256(msgspec.json.encode(bare)).hexdigest()[:16]
 
     def instances(self) -> list[ModelInstance]:
         """Return the click models of the page, each with what is known about its items."""

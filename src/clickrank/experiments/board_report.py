@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from clickrank._core.output_files import make_folder_of
+from clickrank.experiments.board_results import FEW_PAGES
 from clickrank.experiments.board_text import (
     given_text,
     interval_text,
@@ -43,7 +44,8 @@ def board_markdown(file: BoardFile) -> str:
         f"![Regret of every policy on every page, in percent of random lists]({OVERVIEW})\n",
         "Medians are over the pages on which a policy was played, and places and comparisons are "
         "within each table. They are\ncomparable only between policies that were played on similar "
-        "pages: see their number, and the clicks assumed.\n",
+        "pages: see their number, and the clicks assumed. Policies on fewer "
+        f"than {FEW_PAGES} pages come after the\nothers, because that is little evidence.\n",
         "### Given no truth about the clicks\n",
         _standings(file.group(given_truths=False)),
         "### Given a truth about the clicks\n",

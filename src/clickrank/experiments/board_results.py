@@ -29,6 +29,8 @@ from clickrank.policies import POLICIES
 from clickrank.reports.descriptions import PolicyEntry, policy_entries
 from clickrank.stats.intervals import mean_interval
 
+#: A place on fewer pages is little evidence.
+FEW_PAGES = 3
 #: The stamp of runs that other code made than today's.
 OTHER_CODE = "other"
 
@@ -216,7 +218,10 @@ class _Standings:
                     counted[0 if difference.high < 0.0 else 2 if difference.low > 0.0 else 1] += 1
 
     def of(self, entries: Sequence[BoardEntry]) -> list[PolicyStanding]:
-        """Return all policies by the median of their places; those that were not played last."""
+        """Return all policies by the median of their places, those on few pages after the others.
+
+        Those that were not played are last.
+        """
         found = []
         for described in policy_entries():
             own = [entry for entry in entries if entry.policy == described.name]
@@ -225,7 +230,13 @@ class _Standings:
                 in_group = [entry for entry in own if bool(entry.truths) == group]
                 found.append(self._standing(described, in_group, group))
         return sorted(
-            found, key=lambda s: (_or_last(s.median_place), _or_last(s.median_share), s.name)
+            found,
+            key=lambda s: (
+                s.pages < FEW_PAGES,
+                _or_last(s.median_place),
+                _or_last(s.median_share),
+                s.name,
+            ),
         )
 
     def _standing(

@@ -7,17 +7,20 @@ played again first. What it writes belongs into a commit: the runs, ``verdicts.j
 ``measured.json`` in ``src/clickrank/experiments/results``, and the pages in ``docs/papers``. With
 ``--verdicts`` it plays nothing, and only judges the runs again. With ``--pages`` it only writes the
 pages again, for the verdicts as they are. With ``--restamp`` it plays a few runs of each policy
-whose code has changed, and keeps the results of those whose numbers are the same: for a change that
-left ``tests/data/same_rankings.json`` as it was.
+whose code has changed, and keeps the results of those whose numbers are the same, also those of the
+board (`benchmarks/board.py`): for a change that left ``tests/data/same_rankings.json`` as it was.
+In the background, where Ctrl-C does not reach it, ``kill`` interrupts it in the same way.
 """
 
 from __future__ import annotations
 
 import argparse
+import signal
 from pathlib import Path
 
 from clickrank.cli.reproduce_command import seconds_of
 from clickrank.experiments import list_experiments
+from clickrank.experiments.board_update import restamp_board
 from clickrank.experiments.decided_outcomes import (
     outcomes_in,
     restamp_same_runs,
@@ -27,6 +30,7 @@ from clickrank.experiments.deciding import decide
 from clickrank.experiments.paper_files import select
 from clickrank.experiments.paper_pages import write_paper_pages
 from clickrank.experiments.run_archive import SHIPPED, RunArchive
+from clickrank.experiments.shipped_board import SHIPPED_BOARD
 from clickrank.experiments.shipped_verdicts import count_outcomes, load_verdicts
 
 #: Where the pages of the papers are.
@@ -46,6 +50,8 @@ def main() -> None:
     parser.add_argument("--restamp", action="store_true")
     parser.add_argument("--cache", type=Path, default=Path("report/results"))
     given = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore the first
+        signal.signal(number, signal.default_int_handler)
     known = list_experiments()
     archive = RunArchive(SHIPPED)
 
@@ -55,6 +61,7 @@ def main() -> None:
     try:
         if given.restamp:
             restamp_same_runs(archive, known, given.cache, RUNS, say)
+            restamp_board(SHIPPED_BOARD, RUNS, say)
         elif not given.verdicts and not given.pages:
             decide(
                 select(given.target, known),

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from clickrank.cli.advice_commands import diagnose, whatif
+from clickrank.cli.board_command import board
 from clickrank.cli.command_group import CommandGroup
 from clickrank.cli.compare_command import compare
 from clickrank.cli.error_lines import error_line, value_line
@@ -115,6 +116,7 @@ for command in (
     compare,
     reproduce,
     verdicts,
+    board,
     read,
     diagnose,
     whatif,

@@ -18,7 +18,7 @@ from clickrank._core.rng import generator
 from clickrank.clickmodels import CLICK_MODELS, ClickModel, LinearAttraction
 from clickrank.errors import InvalidValue, invalid, unknown
 from clickrank.experiments.figure_spec import Figure
-from clickrank.experiments.model_sources import Drawn, Linear
+from clickrank.experiments.model_sources import Drawn, Linear, ModelSet
 from clickrank.experiments.paper_files import DATA
 from clickrank.stats.beta_prior import Beta
 
@@ -82,7 +82,11 @@ def models_of(figure: Figure) -> dict[str, ClickModel]:
     if figure.model is not None:
         return {"": build_model(figure.model.name, figure.model.parameters)}
     assert figure.model_set is not None  # Figure has checked it
-    chosen = figure.model_set
+    return models_of_set(figure.model_set)
+
+
+def models_of_set(chosen: ModelSet) -> dict[str, ClickModel]:
+    """Return several click models from a file of the data folder, by label."""
     tables = json.loads((DATA / chosen.file).read_text(encoding="utf-8"))
     return {
         label: build_model(chosen.name, largest(table, chosen.items, chosen.positions))

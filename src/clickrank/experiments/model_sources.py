@@ -119,6 +119,39 @@ class Linear(Spec, frozen=True, kw_only=True):
             raise ValueError("orthogonal features need as many features as items")
 
 
+class Featured(Spec, frozen=True, kw_only=True):
+    """Click models on many items whose attraction is linear in features, randomly drawn.
+
+    The features of an item are shares that sum to one, each as likely as any other, and its
+    attraction is the mean of the weights with these shares.
+
+    Parameters
+    ----------
+    name, parameters
+        The registered name of the click model, and its parameters other than the attraction.
+    items, features
+        The numbers of items and of features.
+    most
+        Weights are drawn uniformly between 0 and this number.
+    draws
+        The number of models to draw.
+    """
+
+    name: str
+    items: int
+    features: int
+    most: float
+    draws: int
+    parameters: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        """Check that the numbers are in range."""
+        if self.items < 1 or self.draws < 1 or self.features < 2:
+            raise ValueError("items and draws must be at least 1, features at least 2")
+        if not 0.0 < self.most <= 1.0:
+            raise ValueError("most must be above 0 and at most 1")
+
+
 class MovieLens(Spec, frozen=True, kw_only=True):
     """Movies as items: features from the ratings of some users, attraction from those of others.
 

@@ -63,6 +63,9 @@ def board(
     from clickrank.cli.reproduce_command import seconds_of
     from clickrank.experiments.shipped_board import load_board
 
+    for name, given in (("budget", budget), ("threads", threads)):
+        if given is not None and not play:
+            raise invalid("board", f"--{name} must not be given without --play", given)
     if module is not None:
         load_module(module)
     complete = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +32,7 @@ class CommandGroup(TyperGroup):
 
 def _with_values(line: list[str]) -> Iterator[str]:
     """Yield the words of a command line, with the values of options that stand without one."""
-    for word, following in zip(line, [*line[1:], "--"], strict=True):
+    for word, following in itertools.pairwise([*line, "--"]):
         yield word
         if word in OPTIONAL_VALUES and following.startswith("-"):
             yield OPTIONAL_VALUES[word]

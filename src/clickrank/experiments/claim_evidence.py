@@ -87,9 +87,9 @@ class Evidence(NamedTuple):
     @property
     def played(self) -> dict[str, Result]:
         """The whole runs of each curve, or those that were stopped last if there are none."""
-        names = self.curves or tuple(self.results)
-        begun = (curve for curve in names if self.has_begun(curve))
-        return {c: self.results[c] if c in self.results else self.stopped[c][-1] for c in begun}
+        early = {curve: results[-1] for curve, results in self.stopped.items()}
+        found = {**early, **self.results}
+        return {curve: found[curve] for curve in self.curves or self.results if curve in found}
 
     def final(self, curve: str) -> Floats:
         """Return each run's regret at the horizon."""

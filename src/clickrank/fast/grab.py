@@ -14,7 +14,7 @@ from clickrank._core.arrays import Ints
 from clickrank.fast._shared.unimodal import Cache, build, count_round, find_leader, play_best
 from clickrank.numerics.count_table import count_of
 from clickrank.numerics.kl_bounds import exploration_budget
-from clickrank.policies._shared.unimodal import is_due
+from clickrank.policies._shared.unimodal import hash_of_list, is_due
 from clickrank.policies.contract import Request
 from clickrank.policies.grab import GRAB, Params, State
 from clickrank.policies.registration import register_fast
@@ -33,7 +33,7 @@ def rank(
     """Show the leader in every n_items-th of its rounds, else the best list next to it."""
     find_leader(cache, rng)
     copy(cache.best, memo)
-    rounds_led = count_of(state.keys, state.times, cache.key[0])
+    rounds_led = count_of(state.keys, state.times, hash_of_list(cache.best, cache.labels))
     if is_due(cache.lists_since_feedback, rounds_led, params.degree + 1):
         copy(cache.best, ranking)
         return

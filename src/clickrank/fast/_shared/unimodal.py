@@ -8,32 +8,19 @@ determine which list is best.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from clickrank._compile.jit import inline_kernel, lean_kernel
 from clickrank._core.arrays import Floats, IntParticle, Ints
-from clickrank.fast._shared.near_indices import (
-    NearIndices,
-    above,
-    below,
-    change,
-    compute,
-    no_near_indices,
-)
+from clickrank.fast._shared.kl_index_cache import NEVER, KLIndices, bound, forget, index, no_indices
 from clickrank.numerics.assignment import TIE, assign, assignment_buffers
-from clickrank.numerics.count_table import count_once_more
 from clickrank.numerics.kl_bounds import SLACK
 from clickrank.policies import grab, s_grab
 from clickrank.policies._shared.unimodal import build as build_bookkeeping
-from clickrank.policies._shared.unimodal import hash_of_list
+from clickrank.policies._shared.unimodal import count_list
 from clickrank.rankings.selection import copy
-
-# What `_winner` returns if it is no neighbour.
-LEADER = -1
-UNCLEAR = -2
 
 State: TypeAlias = grab.State | s_grab.State
 
@@ -44,11 +31,10 @@ class Cache(NamedTuple):
     lists_since_feedback: IntParticle  # (1,); this and the next: as in the plain kernels
     labels: IntParticle  # (n_items,)
     mean: Floats  # (n_items, n_positions), ρ̂_ik
-    indices: NearIndices  # (n_items, n_positions), b_ik when last computed
-    key: Ints  # (1,), the leader's hash; -1 before the leader was found
+    indices: KLIndices  # (n_items, n_positions), b_ik when last computed
     best: Ints  # (n_positions,), the leader ã when last found
     margin: Floats  # (1,), the leader exceeds every other list by at least this
-    leader_buffer: Floats  # (n_positions,), b_ik of the leader, or less; of GRAB also its ρ̂_ik
+    leader_buffer: Floats  # (n_positions,), b_ik of the leader, or less; at first its ρ̂_ik
     order_buffer: Ints  # (n_positions,), π̃ of GRAB: positions by decreasing click rate
     neighbours_buffer: Ints  # (degree, 2), see above
     gain_buffer: Floats  # (degree,), a neighbour's sum of indices minus the leader's
@@ -64,8 +50,7 @@ def build(params: grab.Params | s_grab.Params, state: State) -> Cache:
     return Cache(
         **build_bookkeeping(params, state)._asdict(),
         mean=state.clicks / np.maximum(state.clicks + state.misses, 1),
-        indices=no_near_indices((n_items, n_positions)),
-        key=np.full(1, -1),
+        indices=no_indices((n_items, n_positions)),
         best=work["best"],
         margin=np.zeros(1),
         leader_buffer=np.zeros(n_positions),
@@ -84,7 +69,6 @@ def find_leader(cache: Cache, rng: np.random.Generator) -> None:
     if cache.margin[0] <= SLACK:  # the changes since the last time may add up to another leader
         buffers = cache.float_buffer, cache.int_buffer, cache.graph_buffer
         cache.margin[0] = assign(cache.mean, rng, cache.best, buffers[0], buffers[1], buffers[2])
-        cache.key[0] = hash_of_list(cache.best, cache.labels)
 
 
 @lean_kernel
@@ -97,23 +81,18 @@ def play_best(
     as with all indices computed.
     """
     copy(cache.best, ranking)
-    promising = _winner(state, cache, degree, delta)
-    if promising == LEADER:
-        return
-    if promising >= 0:
-        _exchange(
-            cache.neighbours_buffer[promising, 0], cache.neighbours_buffer[promising, 1], ranking
-        )
-        return
-    promising = 0
-    for n in range(1, degree):
-        if cache.gain_buffer[n] > cache.gain_buffer[promising]:
-            promising = n
     for position in range(ranking.shape[0]):
-        cell = cache.best[position], position
-        cache.leader_buffer[position] = compute(
-            cache.indices, state.clicks, state.misses, cell, delta
-        )
+        cache.leader_buffer[position] = cache.mean[cache.best[position], position]
+    promising = -1
+    for n in range(degree):
+        cache.gain_buffer[n] = _gain(state, cache, n, delta, False)
+        if promising < 0 or cache.gain_buffer[n] > cache.gain_buffer[promising]:
+            promising = n
+    if promising < 0 or cache.gain_buffer[promising] < -TIE:
+        return
+    for position in range(ranking.shape[0]):
+        arm = cache.best[position], position
+        cache.leader_buffer[position] = index(cache.indices, state.clicks, state.misses, arm, delta)
     cache.gain_buffer[promising] = _gain(state, cache, promising, delta, True)
     best = max(0.0, cache.gain_buffer[promising])
     for n in range(degree):
@@ -134,46 +113,6 @@ def play_best(
             if left == 0:
                 _exchange(cache.neighbours_buffer[n, 0], cache.neighbours_buffer[n, 1], ranking)
             left -= 1
-
-
-@inline_kernel
-def _winner(state: State, cache: Cache, degree: int, delta: float) -> int:
-    """Return the neighbour that is best by bounds, `LEADER` if that is, `UNCLEAR` if none is.
-
-    Upper bounds of all gains are stored.
-    """
-    for position in range(cache.best.shape[0]):
-        cell = cache.best[position], position
-        cache.leader_buffer[position] = below(
-            cache.indices, state.clicks, state.misses, cell, delta
-        )
-    winner = LEADER
-    first, second = 0.0, -math.inf
-    for n in range(degree):
-        gain = _gain(state, cache, n, delta, False)
-        cache.gain_buffer[n] = gain
-        if gain > first:
-            winner, first, second = n, gain, first
-        elif gain > second:
-            second = gain
-    least = 0.0 if winner == LEADER else _least_gain(state, cache, winner, delta)
-    return winner if least - second > SLACK else UNCLEAR
-
-
-@inline_kernel
-def _least_gain(state: State, cache: Cache, n: int, delta: float) -> float:
-    """Return a lower bound of the gain of a neighbour."""
-    clicks, misses, best = state.clicks, state.misses, cache.best
-    position = cache.neighbours_buffer[n, 0]
-    other = cache.neighbours_buffer[n, 1]
-    lost = above(cache.indices, clicks, misses, (best[position], position), delta)
-    if other >= 0:
-        return below(cache.indices, clicks, misses, (other, position), delta) - lost
-    other = -1 - other
-    lost += above(cache.indices, clicks, misses, (best[other], other), delta)
-    gained = below(cache.indices, clicks, misses, (best[other], position), delta)
-    gained += below(cache.indices, clicks, misses, (best[position], other), delta)
-    return gained - lost
 
 
 @inline_kernel
@@ -198,10 +137,10 @@ def _gain(state: State, cache: Cache, n: int, delta: float, exact: bool) -> floa
 def _index(
     state: State, cache: Cache, item: int, position: int, delta: float, exact: bool
 ) -> float:
-    cell = item, position
-    if exact:
-        return compute(cache.indices, state.clicks, state.misses, cell, delta)
-    return above(cache.indices, state.clicks, state.misses, cell, delta)
+    arm = item, position
+    if exact or cache.indices.delta[arm] == NEVER:
+        return index(cache.indices, state.clicks, state.misses, arm, delta)
+    return bound(cache.indices, arm, delta)
 
 
 @inline_kernel
@@ -217,20 +156,11 @@ def _exchange(position: int, other: int, ranking: Ints) -> None:
 @lean_kernel
 def count_round(state: State, cache: Cache, ranking: Ints, leader: Ints, clicks: Ints) -> None:
     """Count a settled round, and by how much another list may have come closer to the leader."""
-    cache.lists_since_feedback[0] = 0
-    key = cache.key[0]
-    for position in range(leader.shape[0]):
-        if leader[position] != cache.best[position]:  # late feedback
-            key = -1
-    if key < 0:
-        key = hash_of_list(leader, cache.labels)
-    count_once_more(state.keys, state.times, key)
+    count_list(state, cache, ranking, leader, clicks)
     for position in range(ranking.shape[0]):
         item = ranking[position]
         before = cache.mean[item, position]
-        change(cache.indices, (item, position))
-        state.clicks[item, position] += clicks[position]
-        state.misses[item, position] += 1 - clicks[position]
+        forget(cache.indices, (item, position))
         views = state.clicks[item, position] + state.misses[item, position]
         after = state.clicks[item, position] / views
         cache.mean[item, position] = after

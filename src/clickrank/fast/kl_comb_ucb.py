@@ -2,8 +2,7 @@
 
 The list that is best by the bounds is best by the indices once its own indices are computed. A
 round therefore computes few more indices than those of the last list, and the result is exactly
-that of computing all indices. Most rounds compute none: it was proved before that the last list
-would still be the best one.
+that of computing all indices.
 """
 
 from __future__ import annotations
@@ -12,25 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from clickrank._compile.jit import inline_kernel, lean_kernel
+from clickrank._compile.jit import inline_kernel
 from clickrank._core.arrays import Floats, Ints
 from clickrank.fast._shared.kl_index_cache import NEVER, KLIndices, bound, forget, index, no_indices
-from clickrank.fast._shared.lasting_lead import (
-    AHEAD,
-    LastingLead,
-    end,
-    lasts,
-    no_lead,
-    prove,
-    survives_misses,
-)
-from clickrank.numerics.assignment import (
-    TIE,
-    assignment_buffers,
-    break_ties,
-    exchange_costs,
-    optimise,
-)
+from clickrank.numerics.assignment import TIE, assignment_buffers, break_ties, optimise
 from clickrank.numerics.kl_bounds import exploration_budget
 from clickrank.policies._shared.rotation import rotate
 from clickrank.policies.contract import Request
@@ -48,7 +32,6 @@ class Cache(NamedTuple):
     unstarted: Ints  # (1,), items never shown at the first position: rotations left to show
     indices: KLIndices  # (n_items, n_positions), b_ik(t) when last computed
     best: Ints  # (n_positions,), the list that was best in the last round
-    lead: LastingLead  # how long it will certainly be the best
     bounds_buffer: Floats  # (n_items, n_positions), b_ik(t) or a number above it
     float_buffer: Floats  # (5, n_items); this and the next two: see `assign`
     int_buffer: Ints  # (4, n_items)
@@ -64,7 +47,6 @@ def build(params: Params, state: State) -> Cache:
         unstarted=np.full(1, unstarted, dtype=np.int64),
         indices=no_indices((n_items, n_positions)),
         best=work["best"],
-        lead=no_lead(n_positions),
         bounds_buffer=np.zeros((n_items, n_positions)),
         float_buffer=work["float_buffer"],
         int_buffer=work["int_buffer"],
@@ -84,9 +66,6 @@ def rank(
     """Show each rotation once, then the best list, all of whose indices are computed."""
     if cache.unstarted[0] > 0:
         rotate(state.clicks, state.misses, cache.unstarted[0], rng, ranking)
-        return
-    if lasts(cache.lead, state.clicks, state.misses, cache.best, state.rounds[0]):
-        copy(cache.best, ranking)
         return
     delta = exploration_budget(state.rounds[0] + 1.0)
     indices, bounds = cache.indices, cache.bounds_buffer
@@ -113,24 +92,6 @@ def rank(
     if lead <= TIE:
         break_ties(bounds, rng, cache.best, cache.float_buffer, cache.int_buffer)
     copy(cache.best, ranking)
-    end(cache.lead)
-    if lead > CLOSE and survives_misses(lead, cache.indices, state, cache.best):
-        _look_ahead(state, cache)
-
-
-@lean_kernel
-def _look_ahead(state: State, cache: Cache) -> None:
-    """Prove that the best list remains so for some rounds, if it does."""
-    bounds, best = cache.bounds_buffer, cache.best
-    n_items, n_positions = bounds.shape
-    delta = exploration_budget(state.rounds[0] + 1.0 + AHEAD)
-    for item in range(n_items):
-        for position in range(n_positions):
-            if best[position] != item:
-                bounds[item, position] = bound(cache.indices, (item, position), delta)
-    least = exchange_costs(bounds, best, cache.int_buffer[0], cache.graph_buffer, cache.lead.margin)
-    if least > CLOSE:
-        prove(cache.lead, state.clicks, state.misses, cache.indices, best, state.rounds[0])
 
 
 @inline_kernel
@@ -153,8 +114,6 @@ def update(
         item = ranking[position]
         state.clicks[item, position] += clicks[position]
         state.misses[item, position] += 1 - clicks[position]
-        if cache.best[position] != item:
-            end(cache.lead)
         forget(cache.indices, (item, position))
 
 

@@ -179,54 +179,9 @@ def exchange_cost(values: Floats, best: Ints, used: Ints, graph_buffer: Floats) 
     In an exchange each column of a cycle takes the row of the next, or one takes an unused row and
     the row of the first becomes unused. Two assignments differ by exchanges, so the cheapest one
     leads to the second best assignment.
-    """
-    _draw_graph(values, best, used, graph_buffer)
-    n_columns = best.shape[0]
-    # Nodes are removed from the last to the first, each replaced by the shortcuts through it. Every
-    # cycle is then found at its node of lowest number.
-    for via in range(n_columns, 0, -1):
-        for k in range(via):
-            first = graph_buffer[k, via]
-            for other in range(via):
-                graph_buffer[k, other] = min(
-                    graph_buffer[k, other], first + graph_buffer[via, other]
-                )
-    least = math.inf
-    for k in range(n_columns):
-        least = min(least, graph_buffer[k, k])
-    return least
 
-
-@lean_kernel
-def exchange_costs(
-    values: Floats, best: Ints, used: Ints, graph_buffer: Floats, costs: Floats
-) -> float:
-    """Write the least cost of an exchange that each column takes part in; return the least of all.
-
-    If that is negative, the costs have no meaning.
-    """
-    _draw_graph(values, best, used, graph_buffer)
-    n_columns = best.shape[0]
-    for via in range(n_columns, -1, -1):
-        for k in range(n_columns + 1):
-            first = graph_buffer[k, via]
-            for other in range(n_columns + 1):
-                graph_buffer[k, other] = min(
-                    graph_buffer[k, other], first + graph_buffer[via, other]
-                )
-    least = math.inf
-    for k in range(n_columns):
-        costs[k] = graph_buffer[k, k]
-        least = min(least, costs[k])
-    return least
-
-
-@lean_kernel
-def _draw_graph(values: Floats, best: Ints, used: Ints, graph_buffer: Floats) -> None:
-    """Write the graph whose cycles are the exchanges.
-
-    It has a node for each column, and a last one for the unused rows. An edge k → l costs what
-    column k loses by taking the row of l.
+    The graph has a node for each column, and a last one for the unused rows. An edge k → l costs
+    what column k loses by taking the row of l. Cycles are exchanges.
     """
     n_rows, n_columns = values.shape
     outside = n_columns
@@ -247,6 +202,19 @@ def _draw_graph(values: Floats, best: Ints, used: Ints, graph_buffer: Floats) ->
             for k in range(n_columns):
                 loss = values[best[k], k] - values[row, k]
                 graph_buffer[k, outside] = min(graph_buffer[k, outside], loss)
+    # Nodes are removed from the last to the first, each replaced by the shortcuts through it. Every
+    # cycle is then found at its node of lowest number.
+    for via in range(n_columns, 0, -1):
+        for k in range(via):
+            first = graph_buffer[k, via]
+            for other in range(via):
+                graph_buffer[k, other] = min(
+                    graph_buffer[k, other], first + graph_buffer[via, other]
+                )
+    least = math.inf
+    for k in range(n_columns):
+        least = min(least, graph_buffer[k, k])
+    return least
 
 
 def assignment_buffers(n_rows: int, n_columns: int) -> dict[str, Any]:

@@ -65,7 +65,8 @@ def make_serve(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen
 def wait_for(address: str, impressions: int, clicks: int = 0) -> dict[str, Any]:
     deadline = time.monotonic() + 60
     while True:
-        answer = httpx.get(f"{address}/v1/rankers/demo/report")
+        # On a machine that has compiled nothing yet, the first answer waits for the machine code.
+        answer = httpx.get(f"{address}/v1/rankers/demo/report", timeout=60)
         found = answer.json() if answer.status_code == 200 else {"settled": -1, "clicks": -1}
         if found["settled"] >= impressions and found["clicks"] >= clicks:
             return dict(found)
